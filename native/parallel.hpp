@@ -1,0 +1,59 @@
+// Fork-join over a fixed number of tasks. Tasks are dealt out by an atomic counter, so which thread runs a
+// task varies; what a task computes must not depend on it.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <exception>
+#include <mutex>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+namespace rankwise {
+
+template <class Task>
+void parallel_for(std::size_t n_tasks, int n_threads, Task&& task) {
+    const std::size_t workers = std::min<std::size_t>(n_tasks, n_threads < 1 ? 1 : n_threads);
+    if (workers <= 1) {
+        for (std::size_t i = 0; i < n_tasks; ++i) task(i);
+        return;
+    }
+    std::atomic<std::size_t> next{0};
+    std::exception_ptr failure;
+    std::mutex failure_lock;
+    auto work = [&] {
+        try {
+            for (std::size_t i; (i = next.fetch_add(1)) < n_tasks;) task(i);
+        } catch (...) {
+            std::lock_guard<std::mutex> guard(failure_lock);
+            if (!failure) failure = std::current_exception();
+            next = n_tasks;
+        }
+    };
+    std::vector<std::thread> helpers;
+    try {
+        for (std::size_t t = 1; t < workers; ++t) helpers.emplace_back(work);
+    } catch (const std::system_error&) {
+        // No more threads to be had: those that there are do all the tasks.
+    }
+    work();
+    for (auto& helper : helpers) helper.join();
+    if (failure) std::rethrow_exception(failure);
+}
+
+// Runs both, the second on a thread of its own where one is to be had; neither may throw.
+template <class Here, class Elsewhere>
+void run_both(Here&& here, Elsewhere&& elsewhere) {
+    std::thread helper;
+    try {
+        helper = std::thread(elsewhere);
+    } catch (const std::system_error&) {
+        elsewhere();
+    }
+    here();
+    if (helper.joinable()) helper.join();
+}
+
+}  // namespace rankwise

@@ -1,0 +1,215 @@
+// A ranking, or one ranking a query, over all rows: counts and sums of violated pairs, threaded over queries
+// and, where a query is large, inside it. What is computed never depends on the number of threads.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "partner_sums.hpp"
+
+namespace rankwise {
+
+// Query q holds the positions query_begin[q] to query_begin[q + 1] of `row` and `level_begin`.
+struct Ranking {
+    const std::int32_t* row;
+    const std::int32_t* level_begin;
+    const std::int64_t* query_begin;
+    std::int64_t n_queries;
+
+    LabelOrder query(std::int64_t q) const {
+        const std::int64_t begin = query_begin[q];
+        return {row + begin, level_begin + begin, query_begin[q + 1] - begin};
+    }
+};
+
+enum class Method { merge, tree, pairs, labels };
+
+inline Method method_named(const std::string& name) {
+    if (name == "merge") return Method::merge;
+    if (name == "tree") return Method::tree;
+    if (name == "pairs") return Method::pairs;
+    if (name == "labels") return Method::labels;
+    throw std::invalid_argument("unknown counting method: " + name);
+}
+
+namespace detail {
+
+constexpr std::int64_t large_query = 2 * parallel_rows;
+constexpr std::int64_t task_rows = 1 << 13;
+constexpr std::int64_t sum_chunk = 1 << 13;
+
+struct QueryRange {
+    std::int64_t begin, end, largest;
+};
+
+// Consecutive queries that are not large, in tasks of some thousand rows.
+inline std::vector<QueryRange> small_query_tasks(const Ranking& ranking, bool large_apart) {
+    std::vector<QueryRange> tasks;
+    std::int64_t rows = 0;
+    QueryRange task{0, 0, 0};
+    auto close = [&](std::int64_t next) {
+        if (task.end > task.begin) tasks.push_back(task);
+        task = {next, next, 0};
+        rows = 0;
+    };
+    for (std::int64_t q = 0; q < ranking.n_queries; ++q) {
+        const std::int64_t n = ranking.query(q).n;
+        if (large_apart && n >= large_query) {
+            close(q + 1);
+            continue;
+        }
+        task.end = q + 1;
+        task.largest = std::max(task.largest, n);
+        if ((rows += n) >= task_rows) close(q + 1);
+    }
+    close(ranking.n_queries);
+    return tasks;
+}
+
+// Calls work(q, scratch, threads) for each query; make_scratch(rows) is called once a task.
+template <class MakeScratch, class Work>
+void for_each_query(const Ranking& ranking, int n_threads, MakeScratch&& make_scratch, Work&& work) {
+    const bool large_apart = n_threads > 1;
+    for (std::int64_t q = 0; large_apart && q < ranking.n_queries; ++q) {
+        const std::int64_t n = ranking.query(q).n;
+        if (n < large_query) continue;
+        auto scratch = make_scratch(n);
+        work(q, scratch, n_threads);
+    }
+    const auto tasks = small_query_tasks(ranking, large_apart);
+    parallel_for(tasks.size(), n_threads, [&](std::size_t t) {
+        auto scratch = make_scratch(tasks[t].largest);
+        for (std::int64_t q = tasks[t].begin; q < tasks[t].end; ++q) work(q, scratch, 1);
+    });
+}
+
+// Writes net counts to their rows; returns sum of net * (score - reference), in chunks of fixed size.
+inline double scatter_net(const LabelOrder& order, const std::int32_t* net, const double* scores, double* out,
+                          int n_threads) {
+    const std::int64_t chunks = (order.n + sum_chunk - 1) / sum_chunk;
+    const double reference = scores[order.row[0]];
+    std::vector<double> partial(chunks);
+    parallel_for(chunks, n_threads, [&](std::size_t chunk) {
+        const std::int64_t begin = chunk * sum_chunk, end = std::min(order.n, begin + sum_chunk);
+        double sum = 0;
+        for (std::int64_t p = begin; p < end; ++p) {
+            const std::int32_t row = order.row[p];
+            out[row] = net[p];
+            sum += net[p] * (scores[row] - reference);
+        }
+        partial[chunk] = sum;
+    });
+    double total = 0;
+    for (double sum : partial) total += sum;
+    return total;
+}
+
+}  // namespace detail
+
+// For each row c_i - d_i, for each query the number of violated pairs and the sum of their hinge losses,
+// sum of (c_i - d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011.
+inline void count_ranking(const Ranking& ranking, const double* scores, double margin, int n_threads, double* net,
+                          std::int64_t* violations, double* losses) {
+    detail::for_each_query(
+        ranking, n_threads, [](std::int64_t n) { return CountScratch(n); },
+        [&](std::int64_t q, CountScratch& scratch, int threads) {
+            const LabelOrder order = ranking.query(q);
+            violations[q] = 0;
+            losses[q] = 0;
+            if (order.n == 0) return;
+            violations[q] = count_violations(order, scores, margin, scratch, threads);
+            losses[q] = detail::scatter_net(order, scratch.net(), scores, net, threads) +
+                        margin * static_cast<double>(violations[q]);
+        });
+}
+
+// Optional columns, one number a row; a null pointer stands for ones (weights) or for nothing (moment, gain).
+struct RowColumns {
+    const double* weight_as_worse;
+    const double* weight_as_better;
+    const double* gain;
+    const double* moment;
+};
+
+// For row i and its violated partners j: up[0] = sum over better j of w_ij, up[1] = sum of w_ij moment_j, and
+// `down` the same over worse j, where w_ij is the product of the rows' weights and, with gains, of their
+// absolute difference in gain. Null up[1], down[1] where there is no moment.
+struct RowSums {
+    double* up[2];
+    double* down[2];
+};
+
+namespace detail {
+
+template <bool Gain, bool Moment>
+constexpr int channel_count = (Gain ? 2 : 1) * (Moment ? 2 : 1);
+
+inline double or_one(const double* column, std::int64_t row) { return column ? column[row] : 1.0; }
+
+// Channels of a row: weight [, weight * moment] [, weight * gain [, weight * moment * gain]].
+template <bool Gain, bool Moment>
+void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
+    constexpr int K = channel_count<Gain, Moment>;
+    channels.resize(order.n, K);
+    auto fill = [&](double* out, double weight, std::int32_t row) {
+        *out++ = weight;
+        if constexpr (Moment) *out++ = weight * columns.moment[row];
+        if constexpr (Gain) *out++ = weight * columns.gain[row];
+        if constexpr (Gain && Moment) *out++ = weight * columns.gain[row] * columns.moment[row];
+    };
+    for (std::int64_t p = 0; p < order.n; ++p) {
+        const std::int32_t row = order.row[p];
+        fill(channels.as_better.data() + p * K, or_one(columns.weight_as_better, row), row);
+        fill(channels.as_worse.data() + p * K, or_one(columns.weight_as_worse, row), row);
+    }
+}
+
+template <bool Gain, bool Moment>
+void store_sums(const LabelOrder& order, const RowColumns& columns, const Channels& channels, const RowSums& out) {
+    constexpr int moments = Moment ? 2 : 1, K = channel_count<Gain, Moment>;
+    for (std::int64_t p = 0; p < order.n; ++p) {
+        const std::int32_t row = order.row[p];
+        const double *up = channels.up.data() + p * K, *down = channels.down.data() + p * K;
+        for (int m = 0; m < moments; ++m) {
+            double above = up[m], below = down[m];
+            if constexpr (Gain) {
+                above = up[m + moments] - columns.gain[row] * up[m];
+                below = columns.gain[row] * down[m] - down[m + moments];
+            }
+            out.up[m][row] = or_one(columns.weight_as_worse, row) * above;
+            out.down[m][row] = or_one(columns.weight_as_better, row) * below;
+        }
+    }
+}
+
+template <bool Gain, bool Moment>
+void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
+                 const RowColumns& columns, int n_threads, const RowSums& out) {
+    constexpr int K = channel_count<Gain, Moment>;
+    for_each_query(
+        ranking, n_threads, [](std::int64_t) { return Channels{}; },
+        [&](std::int64_t q, Channels& channels, int threads) {
+            const LabelOrder order = ranking.query(q);
+            if (order.n == 0) return;
+            fill_channels<Gain, Moment>(order, columns, channels);
+            switch (method) {
+                case Method::merge: sum_by_merge<K>(order, scores, margin, channels, threads); break;
+                case Method::tree: sum_by_tree<K>(order, scores, margin, channels); break;
+                case Method::pairs: sum_by_pairs<K>(order, scores, margin, channels); break;
+                case Method::labels: sum_by_label<K>(order, channels); break;
+            }
+            store_sums<Gain, Moment>(order, columns, channels, out);
+        });
+}
+
+}  // namespace detail
+
+inline void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
+                        const RowColumns& columns, int n_threads, const RowSums& out) {
+    const auto run = columns.gain ? (columns.moment ? detail::sum_ranking<true, true> : detail::sum_ranking<true, false>)
+                                  : (columns.moment ? detail::sum_ranking<false, true>
+                                                    : detail::sum_ranking<false, false>);
+    run(ranking, scores, margin, method, columns, n_threads, out);
+}
+
+}  // namespace rankwise

@@ -1,0 +1,190 @@
+// Rows of one query sorted by score, and for each row the ends of its margin window in that order.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "parallel.hpp"
+
+namespace rankwise {
+
+// The one test that decides whether a pair is violated. It is monotone in both scores, so every counting
+// method may use it in its own order and all of them agree on every pair, rounding included.
+inline bool violated(double better, double worse, double margin) { return better - worse < margin; }
+
+struct KeyedRow {
+    std::uint64_t key;
+    std::int32_t position;
+    std::int32_t unused;
+};
+
+// A row on its way down the label partition (pair_count.hpp). `high` rows, counted from the start of the
+// node in score order, lie below the row's score plus the margin; rows from `low` on lie above its score
+// minus the margin.
+struct WindowRow {
+    std::int32_t position;
+    std::int32_t high;
+    std::int32_t low;
+    std::int32_t net;
+};
+static_assert(sizeof(KeyedRow) == sizeof(WindowRow));
+
+// Both views of one slot of scratch: a row is a KeyedRow until it is sorted and a WindowRow afterwards.
+union RowSlot {
+    KeyedRow keyed;
+    WindowRow window;
+};
+
+// Doubles as unsigned integers in the same order.
+inline std::uint64_t score_key(double score) {
+    const auto bits = std::bit_cast<std::uint64_t>(score);
+    return bits ^ (static_cast<std::uint64_t>(static_cast<std::int64_t>(bits) >> 63) | 0x8000000000000000ull);
+}
+
+inline double key_score(std::uint64_t key) {
+    const std::uint64_t mask = (key >> 63) ? 0x8000000000000000ull : ~0ull;
+    return std::bit_cast<double>(key ^ mask);
+}
+
+namespace detail {
+
+constexpr int radix_bits = 11;
+constexpr int radix_passes = 3;
+constexpr int radix_shift = 64 - radix_bits * radix_passes;
+constexpr std::size_t radix_size = std::size_t{1} << radix_bits;
+constexpr std::int64_t radix_threshold = 512;
+constexpr std::int64_t parallel_rows = 1 << 16;
+
+using Histogram = std::array<std::int32_t, radix_size>;
+
+inline std::size_t digit(std::uint64_t key, int pass) {
+    return (key >> (radix_shift + pass * radix_bits)) & (radix_size - 1);
+}
+
+inline bool by_key(const RowSlot& a, const RowSlot& b) { return a.keyed.key < b.keyed.key; }
+
+inline bool same_run(const RowSlot* rows, std::int64_t j) {
+    return rows[j].keyed.key >> radix_shift == rows[j - 1].keyed.key >> radix_shift;
+}
+
+// The radix passes order the upper 33 bits; what agrees there, a run, is sorted by comparison.
+inline void sort_runs(RowSlot* rows, std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end;) {
+        std::int64_t j = i + 1;
+        while (j < end && same_run(rows, j)) ++j;
+        if (j - i > 1 && !std::is_sorted(rows + i, rows + j, by_key)) std::stable_sort(rows + i, rows + j, by_key);
+        i = j;
+    }
+}
+
+struct Blocks {
+    std::int64_t n;
+    std::int64_t count;
+    std::int64_t begin(std::int64_t block) const { return n * block / count; }
+    static Blocks of(std::int64_t n, int n_threads) { return {n, n < parallel_rows ? 1 : std::max(1, n_threads)}; }
+};
+
+}  // namespace detail
+
+// Sorts `rows` by key, using `spare` of the same size; returns where the sorted rows are (one of the two).
+inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n_threads) {
+    using namespace detail;
+    if (n < radix_threshold) {
+        std::sort(rows, rows + n, by_key);
+        return rows;
+    }
+    const Blocks blocks = Blocks::of(n, n_threads);
+    std::vector<std::array<Histogram, radix_passes>> counts(blocks.count);
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        auto& mine = counts[b];
+        for (auto& histogram : mine) histogram.fill(0);
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+            for (int pass = 0; pass < radix_passes; ++pass) ++mine[pass][digit(rows[i].keyed.key, pass)];
+    });
+    for (int pass = 0; pass < radix_passes; ++pass) {
+        // The blocks' histograms hold for the first pass only; later passes see the rows in another order.
+        if (pass > 0 && blocks.count > 1)
+            parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+                counts[b][pass].fill(0);
+                for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+                    ++counts[b][pass][digit(rows[i].keyed.key, pass)];
+            });
+        std::int32_t offset = 0;
+        bool one_bucket = false;
+        for (std::size_t d = 0; d < radix_size; ++d) {
+            const std::int32_t before = offset;
+            for (auto& block : counts) {
+                const std::int32_t here = block[pass][d];
+                block[pass][d] = offset;
+                offset += here;
+            }
+            one_bucket = one_bucket || offset - before == n;
+        }
+        if (one_bucket) continue;
+        parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+            auto& next = counts[b][pass];
+            for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+                spare[next[digit(rows[i].keyed.key, pass)]++] = rows[i];
+        });
+        std::swap(rows, spare);
+    }
+    std::vector<std::int64_t> border(blocks.count + 1, 0);
+    for (std::int64_t b = 1; b <= blocks.count; ++b) {
+        border[b] = std::max(blocks.begin(b), border[b - 1]);
+        while (border[b] > 0 && border[b] < n && same_run(rows, border[b])) ++border[b];
+    }
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) { sort_runs(rows, border[b], border[b + 1]); });
+    return rows;
+}
+
+namespace detail {
+
+// Walks the rows [begin, end) as worse partners against all rows as better partners, one step of either a
+// time. Row j violates row i exactly when j < high[i], which is i >= low[j], so one walk yields both ends:
+// whichever pointer stands still at a step has its end overwritten until the step that settles it.
+inline void merge_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin,
+                          std::int64_t end, double margin) {
+    // Rows before `high_of(i)` violate row i: this walk settles exactly the better rows that the rows before
+    // `begin` did not settle and the last of these rows does.
+    auto high_of = [&](std::int64_t row) -> std::int64_t {
+        return std::partition_point(scores, scores + n,
+                                    [&](double s) { return violated(s, scores[row], margin); }) - scores;
+    };
+    std::int64_t i = begin, high = begin > 0 ? high_of(begin - 1) : 0;
+    const std::int64_t stop = begin < end ? high_of(end - 1) : high;
+    while (i < end && high < stop) {
+        out[i].window.high = static_cast<std::int32_t>(high);
+        out[high].window.low = static_cast<std::int32_t>(i);
+        const bool step = violated(scores[high], scores[i], margin);
+        high += step;
+        i += !step;
+    }
+    for (; i < end; ++i) out[i].window.high = static_cast<std::int32_t>(stop);
+    if (end == n)
+        for (; high < n; ++high) out[high].window.low = static_cast<std::int32_t>(n);
+}
+
+}  // namespace detail
+
+// Turns sorted keyed rows into window rows, in `out`. `scores` has room for n numbers.
+inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, std::int64_t n, double margin,
+                           int n_threads) {
+    using namespace detail;
+    const Blocks blocks = Blocks::of(n, n_threads);
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) {
+            scores[i] = key_score(sorted[i].keyed.key);
+            out[i].window.position = sorted[i].keyed.position;
+            out[i].window.net = 0;
+        }
+    });
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        merge_windows(scores, out, n, blocks.begin(b), blocks.begin(b + 1), margin);
+    });
+}
+
+}  // namespace rankwise
