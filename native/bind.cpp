@@ -1,0 +1,266 @@
+// The only file that knows Python. Arrays come in as they are (float64, int32, contiguous): rankwise's Python
+// side makes them so; what goes out is a new numpy array.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+#include "order_graph.hpp"
+#include "ranking.hpp"
+#include "simplex_qp.hpp"
+#include "sparse_product.hpp"
+
+namespace nb = nanobind;
+
+namespace {
+
+template <class T>
+using InputVector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = std::optional<InputVector<double>>;
+using InputMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class T>
+using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using OutputVector = Output<double>;
+
+template <class T>
+Output<T> own(std::unique_ptr<T[]> memory, std::size_t n) {
+    T* entries = memory.get();
+    nb::capsule owner(entries, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    memory.release();
+    return Output<T>(entries, {n}, owner);
+}
+
+// A new numpy vector whose entries are not set.
+template <class T = double>
+Output<T> new_vector(std::size_t n) {
+    return own(std::make_unique_for_overwrite<T[]>(n), n);
+}
+
+OutputVector zeros(std::size_t n) { return own(std::make_unique<double[]>(n), n); }
+
+void check_length(std::size_t given, std::size_t expected, const char* sentence) {
+    if (given != expected) throw nb::value_error(sentence);
+}
+
+const double* pointer(const Column& column, std::size_t n_rows) {
+    if (column) check_length(column->size(), n_rows, "a column needs one entry for each score");
+    return column ? column->data() : nullptr;
+}
+
+rankwise::Ranking ranking_view(const InputVector<std::int32_t>& row, const InputVector<std::int32_t>& level_begin,
+                               const InputVector<std::int64_t>& query_begin) {
+    check_length(level_begin.size(), row.size(), "level_begin needs one entry for each entry of row");
+    if (query_begin.size() == 0 || query_begin(query_begin.size() - 1) != static_cast<std::int64_t>(row.size()))
+        throw nb::value_error("query_begin must end at the length of row");
+    return {row.data(), level_begin.data(), query_begin.data(), static_cast<std::int64_t>(query_begin.size()) - 1};
+}
+
+nb::tuple count_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
+                        InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
+                        int n_threads) {
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    OutputVector net = zeros(scores.size()), losses = new_vector(ranking.n_queries);
+    auto violations = new_vector<std::int64_t>(ranking.n_queries);
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::count_ranking(ranking, scores.data(), margin, n_threads, net.data(), violations.data(),
+                                losses.data());
+    }
+    return nb::make_tuple(net, violations, losses);
+}
+
+// The four sums as numpy arrays; those of the moment are None where there is none.
+struct NewSums {
+    NewSums(std::size_t n, bool moment) : up(zeros(n)), down(zeros(n)) {
+        if (moment) {
+            moment_up = zeros(n);
+            moment_down = zeros(n);
+        }
+    }
+    rankwise::RowSums view() {
+        return {{up.data(), moment_up ? moment_up->data() : nullptr},
+                {down.data(), moment_down ? moment_down->data() : nullptr}};
+    }
+    OutputVector up, down;
+    std::optional<OutputVector> moment_up, moment_down;
+};
+
+nb::tuple sum_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
+                      InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
+                      const std::string& method, Column weight_as_worse, Column weight_as_better, Column gain,
+                      Column moment, int n_threads) {
+    const std::size_t n = scores.size();
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    const rankwise::Method chosen = rankwise::method_named(method);
+    const rankwise::RowColumns columns{pointer(weight_as_worse, n), pointer(weight_as_better, n), pointer(gain, n),
+                                       pointer(moment, n)};
+    NewSums sums(n, moment.has_value());
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, n_threads, sums.view());
+    }
+    return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
+}
+
+nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> row,
+                          InputVector<std::int64_t> class_begin, InputVector<std::int32_t> higher,
+                          InputVector<std::int32_t> lower, double margin, Column weight, Column moment,
+                          int n_threads) {
+    const std::size_t n = scores.size();
+    check_length(lower.size(), higher.size(), "higher and lower need the same length");
+    if (class_begin.size() == 0 || class_begin(class_begin.size() - 1) != static_cast<std::int64_t>(row.size()))
+        throw nb::value_error("class_begin must end at the length of row");
+    const rankwise::OrderGraph graph{row.data(),    class_begin.data(), static_cast<std::int64_t>(class_begin.size()) - 1,
+                                     higher.data(), lower.data(),       static_cast<std::int64_t>(higher.size())};
+    const rankwise::RowColumns columns{pointer(weight, n), pointer(weight, n), nullptr, pointer(moment, n)};
+    NewSums sums(n, moment.has_value());
+    OutputVector violated_weight = new_vector(higher.size());
+    {
+        nb::gil_scoped_release unlocked;
+        const auto run = moment ? rankwise::sum_order_graph<2> : rankwise::sum_order_graph<1>;
+        run(graph, scores.data(), margin, columns, n_threads, sums.view(), violated_weight.data());
+    }
+    return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down, violated_weight);
+}
+
+template <class Value, class Index>
+rankwise::CsrView<Value, Index> csr_view(const InputVector<Index>& indptr, const InputVector<Index>& indices,
+                                         const InputVector<Value>& data, std::size_t n_columns) {
+    if (indptr.size() == 0) throw nb::value_error("indptr is empty; it needs one entry more than there are rows");
+    const rankwise::CsrView<Value, Index> X{indptr.size() - 1, n_columns, indptr.data(), indices.data(), data.data()};
+    if (X.indptr[0] != 0 || X.n_nonzeros() > std::min(indices.size(), data.size()))
+        throw nb::value_error("indptr must begin at 0 and end at no more than the length of indices and data");
+    return X;
+}
+
+template <class Value, class Index>
+OutputVector csr_matvec(InputVector<Index> indptr, InputVector<Index> indices, InputVector<Value> data,
+                        InputVector<double> w, int n_threads) {
+    const auto X = csr_view<Value, Index>(indptr, indices, data, w.size());
+    OutputVector scores = new_vector(X.n_rows);
+    nb::gil_scoped_release unlocked;
+    rankwise::csr_matvec(X, w.data(), scores.data(), n_threads);
+    return scores;
+}
+
+template <class Value, class Index>
+OutputVector csr_rmatvec(InputVector<Index> indptr, InputVector<Index> indices, InputVector<Value> data,
+                         InputVector<double> c, std::size_t n_features, int n_threads) {
+    const auto X = csr_view<Value, Index>(indptr, indices, data, n_features);
+    check_length(c.size(), X.n_rows, "c needs one entry for each row of the matrix");
+    OutputVector gradient = new_vector(n_features);
+    nb::gil_scoped_release unlocked;
+    rankwise::csr_rmatvec(X, c.data(), gradient.data(), n_threads);
+    return gradient;
+}
+
+OutputVector to_numpy(const std::vector<double>& values) {
+    OutputVector array = new_vector(values.size());
+    std::copy(values.begin(), values.end(), array.data());
+    return array;
+}
+
+rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_low, const InputVector<double>& b,
+                                         const InputVector<double>& z0) {
+    const std::size_t n = b.size();
+    if (n == 0) throw nb::value_error("b is empty; the simplex needs at least one plane");
+    check_length(z0.size(), n, "z0 must have the length of b");
+    if (Q.shape(0) < n || Q.shape(1) < n)
+        throw nb::value_error("Q must have at least len(b) rows and len(b) columns");
+    return {Q.data(), Q_low, Q.shape(1), b.data(), n};
+}
+
+nb::tuple simplex_qp(InputMatrix Q, InputVector<double> b, InputVector<double> z0, double tol, long max_iter) {
+    const auto program = simplex_program(Q, nullptr, b, z0);
+    rankwise::SimplexSolution solution;
+    {
+        nb::gil_scoped_release unlocked;
+        solution = rankwise::simplex_qp(program, z0.data(), tol, max_iter);
+    }
+    return nb::make_tuple(to_numpy(solution.z), solution.gap, solution.n_iter);
+}
+
+nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<double> b, InputVector<double> z0,
+                              double tol, long max_iter) {
+    if (Q_low.shape(0) != Q.shape(0) || Q_low.shape(1) != Q.shape(1))
+        throw nb::value_error("Q_low must have the shape of Q");
+    const auto program = simplex_program(Q, Q_low.data(), b, z0);
+    rankwise::SimplexSolution solution;
+    {
+        nb::gil_scoped_release unlocked;
+        solution = rankwise::simplex_qp_extended(program, z0.data(), tol, max_iter);
+    }
+    return nb::make_tuple(to_numpy(solution.z), to_numpy(solution.z_low), solution.gap, solution.n_iter);
+}
+
+nb::tuple extended_products(InputMatrix A, InputVector<double> x) {
+    const std::size_t rows = A.shape(0), columns = A.shape(1);
+    check_length(x.size(), columns, "x must have as many numbers as A has columns");
+    OutputVector high = new_vector(rows), low = new_vector(rows);
+    {
+        nb::gil_scoped_release unlocked;
+        for (std::size_t i = 0; i < rows; ++i) {
+            const auto product = rankwise::extended_dot(A.data() + i * columns, x.data(), columns);
+            high.data()[i] = product.high;
+            low.data()[i] = product.low;
+        }
+    }
+    return nb::make_tuple(high, low);
+}
+
+OutputVector extended_combination(InputMatrix A, InputVector<double> z, InputVector<double> z_low) {
+    const std::size_t rows = A.shape(0), columns = A.shape(1);
+    check_length(z.size(), rows, "z must have as many numbers as A has rows");
+    check_length(z_low.size(), rows, "z_low must have as many numbers as A has rows");
+    std::vector<double> sum;
+    {
+        nb::gil_scoped_release unlocked;
+        sum = rankwise::extended_combination(A.data(), z.data(), z_low.data(), rows, columns);
+    }
+    return to_numpy(sum);
+}
+
+// noconvert: an array of another type is refused, not silently copied.
+template <class Value, class Index>
+void bind_products(nb::module_& m) {
+    m.def("csr_matvec", &csr_matvec<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("data").noconvert(), nb::arg("w").noconvert(), nb::arg("n_threads") = 1,
+          "X w for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
+    m.def("csr_rmatvec", &csr_rmatvec<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("data").noconvert(), nb::arg("c").noconvert(), nb::arg("n_features"), nb::arg("n_threads") = 1,
+          "X' c for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
+}
+
+}  // namespace
+
+NB_MODULE(_native, m) {
+    m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
+          "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");
+    m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("margin"), nb::arg("method"), nb::arg("weight_as_worse").none(),
+          nb::arg("weight_as_better").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
+          "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
+    m.def("sum_order_graph", &sum_order_graph, nb::arg("scores"), nb::arg("row"), nb::arg("class_begin"),
+          nb::arg("higher"), nb::arg("lower"), nb::arg("margin"), nb::arg("weight").none(), nb::arg("moment").none(),
+          nb::arg("n_threads"),
+          "The sums of sum_ranking over the edges of an order graph, and the violated weight of each edge.");
+    m.def("simplex_qp", &simplex_qp, nb::arg("Q"), nb::arg("b"), nb::arg("z0"), nb::arg("tol"), nb::arg("max_iter"),
+          "Maximise b'z - z'Qz/2 over the simplex from z0; Q may be larger than len(b). Returns (z, gap, n_iter).");
+    m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),
+          nb::arg("tol"), nb::arg("max_iter"),
+          "simplex_qp for Q + Q_low with twice the digits, solved by z + z_low. Returns (z, z_low, gap, n_iter).");
+    m.def("extended_products", &extended_products, nb::arg("A"), nb::arg("x"),
+          "A @ x with twice the digits, as (high, low).");
+    m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),
+          "(z + z_low) @ A, summed with twice the digits.");
+    bind_products<double, std::int32_t>(m);
+    bind_products<double, std::int64_t>(m);
+    bind_products<float, std::int32_t>(m);
+    bind_products<float, std::int64_t>(m);
+}

@@ -1,0 +1,56 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+
+def count_ranking(
+    scores: Vector,
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    margin: float,
+    n_threads: int,
+) -> tuple[Vector, NDArray[np.int64], Vector]: ...
+def sum_ranking(
+    scores: Vector,
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    margin: float,
+    method: str,
+    weight_as_worse: Vector | None,
+    weight_as_better: Vector | None,
+    gain: Vector | None,
+    moment: Vector | None,
+    n_threads: int,
+) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
+def sum_order_graph(
+    scores: Vector,
+    row: NDArray[np.int32],
+    class_begin: NDArray[np.int64],
+    higher: NDArray[np.int32],
+    lower: NDArray[np.int32],
+    margin: float,
+    weight: Vector | None,
+    moment: Vector | None,
+    n_threads: int,
+) -> tuple[Vector, Vector, Vector | None, Vector | None, Vector]: ...
+def simplex_qp(Q: Vector, b: Vector, z0: Vector, tol: float, max_iter: int) -> tuple[Vector, float, int]: ...
+def simplex_qp_extended(
+    Q: Vector, Q_low: Vector, b: Vector, z0: Vector, tol: float, max_iter: int
+) -> tuple[Vector, Vector, float, int]: ...
+def extended_products(A: Vector, x: Vector) -> tuple[Vector, Vector]: ...
+def extended_combination(A: Vector, z: Vector, z_low: Vector) -> Vector: ...
+def csr_matvec(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], w: Vector, n_threads: int = 1
+) -> Vector: ...
+def csr_rmatvec(
+    indptr: NDArray[Any],
+    indices: NDArray[Any],
+    data: NDArray[Any],
+    c: Vector,
+    n_features: int,
+    n_threads: int = 1,
+) -> Vector: ...
