@@ -1,0 +1,99 @@
+"""Checks of what users pass in: each either returns what the library works with or says what is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
+    """Refuse a value that is not one of the choices."""
+    if not isinstance(value, str) or value not in choices:
+        accepted = ", ".join(repr(choice) for choice in choices)
+        raise ValueError(f"{name} must be one of {accepted}; got {value!r}.")
+
+
+def as_array(values: Any) -> NDArray[Any]:
+    """Return lists, pandas and polars columns and arrays as a numpy array."""
+    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+
+
+def _objects(array: NDArray[Any]) -> list[Any]:
+    return array.ravel().tolist() if array.dtype.kind == "O" else []
+
+
+def _is_missing(value: Any) -> bool:
+    try:
+        return value is None or bool(value != value)
+    except TypeError:  # pandas' NA has no truth value
+        return True
+
+
+def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:
+    """Return a contiguous float64 vector; refuse other shapes, NaN, infinity and a wrong length."""
+    array = as_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
+    try:
+        if array.dtype.kind in "cUSM" or any(isinstance(value, str) for value in _objects(array)):
+            raise TypeError
+        vector = np.ascontiguousarray(array, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.") from None
+    if length is not None and len(vector) != length:
+        raise ValueError(f"{name} has {len(vector)} entries, but there are {length} rows.")
+    if not np.isfinite(vector).all():
+        raise ValueError(f"{name} contains NaN or infinity.")
+    return vector
+
+
+def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:
+    """Return a vector of finite numbers that are not negative and not all zero."""
+    vector = as_vector(values, name, length)
+    if (vector < 0).any():
+        raise ValueError(f"{name} must not be negative; the smallest is {vector.min():g}.")
+    if len(vector) and not vector.any():
+        raise ValueError(f"{name} is zero for every row.")
+    return vector
+
+
+def as_indices(values: ArrayLike, name: str, n_rows: int | None = None) -> NDArray[np.int64]:
+    """Return row numbers as int64; refuse fractions, negative numbers and numbers past the last row."""
+    array = as_array(values)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
+    if len(array) and array.dtype.kind not in "iu":
+        raise ValueError(f"{name} must hold row numbers (integers); got dtype {array.dtype}.")
+    indices = array.astype(np.int64)
+    if len(indices) and indices.min() < 0:
+        raise ValueError(f"{name} must not hold negative row numbers; the smallest is {indices.min()}.")
+    if len(indices) and n_rows is not None and indices.max() >= n_rows:
+        raise ValueError(f"{name} names row {indices.max()}, but there are only {n_rows} rows.")
+    return indices
+
+
+def as_codes(
+    values: ArrayLike, name: str, length: int | None = None
+) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct values, sorted where they can be, and the number of each row's value."""
+    array = as_array(values)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    if array.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
+    if length is not None and len(array) != length:
+        raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
+    if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(_is_missing, _objects(array))):
+        raise ValueError(f"{name} contains missing values.")
+    try:
+        distinct, codes = np.unique(array, return_inverse=True)
+    except TypeError:  # values of several types have no common order: number them as they come
+        numbers = {value: number for number, value in enumerate(dict.fromkeys(array.tolist()))}
+        distinct = np.array(list(numbers), dtype=object)
+        codes = np.array([numbers[value] for value in array.tolist()])
+    return distinct, codes.astype(np.int64)

@@ -1,0 +1,191 @@
+"""Classes with an order graph."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
+
+from rankwise import _native
+from rankwise._checks import as_array, as_codes, as_weights, check_choice
+from rankwise.preferences.base import Pairs, PartnerSums, Preferences
+from rankwise.preferences.ranking import Ranking
+
+FloatVector = NDArray[np.float64]
+Edges = list[tuple[Hashable, Hashable]]
+
+
+class OrderGraph(Preferences):
+    """Rows of classes and edges (higher, lower) between classes; every row pair of an edge is a pair.
+
+    Cost: O(m log m + sum over edges of the sizes of their two classes).
+    """
+
+    def __init__(
+        self,
+        codes: NDArray[np.int64],
+        classes: NDArray[Any],
+        edge_codes: NDArray[np.int32],
+        weight: FloatVector | None = None,
+    ):
+        self.codes = codes
+        self.classes = classes
+        self.edge_codes = edge_codes
+        self.weight = weight
+        self.n_rows = len(codes)
+
+    @property
+    def edges(self) -> Edges:
+        """The edges as (higher label, lower label)."""
+        names = self.classes.tolist()
+        return [(names[high], names[low]) for high, low in self.edge_codes.tolist()]
+
+    @cached_property
+    def _row(self) -> NDArray[np.int32]:
+        order = np.argsort(self.codes, kind="stable")
+        if self.weight is not None:
+            order = order[self.weight[order] > 0]
+        return order.astype(np.int32)
+
+    @cached_property
+    def _class_begin(self) -> NDArray[np.int64]:
+        return np.searchsorted(self.codes[self._row], np.arange(len(self.classes) + 1))
+
+    @cached_property
+    def _scaled_weight(self) -> FloatVector | None:
+        return None if self.weight is None else self.weight / (self.weight.max(initial=0.0) or 1.0)
+
+    @property
+    def n_pairs(self) -> int:
+        """The exact number of pairs, rows of weight zero left out."""
+        size = np.diff(self._class_begin).tolist()
+        return sum(size[high] * size[low] for high, low in self.edge_codes.tolist())
+
+    def groups(self) -> NDArray[np.int64]:
+        """Give the connected component of each row's class."""
+        n = len(self.classes)
+        graph = coo_matrix((np.ones(len(self.edge_codes)), tuple(self.edge_codes.T)), shape=(n, n))
+        return connected_components(graph, directed=False)[1][self.codes].astype(np.int64)
+
+    def pairs(self) -> Pairs:
+        """Enumerate all pairs, edge by edge."""
+        better, worse = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        rows = [self._row[a:b] for a, b in zip(self._class_begin[:-1], self._class_begin[1:], strict=True)]
+        for high, low in self.edge_codes:
+            better.append(np.repeat(rows[high], len(rows[low])))
+            worse.append(np.tile(rows[low], len(rows[high])))
+        first = np.concatenate(better).astype(np.int64)
+        second = np.concatenate(worse).astype(np.int64)
+        ones = np.ones(len(first))
+        return Pairs(
+            first, second, ones, ones if self.weight is None else self.weight[first] * self.weight[second]
+        )
+
+    def weighted(self, sample_weight: ArrayLike) -> OrderGraph:
+        """Multiply each pair's weight by the weights of its two rows."""
+        weight = as_weights(sample_weight, "sample_weight", self.n_rows)
+        return OrderGraph(
+            self.codes, self.classes, self.edge_codes, weight if self.weight is None else weight * self.weight
+        )
+
+    def _take(self, rows: NDArray[np.int64]) -> OrderGraph:
+        weight = None if self.weight is None else self.weight[rows]
+        return OrderGraph(self.codes[rows], self.classes, self.edge_codes, weight)
+
+    def _native_sums(self, scores, moment, margin, n_threads):
+        high, low = np.ascontiguousarray(self.edge_codes.T)
+        return _native.sum_order_graph(
+            scores, self._row, self._class_begin, high, low, margin, self._scaled_weight, moment, n_threads
+        )
+
+    def sums(
+        self,
+        scores: FloatVector | None,
+        moment: FloatVector | None = None,
+        *,
+        margin: float = 1.0,
+        counting: str = "merge",
+        n_threads: int = 1,
+    ) -> PartnerSums:
+        """Sum over violated partners edge by edge, whatever the counting method."""
+        if scores is None:
+            scores, margin = np.zeros(self.n_rows), np.inf
+        return PartnerSums(*self._native_sums(scores, moment, margin, n_threads)[:4])
+
+    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
+        """Weight of the violated pairs of each edge."""
+        return self._native_sums(self.check_scores(scores), None, margin, n_threads)[4]
+
+    def total_weight(self) -> FloatVector:
+        """Weight of all pairs of each edge."""
+        return self._native_sums(np.zeros(self.n_rows), None, np.inf, 1)[4]
+
+    def _row_factor(self, average: str) -> float:
+        return float(1.0 / self.total_weight().sum())
+
+    def _why_no_pairs(self) -> str:
+        if self.n_rows <= 1:
+            return f"There is nothing to rank: got {self.n_rows} sample{'s' * (self.n_rows == 0)}."
+        present = self.classes[np.unique(self.codes)].tolist()
+        return f"There is nothing to rank: no edge of the order joins two of the classes present, {present}."
+
+
+def preferences_from_order(
+    labels: ArrayLike,
+    order: str | Iterable[tuple[Hashable, Hashable]] | Any,
+    sample_weight: ArrayLike | None,
+) -> Preferences:
+    """See `Preferences.from_order`."""
+    classes, codes = as_codes(labels, "labels")
+    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(codes))
+    if isinstance(order, str):
+        check_choice(order, "order", ("chain", "full"))
+        present = np.unique(codes if weight is None else codes[weight > 0])
+        edge_codes = np.stack([present[1:], present[:-1]], axis=1)
+        if order == "full":
+            structure: Preferences = Ranking(codes.astype(np.float64), as_worse=weight, as_better=weight)
+            structure.require_pairs()
+            return structure
+    else:
+        edge_codes = _edge_codes(_edge_list(order), classes)
+    structure = OrderGraph(codes, classes, edge_codes.astype(np.int32), weight)
+    structure.require_pairs()
+    return structure
+
+
+def _edge_list(order: Any) -> Edges:
+    listed = order.edges() if hasattr(order, "edges") else order
+    try:
+        edges = [(high, low) for high, low in listed]
+    except (TypeError, ValueError):
+        raise ValueError(
+            "order must be 'chain', 'full', a list of (higher, lower) pairs of labels or a networkx DiGraph; "
+            f"got {order!r}."
+        ) from None
+    check_acyclic(edges)
+    return list(dict.fromkeys(edges))
+
+
+def check_acyclic(edges: Edges) -> None:
+    """Refuse edges that close a cycle, and show it."""
+    below: dict[Hashable, list[Hashable]] = {}
+    for high, low in edges:
+        below.setdefault(high, []).append(low)
+    try:
+        TopologicalSorter(below).prepare()
+    except CycleError as error:
+        cycle = " above ".join(repr(label) for label in reversed(error.args[1]))
+        raise ValueError(f"The order graph has a cycle: {cycle}.") from None
+
+
+def _edge_codes(edges: Edges, classes: NDArray[Any]) -> NDArray[np.int64]:
+    """Number the classes of each edge; edges of a class that does not occur are left out."""
+    number = {label: code for code, label in enumerate(as_array(classes).tolist())}
+    known = [(number[high], number[low]) for high, low in edges if high in number and low in number]
+    return np.array(known, dtype=np.int64).reshape(-1, 2)

@@ -1,0 +1,334 @@
+"""Rankings by real-valued labels, over all rows or within queries, with or without censoring."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise import _native
+from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise.preferences.base import COUNTING_METHODS, NoPairsError, Pairs, PartnerSums, Preferences
+
+FloatVector = NDArray[np.float64]
+
+
+class Ranking(Preferences):
+    """Rows with a label each; inside a query, a higher label should be above a lower one.
+
+    `as_worse` and `as_better` are the weights of a row as the worse and the better one of a pair (None:
+    ones). They differ for censored rows, which can only be the better one. The magnitude of a pair is the
+    difference of its `values`, by default the labels.
+    """
+
+    def __init__(
+        self,
+        labels: FloatVector,
+        query: NDArray[np.int64] | None = None,
+        *,
+        as_worse: FloatVector | None = None,
+        as_better: FloatVector | None = None,
+        gain: FloatVector | None = None,
+        query_weight: FloatVector | None = None,
+        values: FloatVector | None = None,
+    ):
+        self.labels = labels
+        self.values = labels if values is None else values
+        self.query = query
+        self.as_worse = as_worse
+        self.as_better = as_better
+        self.gain = gain
+        self.query_weight = query_weight
+        self.n_rows = len(labels)
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether every pair weighs the same within its query, so that pairs can be counted."""
+        return self.as_worse is None and self.gain is None
+
+    @cached_property
+    def _index(self) -> _Index:
+        return _Index(self.labels, self.query, self.as_better)
+
+    @cached_property
+    def _columns(self) -> _Columns:
+        return _Columns(self)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of queries, those without pairs included."""
+        return len(self._index.query_begin) - 1
+
+    @cached_property
+    def n_pairs(self) -> int:
+        """The exact number of pairs, rows of weight zero left out."""
+        index = self._index
+        if self.as_worse is None:
+            return int(index.level_begin.sum(dtype=np.int64))
+        # A row that weighs nothing as the worse one (a censored row) has no pairs above it.
+        lower = np.concatenate([[0], np.cumsum(self.as_worse[index.row] > 0)])
+        start = index.query_begin[index.query_of_position]
+        return int((lower[start + index.level_begin] - lower[start]).sum())
+
+    def groups(self) -> NDArray[np.int64]:
+        """Give the number of each row's query."""
+        return np.zeros(self.n_rows, dtype=np.int64) if self.query is None else self.query.copy()
+
+    def pairs(self) -> Pairs:
+        """Enumerate all pairs."""
+        index = self._index
+        count = index.level_begin.astype(np.int64)
+        position = np.repeat(np.arange(len(count)), count)
+        start = np.repeat(np.cumsum(count) - count, count)
+        worse_position = np.arange(count.sum()) - start + index.query_begin[index.query_of_position][position]
+        better, worse = index.row[position].astype(np.int64), index.row[worse_position].astype(np.int64)
+        weight = np.ones(len(better))
+        if self.as_worse is not None and self.as_better is not None:
+            keep = self.as_worse[worse] > 0
+            better, worse = better[keep], worse[keep]
+            weight = self.as_worse[worse] * self.as_better[better]
+        if self.gain is not None:
+            weight = weight * (self.gain[better] - self.gain[worse])
+        return Pairs(better, worse, self.values[better] - self.values[worse], weight)
+
+    def weighted(self, sample_weight: ArrayLike) -> Ranking:
+        """Multiply each pair's weight by the weights of its two rows."""
+        weight = as_weights(sample_weight, "sample_weight", self.n_rows)
+        as_worse = weight if self.as_worse is None else weight * self.as_worse
+        as_better = weight if self.as_better is None else weight * self.as_better
+        return self._replaced(as_worse=as_worse, as_better=as_better)
+
+    def _take(self, rows: NDArray[np.int64]) -> Ranking:
+        return self._replaced(
+            **{name: None if column is None else column[rows] for name, column in self._column_dict().items()}
+        )
+
+    def _column_dict(self) -> dict[str, Any]:
+        names = ("labels", "query", "as_worse", "as_better", "gain", "query_weight", "values")
+        return {name: getattr(self, name) for name in names}
+
+    def _replaced(self, **columns: Any) -> Ranking:
+        return Ranking(**(self._column_dict() | columns))
+
+    def count(
+        self, scores: FloatVector, *, margin: float = 1.0, n_threads: int = 1
+    ) -> tuple[FloatVector, NDArray[np.int64], FloatVector]:
+        """Count violated pairs: c_i - d_i for each row; their number and summed hinge loss for each query.
+
+        Only where `counts_pairs`. O(m log m); equations (5) to (8) of Airola et al. (2011).
+        """
+        index = self._index
+        return _native.count_ranking(
+            scores, index.row, index.level_begin, index.query_begin, margin, n_threads
+        )
+
+    def sums(
+        self,
+        scores: FloatVector | None,
+        moment: FloatVector | None = None,
+        *,
+        margin: float = 1.0,
+        counting: str = "merge",
+        n_threads: int = 1,
+    ) -> PartnerSums:
+        """Sum over violated partners in O(m log m), over all partners in O(m)."""
+        check_choice(counting, "counting", COUNTING_METHODS)
+        index, columns = self._index, self._columns
+        method = "labels" if scores is None else counting
+        scores = np.zeros(self.n_rows) if scores is None else scores
+        return PartnerSums(
+            *_native.sum_ranking(
+                scores,
+                index.row,
+                index.level_begin,
+                index.query_begin,
+                margin,
+                method,
+                columns.as_worse,
+                columns.as_better,
+                columns.gain,
+                moment,
+                n_threads,
+            )
+        )
+
+    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
+        """Weight of the violated pairs of each query."""
+        scores = self.check_scores(scores)
+        if self.counts_pairs:
+            return self.count(scores, margin=margin, n_threads=n_threads)[1].astype(np.float64)
+        sums = self.sums(scores, margin=margin, n_threads=n_threads)
+        return self._by_query(sums.up) * self._columns.query_scale
+
+    def total_weight(self) -> FloatVector:
+        """Weight of all pairs of each query."""
+        return self._by_query(self.sums(None).up) * self._columns.query_scale
+
+    def centred(self, scores: FloatVector) -> FloatVector:
+        """Take the mean of each query off."""
+        if self.n_queries == 1:
+            return super().centred(scores)
+        query = self._index.query_of_row
+        size = np.maximum(np.bincount(query, minlength=self.n_queries), 1)
+        return scores - (self._by_query(scores) / size)[query]
+
+    def _by_query(self, values: FloatVector) -> FloatVector:
+        return np.asarray(np.bincount(self._index.query_of_row, values, minlength=self.n_queries), np.float64)
+
+    def query_factor(self, average: str) -> FloatVector:
+        """Give the number by which a query's sum over pairs enters the mean loss."""
+        total = self._by_query(self.sums(None).up)
+        importance = np.ones(self.n_queries)
+        if self.query_weight is not None:
+            importance[self._index.query_of_row] = self.query_weight
+        importance *= total > 0
+        if not importance.any():
+            raise NoPairsError("There is nothing to rank: every pair weighs nothing.")
+        if average == "pairs":
+            scaled = importance * self._columns.query_scale
+            return scaled / (scaled @ total)
+        return importance / importance.sum() / np.where(total > 0, total, 1.0)
+
+    def _row_factor(self, average: str) -> FloatVector | float:
+        factor = self.query_factor(average)
+        return float(factor[0]) if self.n_queries == 1 else factor[self._index.query_of_row]
+
+    def _why_no_pairs(self) -> str:
+        if self.n_rows <= 1:
+            reason = f"a ranking needs at least two rows; got {self.n_rows} sample{'s' * (self.n_rows == 0)}"
+        elif len(np.unique(self.labels)) == 1:
+            reason = f"all {self.n_rows} labels are equal ({self.labels[0]:g})"
+        elif self.query is not None and len(np.unique(self.query)) == self.n_rows:
+            reason = "every query has a single row"
+        elif self.query is not None:
+            reason = "within each query all labels are equal"
+        elif self.as_worse is not None:
+            reason = "no two rows with positive weights (and an observed event at the earlier time) differ"
+        else:
+            reason = "no two labels differ"
+        return f"There is nothing to rank: {reason}."
+
+
+class _Index:
+    """Rows by query, then by label: what the counting works on. Rows of weight zero are left out."""
+
+    def __init__(self, labels: FloatVector, query: NDArray[np.int64] | None, weight: FloatVector | None):
+        n_rows = len(labels)
+        if n_rows >= 2**31 - 1:
+            raise ValueError(f"A ranking holds at most 2^31 - 2 rows; got {n_rows}.")
+        self.query_of_row = np.zeros(n_rows, dtype=np.int64) if query is None else query
+        n_queries = 1 if query is None else int(query.max(initial=-1)) + 1
+        order = np.argsort(labels, kind="stable")
+        if query is not None:
+            order = order[np.argsort(query[order], kind="stable")]
+        if weight is not None:
+            order = order[weight[order] > 0]
+        self.query_of_position = self.query_of_row[order]
+        self.query_begin = np.searchsorted(self.query_of_position, np.arange(n_queries + 1))
+        ordered = labels[order]
+        new_level = np.ones(len(order), dtype=bool)
+        new_level[1:] = ordered[1:] != ordered[:-1]
+        new_level[self.query_begin[:-1][np.diff(self.query_begin) > 0]] = True
+        level = np.maximum.accumulate(np.where(new_level, np.arange(len(order)), 0))
+        self.row = order.astype(np.int32)
+        self.level_begin = (level - self.query_begin[self.query_of_position]).astype(np.int32)
+
+
+class _Columns:
+    """Weights and gains brought to a scale at which products neither overflow nor vanish.
+
+    Within a query the largest weight becomes 1 and the smallest gain 0; `query_scale` turns a query's sums
+    back into units that all queries share.
+    """
+
+    def __init__(self, ranking: Ranking):
+        index = ranking._index
+        self.query_scale = np.ones(len(index.query_begin) - 1)
+        self.as_worse = self._scaled(ranking.as_worse, index)
+        self.as_better = self._scaled(ranking.as_better, index)
+        self.gain = None
+        if ranking.gain is not None:
+            smallest = np.full(len(self.query_scale), np.inf)
+            np.minimum.at(smallest, index.query_of_row, ranking.gain)
+            centred = ranking.gain - smallest[index.query_of_row]
+            self.gain = centred / (centred.max() or 1.0)
+
+    def _scaled(self, weight: FloatVector | None, index: _Index) -> FloatVector | None:
+        if weight is None:
+            return None
+        largest = np.zeros(len(self.query_scale))
+        np.maximum.at(largest, index.query_of_row, weight)
+        self.query_scale *= largest / (largest.max() or 1.0)
+        largest[largest == 0] = 1.0
+        return weight / largest[index.query_of_row]
+
+
+def ranking_from_scores(
+    y: ArrayLike,
+    qid: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    query_weight: ArrayLike | None,
+    pair_weight: str | ArrayLike | None,
+) -> Ranking:
+    """See `Preferences.from_scores`."""
+    labels = as_vector(y, "y")
+    n_rows = len(labels)
+    query = None if qid is None else as_codes(qid, "qid", n_rows)[1]
+    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
+    importance = None
+    if query_weight is not None:
+        importance = as_weights(query_weight, "query_weight", n_rows)
+        _check_constant(importance, query)
+    ranking = Ranking(labels, query, as_worse=weight, as_better=weight, query_weight=importance)
+    ranking.require_pairs()
+    if pair_weight is not None:
+        ranking = ranking._replaced(gain=_gains(pair_weight, ranking))
+    return ranking
+
+
+def ranking_from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None) -> Ranking:
+    """See `Preferences.from_survival`."""
+    times = as_vector(time, "time")
+    events = as_vector(as_array(event), "event", len(times))
+    if not np.isin(events, (0.0, 1.0)).all():
+        raise ValueError("event must hold booleans (or 0 and 1).")
+    # Label: the rank of (time, censored), so that at equal times an event comes before a censoring.
+    order = np.lexsort((1 - events, times))
+    step = (np.diff(times[order]) > 0) | (np.diff(events[order]) != 0)
+    labels = np.empty(len(times))
+    labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
+    weight = (
+        np.ones(len(times))
+        if sample_weight is None
+        else as_weights(sample_weight, "sample_weight", len(times))
+    )
+    ranking = Ranking(labels, as_worse=weight * events, as_better=weight, values=times)
+    ranking.require_pairs()
+    return ranking
+
+
+def _check_constant(query_weight: FloatVector, query: NDArray[np.int64] | None) -> None:
+    codes = np.zeros(len(query_weight), dtype=np.int64) if query is None else query
+    first = np.zeros(codes.max(initial=0) + 1)
+    first[codes[::-1]] = query_weight[::-1]
+    if (first[codes] != query_weight).any():
+        raise ValueError("query_weight must be constant within each query.")
+
+
+def _gains(pair_weight: str | ArrayLike, ranking: Ranking) -> FloatVector:
+    if isinstance(pair_weight, str):
+        check_choice(pair_weight, "pair_weight", ("difference",))
+        return ranking.labels
+    gain = as_vector(pair_weight, "pair_weight", ranking.n_rows)
+    index = ranking._index
+    position = np.arange(len(index.row))
+    query_start = index.query_begin[index.query_of_position]
+    begin = np.flatnonzero(position == query_start + index.level_begin)
+    highest = np.maximum.reduceat(gain[index.row], begin)
+    lowest = np.minimum.reduceat(gain[index.row], begin)
+    same_query = index.level_begin[begin[1:]] > 0
+    if (highest[:-1] > lowest[1:])[same_query].any():
+        raise ValueError("pair_weight: within a query a gain must not fall as the label rises.")
+    return gain

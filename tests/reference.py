@@ -1,0 +1,112 @@
+"""The textbook formulas, pair by pair, in plain loops: what every fast path is proved equal to.
+
+A pair is a tuple (better, worse, weight, target, query).
+"""
+
+import numpy as np
+
+
+def ranking_pairs(y, qid=None, weight=None, gain=None):
+    n = len(y)
+    qid = [0] * n if qid is None else list(qid)
+    weight = np.ones(n) if weight is None else weight
+    pairs = []
+    for i in range(n):
+        for j in range(n):
+            if qid[i] == qid[j] and y[i] > y[j]:
+                w = weight[i] * weight[j] * (1.0 if gain is None else gain[i] - gain[j])
+                pairs.append((i, j, w, y[i] - y[j], qid[i]))
+    return pairs
+
+
+def survival_pairs(event, time, weight=None):
+    n = len(time)
+    weight = np.ones(n) if weight is None else weight
+    return [
+        (i, j, weight[i] * weight[j], time[i] - time[j], 0)
+        for i in range(n)
+        for j in range(n)
+        if event[j] and (time[i] > time[j] or (time[i] == time[j] and not event[i]))
+    ]
+
+
+def order_pairs(labels, edges, weight=None):
+    n = len(labels)
+    weight = np.ones(n) if weight is None else weight
+    return [
+        (i, j, weight[i] * weight[j], 1.0, 0)
+        for high, low in edges
+        for i in range(n)
+        for j in range(n)
+        if labels[i] == high and labels[j] == low
+    ]
+
+
+def explicit_pairs(better, worse, magnitude, weight):
+    return [(i, j, w, t, 0) for i, j, t, w in zip(better, worse, magnitude, weight, strict=True)]
+
+
+def normalised(pairs, average="queries", query_weight=None):
+    """Scale the weights so that a sum over pairs is the mean loss."""
+    importance = query_weight or {}
+    total = {}
+    for _, _, w, _, q in pairs:
+        total[q] = total.get(q, 0.0) + w
+    counted = {q: importance.get(q, 1.0) for q in total if total[q] > 0}
+    if average == "queries":
+        scale = {q: u / sum(counted.values()) / total[q] for q, u in counted.items()}
+    else:
+        scale = {q: u / sum(counted[k] * total[k] for k in counted) for q, u in counted.items()}
+    return [(i, j, w * scale.get(q, 0.0), t, q) for i, j, w, t, q in pairs]
+
+
+def hinge(pairs, s):
+    value, c = 0.0, np.zeros(len(s))
+    for i, j, w, _, _ in pairs:
+        if s[i] - s[j] < 1:
+            value += w * (1 - (s[i] - s[j]))
+            c[i] -= w
+            c[j] += w
+    return value, c
+
+
+def squared_hinge(pairs, s):
+    value, c = 0.0, np.zeros(len(s))
+    for i, j, w, _, _ in pairs:
+        if s[i] - s[j] < 1:
+            v = 1 - (s[i] - s[j])
+            value += w * v**2
+            c[i] -= 2 * w * v
+            c[j] += 2 * w * v
+    return value, c
+
+
+def squared_hinge_hessian(pairs, s):
+    H = np.zeros((len(s), len(s)))
+    for i, j, w, _, _ in pairs:
+        if s[i] - s[j] < 1:
+            H[i, i] += 2 * w
+            H[j, j] += 2 * w
+            H[i, j] -= 2 * w
+            H[j, i] -= 2 * w
+    return H
+
+
+def least_squares(pairs, s, cost):
+    value, c = 0.0, np.zeros(len(s))
+    for i, j, w, t, _ in pairs:
+        r = (t if cost == "magnitude" else 1.0) - (s[i] - s[j])
+        value += w * r**2
+        c[i] -= 2 * w * r
+        c[j] += 2 * w * r
+    return value, c
+
+
+def laplacian(pairs, n):
+    L = np.zeros((n, n))
+    for i, j, w, _, _ in pairs:
+        L[i, i] += w
+        L[j, j] += w
+        L[i, j] -= w
+        L[j, i] -= w
+    return L

@@ -1,0 +1,277 @@
+import itertools
+import pickle
+
+import networkx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.model_selection import GroupKFold, KFold
+from sklearn.utils import _safe_indexing, indexable
+
+import reference
+from rankwise import NoPairsError, Preferences, pair_data
+from strategies import cases
+
+
+def as_set(pairs):
+    """Pairs as a sorted list of (better, worse, weight), those of weight zero left out."""
+    return sorted((int(i), int(j), float(w)) for i, j, w in pairs if w > 0)
+
+
+def of_structure(preferences):
+    better, worse, _, weight = preferences.pairs()
+    return as_set(zip(better, worse, weight, strict=True))
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases())
+def test_pairs_are_those_of_the_definition(case):
+    expected = as_set((i, j, w) for i, j, w, _, _ in case.pairs)
+    got = of_structure(case.preferences)
+    assert [p[:2] for p in got] == [p[:2] for p in expected]
+    np.testing.assert_allclose([p[2] for p in got], [p[2] for p in expected], rtol=1e-12)
+    counted = case.preferences.pairs()
+    assert case.preferences.n_pairs == len(counted.better) >= len(expected)
+    targets = {(i, j): t for i, j, _, t, _ in case.pairs}
+    if len(targets) == len(case.pairs):
+        for i, j, t in zip(counted.better, counted.worse, counted.magnitude, strict=True):
+            assert targets[i, j] == pytest.approx(t)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.data())
+def test_a_slice_is_the_induced_structure(case, data):
+    n = len(case.preferences)
+    rows = np.array(data.draw(st.lists(st.integers(0, n - 1), min_size=1, max_size=2 * n)))
+    expected = as_set(
+        (a, b, w)
+        for i, j, w, _, _ in case.pairs
+        for a in np.flatnonzero(rows == i)
+        for b in np.flatnonzero(rows == j)
+    )
+    got = of_structure(case.preferences[rows])
+    assert [p[:2] for p in got] == [p[:2] for p in expected]
+    np.testing.assert_allclose([p[2] for p in got], [p[2] for p in expected], rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.data())
+def test_sample_weights_multiply(case, data):
+    n = len(case.preferences)
+    weight = np.array(data.draw(st.lists(st.sampled_from([0.0, 1.0, 2.5]), min_size=n, max_size=n)))
+    if not weight.any():
+        return
+    expected = as_set((i, j, w * weight[i] * weight[j]) for i, j, w, _, _ in case.pairs)
+    got = of_structure(case.preferences.weighted(weight))
+    assert [p[:2] for p in got] == [p[:2] for p in expected]
+    ratio = [g[2] / e[2] for g, e in zip(got, expected, strict=True)]
+    np.testing.assert_allclose(ratio, ratio[:1] * len(ratio), rtol=1e-12)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_pairs_build_the_structure_again(case):
+    again = Preferences.from_pairs(*case.preferences.pairs(), n_rows=len(case.preferences))
+    assert of_structure(again) == of_structure(case.preferences)
+    assert again.n_rows == case.preferences.n_rows
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases())
+def test_groups_hold_every_pair(case):
+    groups = case.preferences.groups()
+    better, worse, _, _ = case.preferences.pairs()
+    np.testing.assert_array_equal(groups[better], groups[worse])
+
+
+def test_index_forms():
+    preferences = Preferences.from_scores([3.0, 1.0, 2.0, 5.0])
+    mask = np.array([True, False, True, True])
+    expected = of_structure(preferences[[0, 2, 3]])
+    for index in (mask, (mask, ...), np.array([0, 2, 3]), [0, 2, 3], (np.array([0, 2, 3]), Ellipsis)):
+        assert of_structure(preferences[index]) == expected
+    assert of_structure(preferences[1:]) == of_structure(preferences[[1, 2, 3]])
+    assert preferences[2].n_rows == 1
+    with pytest.raises(IndexError):
+        preferences[[4]]
+
+
+def test_scikit_learn_takes_it_as_y():
+    preferences = Preferences.from_scores(np.arange(12.0), qid=np.repeat([5, 3, 4], 4))
+    X = np.zeros((12, 2))
+    assert indexable(X, preferences)[1] is preferences
+    assert _safe_indexing(preferences, np.array([0, 1])).n_pairs == 1
+    for train, test in KFold(3).split(X, preferences):
+        assert len(preferences[train]) == 8
+        assert preferences[test].n_pairs == 6
+    for train, test in GroupKFold(3).split(X, preferences, groups=preferences.groups()):
+        assert preferences[train].n_pairs + preferences[test].n_pairs == preferences.n_pairs
+
+
+def test_pickle():
+    for preferences in (
+        Preferences.from_scores([1, 2, 3], qid=["a", "a", "b"]),
+        Preferences.from_order([1, 2, 3], "chain"),
+        Preferences.from_pairs([0], [1]),
+    ):
+        assert of_structure(pickle.loads(pickle.dumps(preferences))) == of_structure(preferences)
+
+
+@pytest.mark.parametrize(
+    "qid", [[2, 2, 1, 1], list("bbaa"), [2.5, 2.5, 1.5, 1.5], ["x", "x", 3, 3], [True, True, False, False]]
+)
+@pytest.mark.parametrize("container", [list, np.array, pd.Series, pl.Series])
+def test_any_qid(qid, container):
+    if container is pl.Series and len({type(q) for q in qid}) > 1:
+        return
+    preferences = Preferences.from_scores([1, 2, 3, 3], qid=container(qid))
+    assert of_structure(preferences) == [(1, 0, 1.0)]
+    assert len(set(preferences.groups())) == 2
+
+
+def test_n_pairs_is_exact():
+    n = 3_000_000
+    assert Preferences.from_scores(np.arange(n)).n_pairs == n * (n - 1) // 2
+    assert Preferences.from_scores(np.arange(n) % 2).n_pairs == (n // 2) ** 2
+    assert Preferences.from_order(np.arange(n) % 3, "chain").n_pairs == 2 * (n // 3) ** 2
+    assert isinstance(Preferences.from_scores(np.arange(5)).n_pairs, int)
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: Preferences.from_scores([2, 2, 2]), r"all 3 labels are equal \(2\)"),
+        (lambda: Preferences.from_scores([1, 2, 3], qid=[1, 2, 3]), "every query has a single row"),
+        (lambda: Preferences.from_scores([1, 1, 3], qid=[1, 1, 3]), "within each query all labels are equal"),
+        (lambda: Preferences.from_scores([1]), "1 sample"),
+        (lambda: Preferences.from_scores([]), "0 samples"),
+        (lambda: Preferences.from_scores([1, 2], sample_weight=[0, 1]), "positive weights"),
+        (
+            lambda: Preferences.from_scores([1, 2], pair_weight=[3, 3]).row_factor(),
+            "every pair weighs nothing",
+        ),
+        (lambda: Preferences.from_survival([0, 0], [1, 2]), "observed event"),
+        (lambda: Preferences.from_pairs([], [], n_rows=3), "no pair"),
+        (lambda: Preferences.from_pairs([0], [1], weight=[0.0]), "zero for every row"),
+        (lambda: Preferences.from_order(["a", "a"], "chain"), "no edge"),
+        (lambda: Preferences.from_order(["a"], "chain"), "1 sample"),
+        (lambda: Preferences.from_order(["a", "b"], [("c", "a")]), r"no edge .*\['a', 'b'\]"),
+    ],
+)
+def test_no_pairs_says_why(build, sentence):
+    with pytest.raises(ValueError, match=sentence) as caught:
+        build()
+    if "zero for every row" not in sentence:
+        assert isinstance(caught.value, NoPairsError)
+
+
+@pytest.mark.parametrize(
+    ("build", "sentence"),
+    [
+        (lambda: Preferences.from_scores([1, np.nan]), "y contains NaN"),
+        (lambda: Preferences.from_scores([1, np.inf]), "y contains NaN or infinity"),
+        (lambda: Preferences.from_scores(["a", "b"]), "y must hold real numbers"),
+        (lambda: Preferences.from_scores([[1, 2], [3, 4]]), "y must be one-dimensional"),
+        (lambda: Preferences.from_scores([1, 2], qid=[1]), "qid has 1 entries, but there are 2 rows"),
+        (lambda: Preferences.from_scores([1, 2], qid=[1.0, np.nan]), "qid contains missing values"),
+        (lambda: Preferences.from_scores([1, 2], qid=["a", None]), "qid contains missing values"),
+        (lambda: Preferences.from_scores([1, 2], qid=pd.Series(["a", pd.NA])), "qid contains missing values"),
+        (lambda: Preferences.from_scores([1, 2], qid=np.array(["NaT", "2020"], "M8[D]")), "missing values"),
+        (lambda: Preferences.from_scores(["1", "2"]), "y must hold real numbers"),
+        (lambda: Preferences.from_scores([1, 2], sample_weight=[1, -1]), "must not be negative"),
+        (lambda: Preferences.from_scores([1, 2], sample_weight=[1]), "sample_weight has 1 entries"),
+        (lambda: Preferences.from_scores([1, 2], query_weight=[1, 2]), "constant within each query"),
+        (lambda: Preferences.from_scores([1, 2], pair_weight="gap"), "pair_weight must be one of"),
+        (lambda: Preferences.from_scores([1, 2], pair_weight=[2, 1]), "must not fall as the label rises"),
+        (lambda: Preferences.from_pairs([0, 1], [1]), "better has 2 entries and worse 1"),
+        (lambda: Preferences.from_pairs([0], [0]), "row 0 is paired with itself"),
+        (lambda: Preferences.from_pairs([0.5], [1]), "row numbers"),
+        (lambda: Preferences.from_pairs([-1], [1]), "negative"),
+        (lambda: Preferences.from_pairs([0], [5], n_rows=3), "names row 5, but there are only 3 rows"),
+        (lambda: Preferences.from_order(list("abc"), "ring"), "order must be one of 'chain', 'full'"),
+        (lambda: Preferences.from_order(list("abc"), 3), "order must be 'chain', 'full', a list"),
+        (
+            lambda: Preferences.from_order(list("abc"), [("a", "b"), ("b", "c"), ("c", "a")]),
+            r"has a cycle: '(\w)' above '\w' above '\w' above '\1'",
+        ),
+        (lambda: Preferences.from_order(list("ab"), [("a", "a")]), "has a cycle: 'a' above 'a'"),
+        (lambda: Preferences.from_survival([2, 1], [1, 2]), "event must hold booleans"),
+        (lambda: pair_data(np.ones((2, 3)), np.ones((3, 3))), "same two-dimensional shape"),
+    ],
+)
+def test_bad_input_gets_a_sentence(build, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        build()
+
+
+def test_the_cycle_is_shown_in_the_order_given():
+    with pytest.raises(ValueError, match="cycle") as caught:
+        Preferences.from_order([1, 2, 3], [(1, 2), (2, 3), (3, 1)])
+    names = [int(word) for word in str(caught.value).rstrip(".").split(": ")[1].split(" above ")]
+    assert all((high, low) in {(1, 2), (2, 3), (3, 1)} for high, low in itertools.pairwise(names))
+
+
+def test_order_forms_agree():
+    labels = ["low", "mid", "high", "low", "high"]
+    edges = [("high", "mid"), ("mid", "low")]
+    listed = Preferences.from_order(labels, edges)
+    graph = Preferences.from_order(labels, networkx.DiGraph(edges))
+    assert of_structure(listed) == of_structure(graph)
+    assert sorted(listed.edges) == sorted(edges)
+    # Edges are not closed transitively: no (high, low) pair.
+    assert listed.n_pairs == 2 * 1 + 1 * 2
+    numbers = [0, 1, 2, 0, 2]
+    full = Preferences.from_order(numbers, "full")
+    assert of_structure(full) == of_structure(Preferences.from_scores(numbers))
+    # "chain" joins neighbours among the classes that are present.
+    gap = Preferences.from_order([1, 5, 9], "chain")
+    assert of_structure(gap) == [(1, 0, 1.0), (2, 1, 1.0)]
+
+
+def test_slices_without_pairs_are_allowed_until_used():
+    preferences = Preferences.from_scores([1, 2, 3])[[0]]
+    assert preferences.n_pairs == 0
+    with pytest.raises(NoPairsError, match="1 sample"):
+        preferences.row_factor()
+
+
+def test_pair_data():
+    better, worse = np.array([[1.0, 0.0], [2.0, 1.0]]), np.array([[0.0, 0.0], [5.0, 5.0]])
+    X, preferences = pair_data(better, worse, weight=[1.0, 3.0])
+    rows = preferences.pairs()
+    np.testing.assert_array_equal(X[rows.better], better)
+    np.testing.assert_array_equal(X[rows.worse], worse)
+    np.testing.assert_array_equal(rows.weight, [1.0, 3.0])
+    sparse, _ = pair_data(sp.csr_matrix(better), sp.csr_matrix(worse))
+    np.testing.assert_array_equal(sparse.toarray(), X)
+
+
+@settings(max_examples=150, deadline=None)
+@given(cases(), st.sampled_from([0.0, np.nextafter(0, 1), 1.0]))
+def test_violated_and_total_weight(case, margin):
+    got = case.preferences.violated_weight(case.scores, margin)
+    total = case.preferences.total_weight()
+    expected = sum(w for i, j, w, _, _ in case.pairs if case.scores[i] - case.scores[j] < margin)
+    everything = sum(w for *_, w, _, _ in case.pairs)
+    if everything > 0 and total.sum() > 0:
+        assert got.sum() / total.sum() == pytest.approx(expected / everything, rel=1e-9, abs=1e-12)
+
+
+def test_violated_weight_by_query_and_edge():
+    preferences = Preferences.from_scores([1, 2, 1, 2, 3], qid=list("bbaaa"))
+    scores = np.array([0.0, 1.0, 3.0, 2.0, 1.0])
+    np.testing.assert_array_equal(preferences.violated_weight(scores, 0.0), [3.0, 0.0])
+    np.testing.assert_array_equal(preferences.total_weight(), [3.0, 1.0])
+    graph = Preferences.from_order(list("aabc"), [("b", "a"), ("c", "b")])
+    np.testing.assert_array_equal(graph.violated_weight([0.0, 2.0, 1.0, 0.5], 0.0), [1.0, 1.0])
+    np.testing.assert_array_equal(graph.total_weight(), [2.0, 1.0])
+
+
+def test_reference_survival_pairs():
+    """Event before censoring at equal times; a censored row is never the worse one."""
+    pairs = reference.survival_pairs([True, False, True, True], [2.0, 2.0, 1.0, 2.0])
+    assert sorted(p[:2] for p in pairs) == [(0, 2), (1, 0), (1, 2), (1, 3), (3, 2)]
