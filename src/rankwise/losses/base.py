@@ -1,0 +1,56 @@
+"""What solvers ask of a loss."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._checks import check_choice
+from rankwise.preferences.base import COUNTING_METHODS, PartnerSums, Preferences
+
+FloatVector = NDArray[np.float64]
+
+
+class PairwiseLoss(ABC):
+    """The mean of a loss of s_better - s_worse over all pairs of a preference structure.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        The pairs; scores have one entry for each of its rows.
+    average : "queries" or "pairs"
+        The mean over queries of each query's mean, or the mean over all pairs.
+    counting : "merge", "tree" or "pairs"
+        How violated pairs are found. "merge" is the fast one; "tree", the order-statistic tree of Airola et
+        al. (2011), and "pairs", all pairs, are references that give the same numbers.
+    n_threads : int
+        Has no influence on the result.
+    """
+
+    def __init__(
+        self,
+        preferences: Preferences,
+        *,
+        average: str = "queries",
+        counting: str = "merge",
+        n_threads: int = 1,
+    ):
+        check_choice(counting, "counting", COUNTING_METHODS)
+        self.preferences = preferences
+        self.average = average
+        self.counting = counting
+        self.n_threads = n_threads
+        self.factor = preferences.row_factor(average)
+
+    @abstractmethod
+    def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
+        """Give the loss and its derivative by each score; X' times these is the gradient."""
+
+    def value(self, scores: ArrayLike) -> float:
+        """Give the loss alone."""
+        return self.value_and_coefficients(scores)[0]
+
+    def _sums(self, scores: FloatVector | None, moment: FloatVector | None = None) -> PartnerSums:
+        return self.preferences.sums(scores, moment, counting=self.counting, n_threads=self.n_threads)

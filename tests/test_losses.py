@@ -1,0 +1,225 @@
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import reference
+from rankwise import Preferences
+from rankwise.losses import Hinge, LeastSquares, SquaredHinge
+from rankwise.preferences.ranking import Ranking
+from strategies import SCORES, cases, vector
+
+METHODS = ("merge", "tree", "pairs")
+AVERAGES = ("queries", "pairs")
+
+
+def has_weight(case, average):
+    """Whether the reference, which multiplies weights as they come, can normalise them."""
+    return sum(w for *_, w, _, _ in case.normalised(average)) == pytest.approx(1.0)
+
+
+def close(actual, expected, scores):
+    """Equal to rounding of the largest terms."""
+    size = 1 + np.abs(expected).max() + np.abs(scores).max() ** 2
+    np.testing.assert_allclose(actual, expected, rtol=1e-9, atol=1e-12 * size)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from(METHODS), st.sampled_from([1, 2, 3]))
+def test_hinge_is_the_textbook_formula(case, average, method, n_threads):
+    assume(has_weight(case, average))
+    loss = Hinge(case.preferences, average=average, counting=method, n_threads=n_threads)
+    value, c = loss.value_and_coefficients(case.scores)
+    expected_value, expected_c = reference.hinge(case.normalised(average), case.scores)
+    np.testing.assert_allclose(c, expected_c, rtol=1e-9, atol=1e-12)
+    close(value, expected_value, case.scores)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from(METHODS), st.sampled_from([1, 2, 3]), st.data())
+def test_squared_hinge_is_the_textbook_formula(case, average, method, n_threads, data):
+    assume(has_weight(case, average))
+    loss = SquaredHinge(case.preferences, average=average, counting=method, n_threads=n_threads)
+    value, c = loss.value_and_coefficients(case.scores)
+    pairs = case.normalised(average)
+    expected_value, expected_c = reference.squared_hinge(pairs, case.scores)
+    close(value, expected_value, case.scores)
+    close(c, expected_c, case.scores)
+    # Exactly on the margin the second derivative jumps, and rounding decides the side.
+    assume(all(abs(case.scores[i] - case.scores[j] - 1) > 1e-9 for i, j, *_ in pairs))
+    direction = vector(data.draw, SCORES, len(case.scores))
+    expected = reference.squared_hinge_hessian(pairs, case.scores) @ direction
+    close(loss.hessian_product(case.scores, direction), expected, direction)
+
+
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from(["unit", "magnitude"]))
+def test_least_squares_is_the_textbook_formula(case, average, cost):
+    assume(has_weight(case, average))
+    loss = LeastSquares(case.preferences, average=average, cost=cost)
+    pairs = case.normalised(average)
+    value, c = loss.value_and_coefficients(case.scores)
+    expected_value, expected_c = reference.least_squares(pairs, case.scores, cost)
+    close(value, expected_value, case.scores)
+    close(c, expected_c, case.scores)
+    L = reference.laplacian(pairs, len(case.scores))
+    close(loss.laplacian_product(case.scores), L @ case.scores, case.scores)
+
+
+def large_case(n, n_levels, n_queries, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.normal(size=n) if n_levels is None else rng.integers(n_levels, size=n).astype(float)
+    qid = None if n_queries is None else rng.integers(n_queries, size=n)
+    scores = np.where(rng.random(n) < 0.3, np.round(y * 2) / 2, 0.5 * y + rng.normal(size=n))
+    return y, qid, scores
+
+
+@pytest.mark.parametrize("n_levels", [None, 2, 5, 400])
+@pytest.mark.parametrize("n_queries", [None, 1, 7, 900])
+def test_counting_methods_agree_exactly(n_levels, n_queries):
+    y, qid, scores = large_case(3000, n_levels, n_queries)
+    preferences = Preferences.from_scores(y, qid)
+    merge = Hinge(preferences, average="pairs").value_and_coefficients(scores)
+    for method in ("tree", "pairs"):
+        value, c = Hinge(preferences, average="pairs", counting=method).value_and_coefficients(scores)
+        np.testing.assert_array_equal(c, merge[1])
+        assert value == pytest.approx(merge[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("n_levels", [None, 5])
+def test_threads_inside_a_query_change_no_bit(n_levels):
+    y, _, scores = large_case(300_000, n_levels, None)
+    weight = np.random.default_rng(1).random(len(y))
+    for preferences in (Preferences.from_scores(y), Preferences.from_scores(y, sample_weight=weight)):
+        for loss_type in (Hinge, SquaredHinge):
+            one, two, five = (
+                loss_type(preferences, n_threads=t).value_and_coefficients(scores) for t in (1, 2, 5)
+            )
+            assert one[0] == two[0] == five[0]
+            np.testing.assert_array_equal(one[1], two[1])
+            np.testing.assert_array_equal(one[1], five[1])
+
+
+def test_threads_over_queries_change_no_bit():
+    y, qid, scores = large_case(200_000, 5, 3000)
+    qid[:140_000] = 0
+    for loss_type in (Hinge, SquaredHinge):
+        one, two, five = (
+            loss_type(Preferences.from_scores(y, qid), n_threads=t).value_and_coefficients(scores)
+            for t in (1, 2, 5)
+        )
+        assert one[0] == two[0] == five[0]
+        np.testing.assert_array_equal(one[1], two[1])
+        np.testing.assert_array_equal(one[1], five[1])
+
+
+@pytest.mark.parametrize("weights", [False, True])
+def test_large_merge_equals_all_pairs(weights):
+    y, qid, scores = large_case(4000, None, 3)
+    rng = np.random.default_rng(3)
+    weight = rng.choice([0.0, 1e-8, 1.0, 1e8], size=len(y)) if weights else None
+    preferences = Preferences.from_scores(y, qid, weight, pair_weight="difference")
+    direction = rng.normal(size=len(y))
+    losses = [SquaredHinge(preferences, counting=method) for method in METHODS]
+    value, c = losses[2].value_and_coefficients(scores)
+    product = losses[2].hessian_product(scores, direction)
+    for loss in losses[:2]:
+        other_value, other_c = loss.value_and_coefficients(scores)
+        assert other_value == pytest.approx(value, rel=1e-11)
+        np.testing.assert_allclose(other_c, c, rtol=1e-8, atol=1e-13)
+        np.testing.assert_allclose(loss.hessian_product(scores, direction), product, rtol=1e-8, atol=1e-13)
+
+
+def test_value_is_right_for_a_million_million_pairs():
+    n = 1_500_000
+    y = np.arange(n, dtype=float)
+    preferences = Preferences.from_scores(y)
+    assert preferences.n_pairs == n * (n - 1) // 2
+    # All scores equal: every pair is violated and costs exactly 1.
+    value, c = Hinge(preferences).value_and_coefficients(np.full(n, 7.25))
+    assert value == pytest.approx(1.0, rel=1e-14)
+    np.testing.assert_allclose(c * preferences.n_pairs, n - 1 - 2 * y, rtol=1e-12)
+    # Reversed by half a step: the pair (i, j) costs 1 + (j - i) / 2, on average 1 + (n + 1) / 6.
+    value, _ = Hinge(preferences).value_and_coefficients(-y / 2)
+    assert value == pytest.approx(1 + (n + 1) / 6, rel=1e-12)
+
+
+def test_a_row_of_weight_two_equals_the_row_given_twice():
+    y, qid, scores = large_case(60, 4, 3)
+    weight = np.random.default_rng(0).integers(0, 3, size=60)
+    repeated = np.repeat(np.arange(60), weight)
+    for loss_type in (Hinge, SquaredHinge, LeastSquares):
+        for average in AVERAGES:
+            once = loss_type(Preferences.from_scores(y, qid, weight), average=average)
+            twice = loss_type(Preferences.from_scores(y[repeated], qid[repeated]), average=average)
+            value, c = once.value_and_coefficients(scores)
+            value_2, c_2 = twice.value_and_coefficients(scores[repeated])
+            assert value == pytest.approx(value_2, rel=1e-12)
+            np.testing.assert_allclose(c, np.bincount(repeated, c_2, minlength=60), atol=1e-14)
+
+
+def test_weight_constant_within_queries_cancels_and_query_weight_does_not():
+    y, qid, scores = large_case(60, 4, 3)
+    per_query = np.array([1e-150, 1.0, 1e150])[qid]
+    plain, weighted = (
+        Hinge(Preferences.from_scores(y, qid, w)).value_and_coefficients(scores) for w in (None, per_query)
+    )
+    assert weighted[0] == pytest.approx(plain[0], rel=1e-12)
+    np.testing.assert_allclose(weighted[1], plain[1], rtol=1e-12)
+    only_last = Hinge(Preferences.from_scores(y, qid, query_weight=np.array([0.0, 0.0, 1.0])[qid]))
+    alone = Hinge(Preferences.from_scores(y[qid == 2]))
+    assert only_last.value(scores) == pytest.approx(alone.value(scores[qid == 2]), rel=1e-12)
+
+
+def test_offsets_within_queries_change_nothing():
+    y, qid, scores = large_case(500, None, 5)
+    offset = np.array([1e6, -1e6, 3.0, 0.0, 1e5])[qid]
+    for loss_type in (Hinge, SquaredHinge):
+        loss = loss_type(Preferences.from_scores(y, qid))
+        value, c = loss.value_and_coefficients(scores)
+        moved_value, moved_c = loss.value_and_coefficients(scores + offset)
+        assert moved_value == pytest.approx(value, rel=1e-7)
+        np.testing.assert_allclose(moved_c, c, atol=1e-7)
+
+
+@pytest.mark.parametrize("loss_type", [SquaredHinge, LeastSquares])
+def test_gradients_are_derivatives(loss_type):
+    y, qid, scores = large_case(40, None, 2)
+    loss = loss_type(Preferences.from_scores(y, qid))
+    _, c = loss.value_and_coefficients(scores)
+    for i in range(0, 40, 7):
+        step = np.zeros(40)
+        step[i] = 1e-6
+        slope = (loss.value(scores + step) - loss.value(scores - step)) / 2e-6
+        assert slope == pytest.approx(c[i], abs=1e-7)
+
+
+def test_adversarial_scores_for_the_radix_sort():
+    rng = np.random.default_rng(0)
+    n = 5000
+    y = rng.normal(size=n)
+    near = 1.0 + rng.integers(0, 50, size=n) * np.finfo(float).eps  # equal in the upper 33 bits
+    tiny = rng.choice([0.0, -0.0, 5e-324, -5e-324, 1e-308], size=n)
+    huge = rng.choice([-1e308, 1e308, 0.0, 1.0], size=n)
+    for scores in (near, tiny, huge, np.zeros(n)):
+        preferences = Preferences.from_scores(y)
+        for margin in (0.0, np.nextafter(0, 1), 1.0):
+            expected = preferences.sums(scores, margin=margin, counting="pairs")
+            assert isinstance(preferences, Ranking)
+            net, violations, _ = preferences.count(scores, margin=margin)
+            np.testing.assert_array_equal(net, expected.up - expected.down)
+            assert violations[0] == expected.up.sum()
+
+
+def test_bad_arguments_get_a_sentence():
+    preferences = Preferences.from_scores([1, 2, 3])
+    with pytest.raises(ValueError, match="counting must be one of"):
+        Hinge(preferences, counting="fast")
+    with pytest.raises(ValueError, match="average must be one of"):
+        Hinge(preferences, average="mean")
+    with pytest.raises(ValueError, match="scores has 2 entries, but there are 3 rows"):
+        Hinge(preferences).value([1.0, 2.0])
+    with pytest.raises(ValueError, match="NaN or infinity"):
+        Hinge(preferences).value([1.0, 2.0, np.nan])
+    with pytest.raises(ValueError, match="cost must be one of"):
+        LeastSquares(preferences, cost="hinge")
