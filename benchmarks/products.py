@@ -11,23 +11,12 @@ falls on all alike. Below 1 is faster than scipy.
 """
 
 import argparse
-from time import perf_counter
 
 import numpy as np
+from timing import best_times
 
 from rankwise.datasets import make_text_ranking
 from rankwise.design import as_design
-
-
-def best_times(tasks, repeats=9):
-    """Give the shortest time of each task; the tasks take turns."""
-    best = dict.fromkeys(tasks, np.inf)
-    for _ in range(repeats):
-        for name, task in tasks.items():
-            start = perf_counter()
-            task()
-            best[name] = min(best[name], perf_counter() - start)
-    return best
 
 
 def product_tasks(X):

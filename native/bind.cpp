@@ -92,12 +92,12 @@ struct NewSums {
 
 nb::tuple sum_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
                       InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
-                      const std::string& method, Column weight_as_worse, Column weight_as_better, Column gain,
-                      Column moment, int n_threads) {
+                      const std::string& method, Column weight, Column can_be_worse, Column gain, Column moment,
+                      int n_threads) {
     const std::size_t n = scores.size();
     const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
     const rankwise::Method chosen = rankwise::method_named(method);
-    const rankwise::RowColumns columns{pointer(weight_as_worse, n), pointer(weight_as_better, n), pointer(gain, n),
+    const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n),
                                        pointer(moment, n)};
     NewSums sums(n, moment.has_value());
     {
@@ -105,6 +105,38 @@ nb::tuple sum_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
         rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, n_threads, sums.view());
     }
     return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
+}
+
+using Windows = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
+
+Windows find_windows(InputVector<double> scores, InputVector<std::int32_t> row,
+                     InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
+                     int n_threads) {
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    auto memory = std::make_unique_for_overwrite<rankwise::RowSlot[]>(row.size());
+    rankwise::RowSlot* windows = memory.get();
+    nb::capsule owner(windows, [](void* p) noexcept { delete[] static_cast<rankwise::RowSlot*>(p); });
+    memory.release();
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::find_windows(ranking, scores.data(), margin, n_threads, windows);
+    }
+    return Windows(windows, {row.size(), 4}, owner);
+}
+
+OutputVector sum_moment(nb::ndarray<const std::int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu> windows,
+                        InputVector<std::int32_t> row, InputVector<std::int32_t> level_begin,
+                        InputVector<std::int64_t> query_begin, Column weight, Column can_be_worse, Column gain,
+                        InputVector<double> moment, int n_threads) {
+    const std::size_t n = moment.size();
+    check_length(windows.shape(0), row.size(), "windows needs one row for each entry of row");
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), moment.data()};
+    OutputVector out = zeros(n);
+    nb::gil_scoped_release unlocked;
+    rankwise::sum_moment(ranking, reinterpret_cast<const rankwise::RowSlot*>(windows.data()), columns, n_threads,
+                         out.data());
+    return out;
 }
 
 nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> row,
@@ -117,7 +149,7 @@ nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> 
         throw nb::value_error("class_begin must end at the length of row");
     const rankwise::OrderGraph graph{row.data(),    class_begin.data(), static_cast<std::int64_t>(class_begin.size()) - 1,
                                      higher.data(), lower.data(),       static_cast<std::int64_t>(higher.size())};
-    const rankwise::RowColumns columns{pointer(weight, n), pointer(weight, n), nullptr, pointer(moment, n)};
+    const rankwise::RowColumns columns{pointer(weight, n), nullptr, nullptr, pointer(moment, n)};
     NewSums sums(n, moment.has_value());
     OutputVector violated_weight = new_vector(higher.size());
     {
@@ -243,9 +275,16 @@ NB_MODULE(_native, m) {
           nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
           "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");
     m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("margin"), nb::arg("method"), nb::arg("weight_as_worse").none(),
-          nb::arg("weight_as_better").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
+          nb::arg("query_begin"), nb::arg("margin"), nb::arg("method"), nb::arg("weight").none(),
+          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
           "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
+    m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
+          "The rows of each query in score order with their margin windows, for sum_moment.");
+    m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
+          nb::arg("moment"), nb::arg("n_threads"),
+          "Weighted sum of the moment over each row's violated partners, better and worse.");
     m.def("sum_order_graph", &sum_order_graph, nb::arg("scores"), nb::arg("row"), nb::arg("class_begin"),
           nb::arg("higher"), nb::arg("lower"), nb::arg("margin"), nb::arg("weight").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),

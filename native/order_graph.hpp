@@ -46,25 +46,25 @@ struct SortedClasses {
 
     void run_sums(const RowColumns& columns, std::int64_t begin, std::int64_t end, std::int64_t k) {
         double sum[K] = {};
-        auto add_row = [&](std::int64_t p, const double* weights) {
-            const double weight = or_one(weights, row[p]);
+        auto add_row = [&](std::int64_t p) {
+            const double weight = or_one(columns.weight, row[p]);
             sum[0] += weight;
             if constexpr (K == 2) sum[1] += weight * columns.moment[row[p]];
         };
         for (std::int64_t p = begin; p <= end; ++p) {
             std::copy_n(sum, K, from_start.data() + (p + k) * K);
-            if (p < end) add_row(p, columns.weight_as_better);
+            if (p < end) add_row(p);
         }
         std::fill_n(sum, K, 0.0);
         std::copy_n(sum, K, to_end.data() + (end + k) * K);
         for (std::int64_t p = end - 1; p >= begin; --p) {
-            add_row(p, columns.weight_as_worse);
+            add_row(p);
             std::copy_n(sum, K, to_end.data() + (p + k) * K);
         }
     }
 
     // The walk of merge_windows, between two classes; returns the weight of the edge's violated pairs.
-    double walk_edge(const OrderGraph& graph, std::int64_t edge, double margin, const double* weight_as_worse) {
+    double walk_edge(const OrderGraph& graph, std::int64_t edge, double margin, const double* weight) {
         const std::int64_t high_class = graph.higher[edge], low_class = graph.lower[edge];
         const std::int64_t end = graph.class_begin[low_class + 1], high_end = graph.class_begin[high_class + 1];
         std::int64_t i = graph.class_begin[low_class], high = graph.class_begin[high_class];
@@ -76,7 +76,7 @@ struct SortedClasses {
             } else {
                 const double* sums = from_start.data() + (high + high_class) * K;
                 add<K>(up.data() + i * K, sums);
-                violated_weight += or_one(weight_as_worse, row[i]) * sums[0];
+                violated_weight += or_one(weight, row[i]) * sums[0];
                 ++i;
             }
         }
@@ -91,12 +91,12 @@ void sum_order_graph(const OrderGraph& graph, const double* scores, double margi
                      int n_threads, const RowSums& out, double* violated_weight) {
     detail::SortedClasses<K> classes(graph, scores, columns, n_threads);
     for (std::int64_t edge = 0; edge < graph.n_edges; ++edge)
-        violated_weight[edge] = classes.walk_edge(graph, edge, margin, columns.weight_as_worse);
+        violated_weight[edge] = classes.walk_edge(graph, edge, margin, columns.weight);
     for (std::size_t p = 0; p < classes.row.size(); ++p) {
         const std::int32_t row = classes.row[p];
         for (int m = 0; m < K; ++m) {
-            out.up[m][row] = detail::or_one(columns.weight_as_worse, row) * classes.up[p * K + m];
-            out.down[m][row] = detail::or_one(columns.weight_as_better, row) * classes.down[p * K + m];
+            out.up[m][row] = detail::or_one(columns.weight, row) * classes.up[p * K + m];
+            out.down[m][row] = detail::or_one(columns.weight, row) * classes.down[p * K + m];
         }
     }
 }

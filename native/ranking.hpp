@@ -123,10 +123,10 @@ inline void count_ranking(const Ranking& ranking, const double* scores, double m
         });
 }
 
-// Optional columns, one number a row; a null pointer stands for ones (weights) or for nothing (moment, gain).
+// Optional columns, one number a row; a null pointer stands for ones (weight, can_be_worse) or for nothing.
 struct RowColumns {
-    const double* weight_as_worse;
-    const double* weight_as_better;
+    const double* weight;
+    const double* can_be_worse;
     const double* gain;
     const double* moment;
 };
@@ -151,16 +151,15 @@ template <bool Gain, bool Moment>
 void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
     constexpr int K = channel_count<Gain, Moment>;
     channels.resize(order.n, K);
-    auto fill = [&](double* out, double weight, std::int32_t row) {
-        *out++ = weight;
-        if constexpr (Moment) *out++ = weight * columns.moment[row];
-        if constexpr (Gain) *out++ = weight * columns.gain[row];
-        if constexpr (Gain && Moment) *out++ = weight * columns.gain[row] * columns.moment[row];
-    };
     for (std::int64_t p = 0; p < order.n; ++p) {
         const std::int32_t row = order.row[p];
-        fill(channels.as_better.data() + p * K, or_one(columns.weight_as_better, row), row);
-        fill(channels.as_worse.data() + p * K, or_one(columns.weight_as_worse, row), row);
+        const double weight = or_one(columns.weight, row);
+        channels.can_be_worse[p] = or_one(columns.can_be_worse, row);
+        double* own = channels.own.data() + p * K;
+        *own++ = weight;
+        if constexpr (Moment) *own++ = weight * columns.moment[row];
+        if constexpr (Gain) *own++ = weight * columns.gain[row];
+        if constexpr (Gain && Moment) *own++ = weight * columns.gain[row] * columns.moment[row];
     }
 }
 
@@ -169,6 +168,7 @@ void store_sums(const LabelOrder& order, const RowColumns& columns, const Channe
     constexpr int moments = Moment ? 2 : 1, K = channel_count<Gain, Moment>;
     for (std::int64_t p = 0; p < order.n; ++p) {
         const std::int32_t row = order.row[p];
+        const double weight = or_one(columns.weight, row);
         const double *up = channels.up.data() + p * K, *down = channels.down.data() + p * K;
         for (int m = 0; m < moments; ++m) {
             double above = up[m], below = down[m];
@@ -176,8 +176,8 @@ void store_sums(const LabelOrder& order, const RowColumns& columns, const Channe
                 above = up[m + moments] - columns.gain[row] * up[m];
                 below = columns.gain[row] * down[m] - down[m + moments];
             }
-            out.up[m][row] = or_one(columns.weight_as_worse, row) * above;
-            out.down[m][row] = or_one(columns.weight_as_better, row) * below;
+            out.up[m][row] = weight * above;
+            out.down[m][row] = weight * below;
         }
     }
 }
@@ -202,14 +202,77 @@ void sum_ranking(const Ranking& ranking, const double* scores, double margin, Me
         });
 }
 
+// Channels of the moment alone: weight * moment [, weight * moment * gain].
+template <bool Gain>
+void fill_moment(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
+    constexpr int K = Gain ? 2 : 1;
+    channels.own.resize(order.n * K);
+    channels.can_be_worse.resize(order.n);
+    for (std::int64_t p = 0; p < order.n; ++p) {
+        const std::int32_t row = order.row[p];
+        const double moment = or_one(columns.weight, row) * columns.moment[row];
+        channels.can_be_worse[p] = or_one(columns.can_be_worse, row);
+        channels.own[p * K] = moment;
+        if constexpr (Gain) channels.own[p * K + 1] = moment * columns.gain[row];
+    }
+}
+
+template <bool Gain>
+void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
+                double* out) {
+    constexpr int K = Gain ? 2 : 1;
+    struct Work {
+        Channels channels;
+        std::vector<double> result;
+    };
+    for_each_query(
+        ranking, n_threads, [](std::int64_t) { return Work{}; },
+        [&](std::int64_t q, Work& work, int threads) {
+            const LabelOrder order = ranking.query(q);
+            if (order.n == 0) return;
+            fill_moment<Gain>(order, columns, work.channels);
+            work.result.resize(order.n * K);
+            // Over better partners the weight is gain_j - gain_i, over worse ones gain_i - gain_j.
+            const double sign = Gain ? -1.0 : 1.0;
+            sum_windows<K, false>(order, windows + ranking.query_begin[q], work.channels, sign, threads,
+                                  work.result.data());
+            for (std::int64_t p = 0; p < order.n; ++p) {
+                const std::int32_t row = order.row[p];
+                double sum = work.result[p * K];
+                if constexpr (Gain) sum = work.result[p * K + 1] - columns.gain[row] * sum;
+                out[row] = or_one(columns.weight, row) * sum;
+            }
+        });
+}
+
 }  // namespace detail
 
 inline void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
                         const RowColumns& columns, int n_threads, const RowSums& out) {
-    const auto run = columns.gain ? (columns.moment ? detail::sum_ranking<true, true> : detail::sum_ranking<true, false>)
-                                  : (columns.moment ? detail::sum_ranking<false, true>
-                                                    : detail::sum_ranking<false, false>);
+    using detail::sum_ranking;
+    const auto run = columns.gain ? (columns.moment ? sum_ranking<true, true> : sum_ranking<true, false>)
+                                  : (columns.moment ? sum_ranking<false, true> : sum_ranking<false, false>);
     run(ranking, scores, margin, method, columns, n_threads, out);
+}
+
+// The rows of each query in score order with their margin windows, for several calls of sum_moment.
+inline void find_windows(const Ranking& ranking, const double* scores, double margin, int n_threads,
+                         RowSlot* windows) {
+    detail::for_each_query(
+        ranking, n_threads, [](std::int64_t n) { return CountScratch(n); },
+        [&](std::int64_t q, CountScratch& scratch, int threads) {
+            const LabelOrder order = ranking.query(q);
+            if (order.n == 0) return;
+            const RowSlot* found = rows_by_score(order, scores, margin, scratch.rows(), scratch.spare(),
+                                                 scratch.scores(), threads);
+            std::copy_n(found, order.n, windows + ranking.query_begin[q]);
+        });
+}
+
+// out_i = sum over the violated partners j of row i, better and worse, of w_ij moment_j.
+inline void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
+                       double* out) {
+    (columns.gain ? detail::sum_moment<true> : detail::sum_moment<false>)(ranking, windows, columns, n_threads, out);
 }
 
 }  // namespace rankwise

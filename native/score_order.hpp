@@ -26,9 +26,9 @@ struct KeyedRow {
 // node in score order, lie below the row's score plus the margin; rows from `low` on lie above its score
 // minus the margin.
 struct WindowRow {
-    std::int32_t position;
     std::int32_t high;
     std::int32_t low;
+    std::int32_t position;
     std::int32_t net;
 };
 static_assert(sizeof(KeyedRow) == sizeof(WindowRow));
@@ -145,27 +145,65 @@ namespace detail {
 
 // Walks the rows [begin, end) as worse partners against all rows as better partners, one step of either a
 // time. Row j violates row i exactly when j < high[i], which is i >= low[j], so one walk yields both ends:
-// whichever pointer stands still at a step has its end overwritten until the step that settles it.
-inline void merge_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin,
-                          std::int64_t end, double margin) {
-    // Rows before `high_of(i)` violate row i: this walk settles exactly the better rows that the rows before
-    // `begin` did not settle and the last of these rows does.
-    auto high_of = [&](std::int64_t row) -> std::int64_t {
-        return std::partition_point(scores, scores + n,
-                                    [&](double s) { return violated(s, scores[row], margin); }) - scores;
-    };
-    std::int64_t i = begin, high = begin > 0 ? high_of(begin - 1) : 0;
-    const std::int64_t stop = begin < end ? high_of(end - 1) : high;
-    while (i < end && high < stop) {
-        out[i].window.high = static_cast<std::int32_t>(high);
-        out[high].window.low = static_cast<std::int32_t>(i);
-        const bool step = violated(scores[high], scores[i], margin);
-        high += step;
-        i += !step;
+// whichever pointer stands still at a step has its end overwritten until the step that settles it. The walk
+// settles exactly the better rows that no row before `begin` settles and the last of its rows does.
+class WindowWalk {
+public:
+    WindowWalk(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin, std::int64_t end,
+               double margin)
+        : scores_(scores), out_(out), margin_(margin), i_(begin), end_(end) {
+        auto high_of = [&](std::int64_t row) -> std::int64_t {
+            return std::partition_point(scores, scores + n,
+                                        [&](double s) { return violated(s, scores[row], margin); }) - scores;
+        };
+        high_ = begin > 0 ? high_of(begin - 1) : 0;
+        stop_ = begin < end ? high_of(end - 1) : high_;
     }
-    for (; i < end; ++i) out[i].window.high = static_cast<std::int32_t>(stop);
+
+    bool walking() const { return (i_ < end_) & (high_ < stop_); }
+
+    void step() {
+        out_[i_].window.high = static_cast<std::int32_t>(high_);
+        out_[high_].window.low = static_cast<std::int32_t>(i_);
+        const bool up = violated(scores_[high_], scores_[i_], margin_);
+        high_ += up;
+        i_ += !up;
+    }
+
+    // Returns the first better row that the walk leaves unsettled.
+    std::int64_t finish() {
+        while (walking()) step();
+        for (; i_ < end_; ++i_) out_[i_].window.high = static_cast<std::int32_t>(stop_);
+        return stop_;
+    }
+
+private:
+    const double* scores_;
+    RowSlot* out_;
+    double margin_;
+    std::int64_t i_, end_, high_, stop_;
+};
+
+// A walk waits for each comparison before it knows the next; four at a time fill the wait.
+inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin,
+                         std::int64_t end, double margin) {
+    const std::int64_t quarter = (end - begin) / 4;
+    auto part = [&](int k) {
+        return WindowWalk(scores, out, n, begin + k * quarter, k == 3 ? end : begin + (k + 1) * quarter, margin);
+    };
+    WindowWalk a = part(0), b = part(1), c = part(2), d = part(3);
+    while (a.walking() & b.walking() & c.walking() & d.walking()) {
+        a.step();
+        b.step();
+        c.step();
+        d.step();
+    }
+    a.finish();
+    b.finish();
+    c.finish();
+    std::int64_t unsettled = d.finish();
     if (end == n)
-        for (; high < n; ++high) out[high].window.low = static_cast<std::int32_t>(n);
+        for (; unsettled < n; ++unsettled) out[unsettled].window.low = static_cast<std::int32_t>(n);
 }
 
 }  // namespace detail
@@ -183,7 +221,7 @@ inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, 
         }
     });
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-        merge_windows(scores, out, n, blocks.begin(b), blocks.begin(b + 1), margin);
+        walk_windows(scores, out, n, blocks.begin(b), blocks.begin(b + 1), margin);
     });
 }
 

@@ -20,12 +20,31 @@ def sum_ranking(
     query_begin: NDArray[np.int64],
     margin: float,
     method: str,
-    weight_as_worse: Vector | None,
-    weight_as_better: Vector | None,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
     gain: Vector | None,
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
+def find_windows(
+    scores: Vector,
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    margin: float,
+    n_threads: int,
+) -> NDArray[np.int32]: ...
+def sum_moment(
+    windows: NDArray[np.int32],
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    moment: Vector,
+    n_threads: int,
+) -> Vector: ...
 def sum_order_graph(
     scores: Vector,
     row: NDArray[np.int32],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -35,12 +37,22 @@ class SquaredHinge(PairwiseLoss):
         value = np.sum(half * s) + np.sum(self.factor * as_worse)
         return float(value), 2.0 * half
 
-    def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
-        """Give the (generalised) Hessian at `scores` times `direction`.
+    def hessian(self, scores: ArrayLike) -> Callable[[ArrayLike], FloatVector]:
+        """Give the product with the (generalised) Hessian at `scores`.
 
-        It is twice the weighted Laplacian of the graph of violated pairs.
+        The Hessian is twice the weighted Laplacian of the graph of violated pairs.
         """
         s = self.preferences.centred(self.preferences.check_scores(scores))
-        u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
-        sums = self._sums(s, u)
-        return 2.0 * self.factor * ((sums.up + sums.down) * u - sums.moment_up - sums.moment_down)
+        sums = self._sums(s)
+        degree = sums.up + sums.down
+        adjacency = self.preferences.adjacency(s, counting=self.counting, n_threads=self.n_threads)
+
+        def product(direction: ArrayLike) -> FloatVector:
+            u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
+            return 2.0 * self.factor * (degree * u - adjacency(u))
+
+        return product
+
+    def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
+        """Give the Hessian at `scores` times one direction."""
+        return self.hessian(scores)(direction)

@@ -149,7 +149,7 @@ def preferences_from_order(
         present = np.unique(codes if weight is None else codes[weight > 0])
         edge_codes = np.stack([present[1:], present[:-1]], axis=1)
         if order == "full":
-            structure: Preferences = Ranking(codes.astype(np.float64), as_worse=weight, as_better=weight)
+            structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
             structure.require_pairs()
             return structure
     else:

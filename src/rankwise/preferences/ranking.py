@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -18,8 +19,8 @@ FloatVector = NDArray[np.float64]
 class Ranking(Preferences):
     """Rows with a label each; inside a query, a higher label should be above a lower one.
 
-    `as_worse` and `as_better` are the weights of a row as the worse and the better one of a pair (None:
-    ones). They differ for censored rows, which can only be the better one. The magnitude of a pair is the
+    A pair weighs the product of its rows' `weight` and, with a `gain`, their difference in gain. A row whose
+    `event` is 0 is censored: it is the worse one of no pair. The magnitude of a pair is the
     difference of its `values`, by default the labels.
     """
 
@@ -28,8 +29,8 @@ class Ranking(Preferences):
         labels: FloatVector,
         query: NDArray[np.int64] | None = None,
         *,
-        as_worse: FloatVector | None = None,
-        as_better: FloatVector | None = None,
+        weight: FloatVector | None = None,
+        event: FloatVector | None = None,
         gain: FloatVector | None = None,
         query_weight: FloatVector | None = None,
         values: FloatVector | None = None,
@@ -37,8 +38,8 @@ class Ranking(Preferences):
         self.labels = labels
         self.values = labels if values is None else values
         self.query = query
-        self.as_worse = as_worse
-        self.as_better = as_better
+        self.weight = weight
+        self.event = event
         self.gain = gain
         self.query_weight = query_weight
         self.n_rows = len(labels)
@@ -46,11 +47,11 @@ class Ranking(Preferences):
     @property
     def counts_pairs(self) -> bool:
         """Whether every pair weighs the same within its query, so that pairs can be counted."""
-        return self.as_worse is None and self.gain is None
+        return self.weight is None and self.event is None and self.gain is None
 
     @cached_property
     def _index(self) -> _Index:
-        return _Index(self.labels, self.query, self.as_better)
+        return _Index(self.labels, self.query, self.weight)
 
     @cached_property
     def _columns(self) -> _Columns:
@@ -65,10 +66,9 @@ class Ranking(Preferences):
     def n_pairs(self) -> int:
         """The exact number of pairs, rows of weight zero left out."""
         index = self._index
-        if self.as_worse is None:
+        if self.event is None:
             return int(index.level_begin.sum(dtype=np.int64))
-        # A row that weighs nothing as the worse one (a censored row) has no pairs above it.
-        lower = np.concatenate([[0], np.cumsum(self.as_worse[index.row] > 0)])
+        lower = np.concatenate([[0], np.cumsum(self.event[index.row] > 0)])
         start = index.query_begin[index.query_of_position]
         return int((lower[start + index.level_begin] - lower[start]).sum())
 
@@ -85,10 +85,11 @@ class Ranking(Preferences):
         worse_position = np.arange(count.sum()) - start + index.query_begin[index.query_of_position][position]
         better, worse = index.row[position].astype(np.int64), index.row[worse_position].astype(np.int64)
         weight = np.ones(len(better))
-        if self.as_worse is not None and self.as_better is not None:
-            keep = self.as_worse[worse] > 0
-            better, worse = better[keep], worse[keep]
-            weight = self.as_worse[worse] * self.as_better[better]
+        if self.event is not None:
+            keep = self.event[worse] > 0
+            better, worse, weight = better[keep], worse[keep], weight[keep]
+        if self.weight is not None:
+            weight = weight * self.weight[better] * self.weight[worse]
         if self.gain is not None:
             weight = weight * (self.gain[better] - self.gain[worse])
         return Pairs(better, worse, self.values[better] - self.values[worse], weight)
@@ -96,9 +97,7 @@ class Ranking(Preferences):
     def weighted(self, sample_weight: ArrayLike) -> Ranking:
         """Multiply each pair's weight by the weights of its two rows."""
         weight = as_weights(sample_weight, "sample_weight", self.n_rows)
-        as_worse = weight if self.as_worse is None else weight * self.as_worse
-        as_better = weight if self.as_better is None else weight * self.as_better
-        return self._replaced(as_worse=as_worse, as_better=as_better)
+        return self._replaced(weight=weight if self.weight is None else weight * self.weight)
 
     def _take(self, rows: NDArray[np.int64]) -> Ranking:
         return self._replaced(
@@ -106,7 +105,7 @@ class Ranking(Preferences):
         )
 
     def _column_dict(self) -> dict[str, Any]:
-        names = ("labels", "query", "as_worse", "as_better", "gain", "query_weight", "values")
+        names = ("labels", "query", "weight", "event", "gain", "query_weight", "values")
         return {name: getattr(self, name) for name in names}
 
     def _replaced(self, **columns: Any) -> Ranking:
@@ -146,13 +145,30 @@ class Ranking(Preferences):
                 index.query_begin,
                 margin,
                 method,
-                columns.as_worse,
-                columns.as_better,
+                columns.weight,
+                self.event,
                 columns.gain,
                 moment,
                 n_threads,
             )
         )
+
+    def adjacency(
+        self, scores: FloatVector, *, counting: str = "merge", n_threads: int = 1
+    ) -> Callable[[FloatVector], FloatVector]:
+        """Sort once, then O(m log m) a product."""
+        if counting != "merge":
+            return super().adjacency(scores, counting=counting, n_threads=n_threads)
+        index, columns = self._index, self._columns
+        parts = (index.row, index.level_begin, index.query_begin)
+        windows = _native.find_windows(scores, *parts, 1.0, n_threads)
+
+        def product(moment: FloatVector) -> FloatVector:
+            return _native.sum_moment(
+                windows, *parts, columns.weight, self.event, columns.gain, moment, n_threads
+            )
+
+        return product
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Weight of the violated pairs of each query."""
@@ -204,7 +220,7 @@ class Ranking(Preferences):
             reason = "every query has a single row"
         elif self.query is not None:
             reason = "within each query all labels are equal"
-        elif self.as_worse is not None:
+        elif self.weight is not None or self.event is not None:
             reason = "no two rows with positive weights (and an observed event at the earlier time) differ"
         else:
             reason = "no two labels differ"
@@ -246,23 +262,19 @@ class _Columns:
     def __init__(self, ranking: Ranking):
         index = ranking._index
         self.query_scale = np.ones(len(index.query_begin) - 1)
-        self.as_worse = self._scaled(ranking.as_worse, index)
-        self.as_better = self._scaled(ranking.as_better, index)
+        self.weight = None
+        if ranking.weight is not None:
+            largest = np.zeros(len(self.query_scale))
+            np.maximum.at(largest, index.query_of_row, ranking.weight)
+            self.query_scale = (largest / (largest.max() or 1.0)) ** 2
+            largest[largest == 0] = 1.0
+            self.weight = ranking.weight / largest[index.query_of_row]
         self.gain = None
         if ranking.gain is not None:
             smallest = np.full(len(self.query_scale), np.inf)
             np.minimum.at(smallest, index.query_of_row, ranking.gain)
             centred = ranking.gain - smallest[index.query_of_row]
             self.gain = centred / (centred.max() or 1.0)
-
-    def _scaled(self, weight: FloatVector | None, index: _Index) -> FloatVector | None:
-        if weight is None:
-            return None
-        largest = np.zeros(len(self.query_scale))
-        np.maximum.at(largest, index.query_of_row, weight)
-        self.query_scale *= largest / (largest.max() or 1.0)
-        largest[largest == 0] = 1.0
-        return weight / largest[index.query_of_row]
 
 
 def ranking_from_scores(
@@ -281,7 +293,7 @@ def ranking_from_scores(
     if query_weight is not None:
         importance = as_weights(query_weight, "query_weight", n_rows)
         _check_constant(importance, query)
-    ranking = Ranking(labels, query, as_worse=weight, as_better=weight, query_weight=importance)
+    ranking = Ranking(labels, query, weight=weight, query_weight=importance)
     ranking.require_pairs()
     if pair_weight is not None:
         ranking = ranking._replaced(gain=_gains(pair_weight, ranking))
@@ -299,12 +311,8 @@ def ranking_from_survival(event: ArrayLike, time: ArrayLike, sample_weight: Arra
     step = (np.diff(times[order]) > 0) | (np.diff(events[order]) != 0)
     labels = np.empty(len(times))
     labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
-    weight = (
-        np.ones(len(times))
-        if sample_weight is None
-        else as_weights(sample_weight, "sample_weight", len(times))
-    )
-    ranking = Ranking(labels, as_worse=weight * events, as_better=weight, values=times)
+    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(times))
+    ranking = Ranking(labels, weight=weight, event=events, values=times)
     ranking.require_pairs()
     return ranking
 
