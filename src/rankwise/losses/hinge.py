@@ -37,12 +37,21 @@ class Hinge(PairwiseLoss):
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Give the loss and one of its subgradients by the scores."""
+        value, coefficients, _ = self.plane(scores)
+        return value, coefficients
+
+    def plane(self, scores: ArrayLike) -> tuple[float, FloatVector, float]:
+        """Give the loss, a subgradient c and the offset b with loss(t) >= c't + b for all scores t.
+
+        Equality holds at `scores`. The offset is the weighted share of violated pairs, so it is exact where
+        the difference loss(s) - c's would lose digits.
+        """
         s = self.preferences.check_scores(scores)
         if self._countable is not None:
-            net, _, losses = self._countable.count(s, n_threads=self.n_threads)
+            net, violations, losses = self._countable.count(s, n_threads=self.n_threads)
             net *= self.factor
-            return float(losses @ self._query_factor), net
+            return float(losses @ self._query_factor), net, float(violations @ self._query_factor)
         sums = self._sums(s)
         coefficients = self.factor * (sums.up - sums.down)
-        value = np.sum(coefficients * self.preferences.centred(s)) + np.sum(self.factor * sums.up)
-        return float(value), coefficients
+        offset = float(np.sum(self.factor * sums.up))
+        return float(np.sum(coefficients * self.preferences.centred(s))) + offset, coefficients, offset

@@ -1,0 +1,6 @@
+"""scikit-learn estimators: one choice of preferences, loss, function space and solver each."""
+
+from rankwise.estimators.rank_svm import RankSVM
+from rankwise.estimators.rank_svm_cv import RankSVMCV
+
+__all__ = ["RankSVM", "RankSVMCV"]

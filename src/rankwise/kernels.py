@@ -1,0 +1,545 @@
+"""Kernel function spaces for linear solvers: features in which ``||w||`` is the norm of the function.
+
+A kernel estimator looks for ``f(x) = sum_z a_z k(x, z)`` over basis rows z and pays ``||f||^2 = a' K_ZZ a``.
+`KernelMap` turns the rows into features ``phi(x)`` with ``f(x) = w' phi(x)`` and ``||f||^2 = w' w``, so that
+any linear solver finds the kernel solution; `kernel_scores` then predicts from the dual coefficients a alone.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from numbers import Integral, Real
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import eigh
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.utils import check_random_state
+from sklearn.utils.random import sample_without_replacement
+
+from rankwise._checks import check_choice
+
+__all__ = ["KernelMap", "available_memory", "kernel_scores", "kernel_values", "resolve_gamma"]
+
+Kernel = str | Callable[..., float]
+
+# Bytes of kernel values held at a time while the rows are mapped or scored.
+_BLOCK_BYTES = 64_000_000
+
+
+class KernelMap:
+    """Features ``phi(x) = k(x, Z) U_r diag(l_r)^(-1/2)`` of a kernel, where ``K_ZZ = U diag(l) U'``.
+
+    The basis rows Z are all training rows or a random part of them. With all rows, ``Phi Phi' = K``: this is
+    the empirical kernel map of section 4.2 of Pahikkala et al. (2009), with the eigendecomposition in place
+    of the Cholesky factor so that K may be singular. With fewer rows ``Phi Phi'`` is the matrix of the
+    reduced kernel of equation (43), and the functions are those of equation (40). Directions whose
+    eigenvalue is zero up to rounding are left out; the pseudoinverse takes the place of the inverse in (43).
+
+    With m rows of n features, b basis rows and rank r, ``fit`` costs O(b^2 n + b^3) and the features of m
+    rows cost O(m b n + m b r), which the full basis does not spend: its features are the scaled eigenvectors.
+
+    Parameters
+    ----------
+    kernel : str or callable
+        A name known to `sklearn.metrics.pairwise.kernel_metrics`, "precomputed", or a function of two rows
+        that gives a number. It must be positive semidefinite, which "additive_chi2" never and "sigmoid"
+        seldom is; ``fit`` refuses a kernel matrix that is not.
+    gamma : float, "scale" or None
+        None is scikit-learn's default, ``1 / n_features`` (1 for "chi2"); "scale" is
+        ``1 / (n_features * X.var())`` of the rows given to ``fit``.
+    degree, coef0 : float
+        Of the polynomial and the sigmoid kernel; other kernels ignore them.
+    kernel_params : dict or None
+        Keyword arguments for a callable kernel.
+    n_components : int or None
+        Number of basis rows, drawn without replacement; None, or as many as there are rows, takes all.
+    random_state : int, RandomState or None
+        Draws the basis rows.
+
+    Attributes
+    ----------
+    basis_ : array or CSR of shape (b, n), or None
+        The basis rows, shared with the data when they are all rows; None for a precomputed kernel.
+    basis_indices_ : ndarray of shape (b,)
+        Their row numbers in the data, rising.
+    gamma_ : float or None
+        What `kernel_values` takes as ``gamma``.
+    n_features_out_ : int
+        Number r of features. A kernel that is zero on all basis rows has a single feature, which is zero.
+
+    References
+    ----------
+    T. Pahikkala, E. Tsivtsivadze, A. Airola, J. Järvinen and J. Boberg, "An efficient algorithm for learning
+    to rank from preference graphs", Machine Learning 75, 2009: sections 3.5, 4.2 and 4.4.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> X = np.array([[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+    >>> kernel_map = KernelMap("rbf", gamma=0.5)
+    >>> Phi = kernel_map.fit_transform(X)
+    >>> np.allclose(Phi @ Phi.T, kernel_values(X, gamma=0.5))
+    True
+
+    Any linear solver may choose w. The dual coefficients give the same scores without the map:
+
+    >>> w = np.array([1.0, -1.0, 2.0])
+    >>> a = kernel_map.dual_coef(w)
+    >>> np.allclose(kernel_scores(X, kernel_map.basis_, a, gamma=0.5), Phi @ w)
+    True
+    """
+
+    basis_: Any
+    basis_indices_: NDArray[np.int64]
+    gamma_: float | None
+    n_features_out_: int
+
+    def __init__(
+        self,
+        kernel: Kernel = "rbf",
+        *,
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.random_state = random_state
+
+    def fit(self, X: Any) -> KernelMap:
+        """Choose the basis rows and decompose their kernel matrix.
+
+        Parameters
+        ----------
+        X : array or CSR of shape (m, n)
+            The training rows, or their square kernel matrix when ``kernel="precomputed"``.
+        """
+        _check_kernel(self.kernel)
+        if self._precomputed and X.shape[0] != X.shape[1]:
+            raise ValueError(f"X must be square when kernel='precomputed'; got shape {X.shape}.")
+        n_basis = _n_basis(self.n_components, X.shape[0])
+        _check_memory(X, n_basis, self._precomputed)
+        self._n_rows = X.shape[0]
+        self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
+        self.basis_indices_ = self._draw(n_basis)
+        self.basis_ = None if self._precomputed else X if self._full else X[self.basis_indices_]
+        self._root, self._eigenvalues = _decompose(self._basis_kernel(X), self._precision(X), self.kernel)
+        # The features of the full basis are this array: a caller who changed them would change the map.
+        self._root.setflags(write=False)
+        self.n_features_out_ = self._root.shape[1]
+        return self
+
+    def fit_transform(self, X: Any) -> NDArray[np.float64]:
+        """Fit, and give the features of the training rows, shape (m, r).
+
+        With the full basis they are shared with the map and read-only.
+        """
+        self.fit(X)
+        return self._root if self._full else self.transform(X)
+
+    def transform(self, X: Any) -> NDArray[np.float64]:
+        """Give the features ``k(X, Z) U_r diag(l_r)^(-1/2)`` of new rows, shape (n_new, r).
+
+        For a precomputed kernel X holds the kernel values of the new rows with all m training rows.
+        """
+        if self._precomputed and X.shape[1] != self._n_rows:
+            raise ValueError(
+                f"X must hold kernel values with all {self._n_rows} training rows; got {X.shape[1]} columns."
+            )
+        Phi = np.empty((X.shape[0], self.n_features_out_))
+        for rows, K in _kernel_blocks(X, self._basis, len(self._root), **self.kernel_arguments):
+            np.matmul(K, self._root, out=Phi[rows])
+        Phi /= self._eigenvalues
+        return Phi
+
+    def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
+        """Give ``a = U_r diag(l_r)^(-1/2) w``, for which ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.
+
+        Shape (r,) becomes (b,), and (v, r) becomes (v, b). Sections 4.2 and 4.4 of the paper describe the
+        same product for the Cholesky factor.
+        """
+        return (np.asarray(w, dtype=np.float64) / self._eigenvalues) @ self._root.T
+
+    def coef_from_dual(self, a: NDArray) -> NDArray[np.float64]:
+        """Give ``w = diag(l_r)^(1/2) U_r' a``, the linear coefficients of the function ``k(x, Z) a``.
+
+        Shape (b,) becomes (r,), and (v, b) becomes (v, r).
+        """
+        return np.asarray(a, dtype=np.float64) @ self._root
+
+    @property
+    def kernel_arguments(self) -> dict[str, Any]:
+        """The kernel as `kernel_values` and `kernel_scores` take it, with gamma as fixed by ``fit``."""
+        return {
+            "kernel": self.kernel,
+            "gamma": self.gamma_,
+            "degree": self.degree,
+            "coef0": self.coef0,
+            "kernel_params": self.kernel_params,
+        }
+
+    @property
+    def _precomputed(self) -> bool:
+        return _is_precomputed(self.kernel)
+
+    @property
+    def _full(self) -> bool:
+        return len(self.basis_indices_) == self._n_rows
+
+    @property
+    def _basis(self) -> Any:
+        """The basis as `kernel_values` takes it."""
+        if not self._precomputed:
+            return self.basis_
+        return None if self._full else self.basis_indices_
+
+    def _draw(self, n_basis: int) -> NDArray[np.int64]:
+        if n_basis == self._n_rows:
+            return np.arange(self._n_rows)
+        random = check_random_state(self.random_state)
+        return np.sort(sample_without_replacement(self._n_rows, n_basis, random_state=random))
+
+    def _basis_kernel(self, X: Any) -> NDArray[np.float64]:
+        """Compute K_ZZ, in memory that may be overwritten."""
+        if not self._precomputed:
+            return kernel_values(self.basis_, **self.kernel_arguments)
+        part = X if self._full else X[np.ix_(self.basis_indices_, self.basis_indices_)]
+        K = part.toarray() if sp.issparse(part) else part
+        K = np.array(K, dtype=np.float64, copy=True)
+        _check_symmetric(K, np.sqrt(self._precision(X)))
+        return K
+
+    def _precision(self, X: Any) -> float:
+        """Relative rounding error of the kernel values: only a user's own matrix may be in float32."""
+        known = self._precomputed and X.dtype.kind == "f"
+        return float(np.finfo(X.dtype if known else np.float64).eps)
+
+
+def kernel_values(
+    X: Any,
+    Z: Any = None,
+    kernel: Kernel = "rbf",
+    *,
+    gamma: float | None = None,
+    degree: float = 3,
+    coef0: float = 1.0,
+    kernel_params: dict[str, Any] | None = None,
+) -> NDArray[np.float64]:
+    """Compute the kernel matrix ``K_ij = k(x_i, z_j)`` in float64.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (m, n)
+        Rows; for a precomputed kernel their kernel values with all training rows.
+    Z : array or CSR of shape (b, n), or None
+        Basis rows; None takes X. For a precomputed kernel the column numbers of the basis rows, None for all.
+    kernel : str or callable
+        As in `KernelMap`, which also explains the other parameters.
+    gamma, degree, coef0
+        Passed to the named kernels that take them.
+    kernel_params : dict or None
+        Keyword arguments for a callable kernel.
+
+    Returns
+    -------
+    ndarray of shape (m, b)
+        Cost O(m b n) for a named kernel; m b calls of a callable one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> kernel_values(np.array([[1.0, 2.0], [0.0, 1.0]]), np.array([[3.0, 1.0]]), "linear")
+    array([[5.],
+           [1.]])
+    """
+    _check_kernel(kernel)
+    if _is_precomputed(kernel):
+        part = X if Z is None else X[:, Z]
+        return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+    parameters = _kernel_parameters(kernel, gamma, degree, coef0, kernel_params)
+    # One object for X and Z tells scikit-learn that the matrix is symmetric.
+    Y = None if Z is None or Z is X else _as_float64(Z)
+    return pairwise_kernels(_as_float64(X), Y, metric=kernel, filter_params=True, **parameters)
+
+
+def kernel_scores(
+    X: Any, basis: Any, dual_coef: NDArray, kernel: Kernel = "rbf", **parameters: Any
+) -> NDArray[np.float64]:
+    """Compute the scores ``f(x) = sum_z a_z k(x, z)`` of equation (40) of Pahikkala et al. (2009).
+
+    The kernel values are made and used in blocks of rows of about 64 MB, however many rows there are.
+
+    Parameters
+    ----------
+    X : array or CSR of shape (m, n)
+        Rows; for a precomputed kernel their kernel values with all training rows.
+    basis : array or CSR of shape (b, n)
+        Basis rows. For a precomputed kernel the column numbers of the basis rows, None for all.
+    dual_coef : ndarray of shape (b,) or (v, b)
+        The coefficients a, of one function or of v.
+    kernel : str or callable
+        As in `KernelMap`.
+    **parameters
+        ``gamma``, ``degree``, ``coef0`` and ``kernel_params`` of `kernel_values`.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, v)
+        Cost O(m b (n + v)).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> basis = np.array([[0.0, 1.0], [2.0, 0.0]])
+    >>> kernel_scores(np.array([[1.0, 1.0], [3.0, 0.0]]), basis, np.array([10.0, 1.0]), "linear")
+    array([12.,  6.])
+    """
+    a = np.asarray(dual_coef, dtype=np.float64)
+    n_basis = X.shape[1] if basis is None else basis.shape[0]
+    if a.shape[-1] != n_basis:
+        raise ValueError(
+            f"dual_coef must have one entry for each of {n_basis} basis rows; got {a.shape[-1]}."
+        )
+    scores = np.empty((X.shape[0], *a.shape[:-1]))
+    for rows, K in _kernel_blocks(X, basis, n_basis, kernel=kernel, **parameters):
+        scores[rows] = K @ a.T
+    return scores
+
+
+def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
+    """Turn "scale" into ``1 / (n_features * X.var())``; refuse all but "scale", None and positive numbers.
+
+    The variance is that of all entries, zeros of a CSR matrix included; if it is zero the result is 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> resolve_gamma("scale", np.array([[0.0, 2.0], [2.0, 0.0]]))
+    0.5
+    """
+    if isinstance(gamma, str) and gamma == "scale":
+        variance = _variance(X)
+        return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+    _check_gamma(gamma, "None, 'scale' or a positive number")
+    return None if gamma is None else float(gamma)
+
+
+def available_memory() -> int | None:
+    """Give the bytes that can be allocated without swapping, or None when the system does not tell.
+
+    On Linux this is what the kernel calls available, or what a limit of the process's control groups leaves,
+    whichever is less. Elsewhere it is the free memory, or all memory where only that is known.
+    """
+    linux = [_meminfo_available(), *_cgroup_available()]
+    known = [free for free in linux if free is not None]
+    return min(known) if known else _sysconf_available()
+
+
+def _is_precomputed(kernel: Kernel) -> bool:
+    return isinstance(kernel, str) and kernel == "precomputed"
+
+
+def _check_kernel(kernel: Kernel) -> None:
+    if not callable(kernel):
+        check_choice(kernel, "kernel, unless it is callable,", [*sorted(kernel_metrics()), "precomputed"])
+
+
+def _check_gamma(gamma: Any, accepted: str) -> None:
+    number = isinstance(gamma, Real) and not isinstance(gamma, bool)
+    if gamma is not None and not (number and 0 < gamma < np.inf):
+        raise ValueError(f"gamma must be {accepted}; got {gamma!r}.")
+
+
+def _kernel_parameters(
+    kernel: Kernel, gamma: float | None, degree: float, coef0: float, kernel_params: dict[str, Any] | None
+) -> dict[str, Any]:
+    if callable(kernel):
+        return kernel_params or {}
+    if kernel_params:
+        raise ValueError(f"kernel_params is for callable kernels; got {kernel_params!r} and {kernel=}.")
+    _check_gamma(gamma, "None or a positive number")
+    named = {"degree": degree, "coef0": coef0}
+    return named if gamma is None else named | {"gamma": gamma}
+
+
+def _n_basis(n_components: int | None, n_rows: int) -> int:
+    if n_components is None:
+        return n_rows
+    whole = isinstance(n_components, Integral) and not isinstance(n_components, bool)
+    if not whole or n_components < 1:
+        raise ValueError(f"n_components must be None or a whole number of at least 1; got {n_components!r}.")
+    return min(int(n_components), n_rows)
+
+
+def _as_float64(X: Any) -> Any:
+    """Return X in float64, without a copy where it is; a CSR matrix with each entry stored once."""
+    if sp.issparse(X) and not X.has_canonical_format:
+        X = X.astype(np.float64, copy=True)
+        X.sum_duplicates()
+    return X.astype(np.float64, copy=False)
+
+
+def _variance(X: Any) -> float:
+    if not sp.issparse(X):
+        return float(X.var(dtype=np.float64))
+    stored = _as_float64(X).data
+    size = X.shape[0] * X.shape[1]
+    mean = stored.sum() / size
+    return float(((stored - mean) ** 2).sum() + (size - len(stored)) * mean**2) / size
+
+
+def _kernel_blocks(
+    X: Any, basis: Any, n_basis: int, **arguments: Any
+) -> Iterator[tuple[slice, NDArray[np.float64]]]:
+    """Give the kernel values of the rows, as many rows at a time as `_BLOCK_BYTES` holds."""
+    if not _is_precomputed(arguments["kernel"]):
+        basis = _as_float64(basis)
+    for rows in _row_blocks(X.shape[0], n_basis):
+        yield rows, kernel_values(X[rows], basis, **arguments)
+
+
+def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    step = max(1, _BLOCK_BYTES // (8 * max(1, n_columns)))
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _decompose(
+    K: NDArray[np.float64], precision: float, kernel: Kernel
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Factor ``K = R R'``, destroying K; return ``R = U_r diag(l_r)^(1/2)``, in Fortran order, and l_r."""
+    if not np.isfinite([K.min(), K.max()]).all():
+        raise ValueError(f"The values of {kernel=} on the basis rows contain NaN or infinity.")
+    # K is symmetric: whichever of K and K' is in Fortran order can be overwritten without a copy.
+    eigenvalues, U = eigh(K if K.flags.f_contiguous else K.T, overwrite_a=True, check_finite=False)
+    del K
+    first = _first_kept(eigenvalues, precision, kernel)
+    # A view keeps all of U in memory, which only a copy of few columns can free.
+    R = U[:, first:].copy(order="F") if 2 * first > len(U) else U[:, first:]
+    kept = eigenvalues[first:]
+    R *= np.sqrt(np.maximum(kept, 0))
+    return R, np.where(kept > 0, kept, 1.0)
+
+
+def _first_kept(eigenvalues: NDArray[np.float64], precision: float, kernel: Kernel) -> int:
+    """Find the first of the rising eigenvalues that is not zero up to rounding; keep one at least."""
+    smallest, scale = eigenvalues[0], np.abs(eigenvalues).max()
+    rounding = len(eigenvalues) * precision
+    if smallest < -max(np.sqrt(precision), rounding) * scale:
+        raise ValueError(
+            f"The kernel is not positive semidefinite: with {kernel=} the smallest eigenvalue of the matrix "
+            f"of {len(eigenvalues)} basis rows is {smallest / scale:.3g} times the largest in absolute value."
+        )
+    # A negative eigenvalue shows how far rounding moves the positive ones.
+    noise = max(rounding * scale, -smallest)
+    return min(int(np.searchsorted(eigenvalues, noise, side="right")), len(eigenvalues) - 1)
+
+
+def _check_symmetric(K: NDArray[np.float64], tolerance: float) -> None:
+    scale = max(abs(K.min()), abs(K.max()))
+    gap = max(np.abs(K[rows] - K[:, rows].T).max() for rows in _row_blocks(*K.shape))
+    if gap > tolerance * scale:
+        raise ValueError(
+            f"X must be symmetric when kernel='precomputed'; X and its transpose differ by {gap:.3g}."
+        )
+
+
+def _bytes_needed(X: Any, n_basis: int, precomputed: bool) -> int:
+    """Count the bytes that ``fit_transform`` allocates at its peak.
+
+    Counted are K_ZZ with a second array of its size (its eigenvectors, or what its computation holds), a
+    third when X is sparse (the sparse product); for a reduced basis also the features and as many arrays of
+    one block of rows; and a float64 copy of the basis when X has another type.
+    """
+    arrays = 3 if sp.issparse(X) else 2
+    total = arrays * 8 * n_basis**2
+    if n_basis < X.shape[0]:
+        features = 8 * n_basis * X.shape[0]
+        total += features + arrays * min(features, max(_BLOCK_BYTES, 8 * n_basis))
+    if X.dtype != np.float64 and not precomputed:
+        total += 8 * (X.nnz if sp.issparse(X) else X.size) * n_basis // X.shape[0]
+    return total
+
+
+def _check_memory(X: Any, n_basis: int, precomputed: bool) -> None:
+    free = available_memory()
+    needed = _bytes_needed(X, n_basis, precomputed)
+    if free is None or needed <= free:
+        return
+    halves = (n_basis >> k for k in range(1, n_basis.bit_length()))
+    fitting = next((b for b in halves if _bytes_needed(X, b, precomputed) <= free), None)
+    way_out = "even n_components=1 would not fit" if fitting is None else f"n_components={fitting} would fit"
+    raise MemoryError(
+        f"A kernel on {X.shape[0]} rows with {n_basis} basis rows needs {_human(needed)} of memory, but "
+        f"{_human(free)} is free; {way_out}."
+    )
+
+
+def _human(n_bytes: float) -> str:
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.4g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.1f} TB"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _field(text: str, name: str) -> int | None:
+    """Find the number that follows a name at the start of a line."""
+    words = (line.split() for line in text.splitlines())
+    return next((int(line[1]) for line in words if len(line) > 1 and line[0] == name), None)
+
+
+def _meminfo_available() -> int | None:
+    kilobytes = _field(_read(Path("/proc/meminfo")), "MemAvailable:")
+    return None if kilobytes is None else 1024 * kilobytes
+
+
+def _cgroup_available() -> Iterator[int]:
+    """Give what each limit on the control groups of this process, and on those above them, leaves."""
+    for line in _read(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            mount, files = "/sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mount = "/sys/fs/cgroup/memory"
+            files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        below_mount = PurePosixPath(group.lstrip("/"))
+        for folder in (below_mount, *below_mount.parents):
+            yield from _left_by_limit(Path(mount, folder), *files)
+
+
+def _left_by_limit(folder: Path, limit_file: str, usage_file: str, cache: str) -> Iterator[int]:
+    limit, usage = _read(folder / limit_file).strip(), _read(folder / usage_file).strip()
+    if limit.isdigit() and usage.isdigit():
+        # File cache counts as used, but the system gives it up on demand.
+        reclaimable = _field(_read(folder / "memory.stat"), cache) or 0
+        yield max(0, int(limit) - int(usage) + reclaimable)
+
+
+def _sysconf_available() -> int | None:
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        try:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, ValueError, OSError):
+            continue
+    return None

@@ -1,0 +1,5 @@
+"""Choosing models without tearing queries apart."""
+
+from rankwise.model_selection.splits import QueryKFold
+
+__all__ = ["QueryKFold"]

@@ -1,0 +1,65 @@
+"""Folds that keep the rows of a query together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.model_selection import GroupKFold
+
+from rankwise._checks import as_codes
+from rankwise.preferences import Preferences
+
+
+class QueryKFold(GroupKFold):
+    """K folds of queries: the rows of a query are all in the same fold.
+
+    Without queries the rows themselves are dealt out. With metadata routing on, scikit-learn passes `qid` on
+    to it by itself.
+
+    Parameters
+    ----------
+    n_splits : int
+    shuffle : bool
+        Deal queries out at random instead of by size.
+    random_state : int, optional
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> folds = QueryKFold(n_splits=2).split(np.zeros((4, 1)), groups=["a", "b", "a", "c"])
+    >>> [test.tolist() for _, test in folds]
+    [[0, 2], [1, 3]]
+    """
+
+    __metadata_request__split = {"groups": "qid"}  # noqa: RUF012
+
+    def __init__(self, n_splits: int = 5, *, shuffle: bool = False, random_state: Any = None):
+        super().__init__(n_splits=n_splits, shuffle=shuffle, random_state=random_state)
+
+    def split(
+        self, X: Any, y: Any = None, groups: ArrayLike | None = None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Give the row numbers of training and test rows, fold by fold.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_features)
+        y : array or Preferences, optional
+            A `Preferences` brings its own groups.
+        groups : array of shape (n_rows,), optional
+            The query of each row.
+        """
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if groups is not None:
+            codes = as_codes(groups, "groups", n_rows)[1]
+        elif isinstance(y, Preferences) and len(np.unique(y.groups())) > 1:
+            codes = y.groups()
+        else:
+            codes = np.arange(n_rows)
+        n_groups = len(np.unique(codes))
+        if n_groups < self.n_splits:
+            raise ValueError(f"{self.n_splits} folds need as many queries; got {n_groups}.")
+        yield from super().split(np.zeros(n_rows), groups=codes)

@@ -1,0 +1,156 @@
+"""Bundle methods for the pairwise hinge loss."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.design import Design
+from rankwise.losses import Hinge
+from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
+from rankwise.solvers.planes import Planes
+from rankwise.solvers.result import Monitor, SolverResult
+
+FloatVector = NDArray[np.float64]
+
+# A line is searched to this share of the gap: evaluations are cheaper than products with X, so the search may
+# be sharp (a share of 0.1 costs half as many iterations again on text data).
+LINE_SHARE = 0.005
+IDLE_ITERATIONS = 40
+
+
+@dataclass
+class _Iterate:
+    """A point with its scores, loss, a subgradient by the scores and the plane's offset."""
+
+    coef: FloatVector
+    scores: FloatVector
+    objective: float
+    coefficients: FloatVector
+    offset: float
+
+
+def solve_bundle(
+    design: Design,
+    loss: Hinge,
+    alpha: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    start: FloatVector | None = None,
+    planes: Planes | None = None,
+    line_search: bool = True,
+    monitor: Monitor | None = None,
+) -> SolverResult:
+    """Minimise loss(X w) + alpha ||w||^2 by cutting planes, to an objective within `tol` of the optimum.
+
+    Algorithm 1 of Airola et al. (2011) moves to the minimiser of the plane model and adds the plane there
+    (`line_search=False`). With the line search that the paper names as future work (Franc & Sonnenburg 2009
+    for classification), the best point moves towards that minimiser as far as the objective falls, and the
+    plane is taken just beyond: the model then improves where it matters. A step on the line costs O(m log m)
+    and does not touch X, as the scores on the line are s + k ds.
+
+    Each iteration costs one product with X, one with X', and a few evaluations of the loss.
+
+    Parameters
+    ----------
+    start : array of shape (n_features,), optional
+        Where to begin; zero by default.
+    planes : Planes, optional
+        A model of the same loss to go on with, for instance from another alpha. It is added to.
+
+    Returns
+    -------
+    SolverResult
+        `gap` is the objective at `coef`, computed afresh, minus the best dual value.
+    """
+    monitor = Monitor() if monitor is None else monitor
+    planes = Planes(design.shape[1]) if planes is None else planes
+    best, bound, status, iteration = None, -np.inf, "max_iter", 0
+    guess: float | None = None
+    try:
+        best = _evaluate(design, loss, alpha, np.zeros(design.shape[1]) if start is None else start)
+        planes.add(design.rmatvec(best.coefficients), best.offset)
+        for iteration in range(1, max_iter + 1):
+            target, dual = planes.minimise(alpha, 0.01 * tol)
+            bound = max(bound, dual)
+            gap = best.objective - bound
+            if monitor.stops(iteration, best.objective, bound, best.coef):
+                status = "stopped"
+                break
+            if gap <= tol:
+                status = "converged"
+                break
+            if line_search:
+                best, cut, guess = _step_on_line(design, loss, alpha, best, target, guess, gap)
+            else:
+                cut = _evaluate(design, loss, alpha, target)
+                best = cut if cut.objective < best.objective else best
+            planes.add(design.rmatvec(cut.coefficients), cut.offset)
+            planes.drop_idle(IDLE_ITERATIONS)
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        status = "interrupted"
+    return _result(design, loss, alpha, best, bound, status, iteration, monitor)
+
+
+def _evaluate(design: Design, loss: Hinge, alpha: float, coef: FloatVector) -> _Iterate:
+    scores = design.matvec(coef)
+    value, coefficients, offset = loss.plane(scores)
+    return _Iterate(coef, scores, value + alpha * float(coef @ coef), coefficients, offset)
+
+
+def _step_on_line(
+    design: Design,
+    loss: Hinge,
+    alpha: float,
+    best: _Iterate,
+    target: FloatVector,
+    guess: float | None,
+    gap: float,
+) -> tuple[_Iterate, _Iterate, float]:
+    """Search from the best point towards the model's minimiser: new best point, point to cut at, step."""
+    move = target - best.coef
+    move_scores = design.matvec(target) - best.scores
+    square, slope, curve = (
+        float(a @ b) for a, b in ((best.coef, best.coef), (best.coef, move), (move, move))
+    )
+
+    def at(step: float) -> Point:
+        value, coefficients, offset = loss.plane(best.scores + step * move_scores)
+        norm = square + 2 * step * slope + step * step * curve
+        derivative = float(coefficients @ move_scores) + 2 * alpha * (slope + step * curve)
+        return Point(step, value + alpha * norm, derivative, (coefficients, offset))
+
+    start_slope = float(best.coefficients @ move_scores) + 2 * alpha * slope
+    origin = Point(0.0, best.objective, start_slope, (best.coefficients, best.offset))
+    if guess is None:  # where the tangent would have used up the objective
+        guess = min(1.0, best.objective / max(-start_slope, 1e-300))
+    found: LineMinimum = minimise_on_line(at, origin, guess, LINE_SHARE * gap)
+
+    def iterate(point: Point) -> _Iterate:
+        coefficients, offset = point.extra
+        coef, scores = best.coef + point.step * move, best.scores + point.step * move_scores
+        return _Iterate(coef, scores, point.value, coefficients, offset)
+
+    moved = best if found.best is origin else iterate(found.best)
+    cut = moved if found.beyond is None else iterate(found.beyond)
+    return moved, cut, found.best.step or guess
+
+
+def _result(
+    design: Design,
+    loss: Hinge,
+    alpha: float,
+    best: _Iterate,
+    bound: float,
+    status: str,
+    iteration: int,
+    monitor: Monitor,
+) -> SolverResult:
+    """Compute the objective once more from the weights alone: the scores were updated along many lines."""
+    objective = loss.value(design.matvec(best.coef)) + alpha * float(best.coef @ best.coef)
+    return SolverResult(best.coef, objective, objective - bound, iteration, status, monitor.history)

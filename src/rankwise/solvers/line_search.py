@@ -1,0 +1,78 @@
+"""Exact line search on a convex function of which every evaluation costs O(m log m) and none touches X."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass
+class Point:
+    """A point on the line: the function there, its (one-sided) slope, and what else the caller keeps."""
+
+    step: float
+    value: float
+    slope: float
+    extra: Any = None
+
+
+@dataclass
+class LineMinimum:
+    """The lowest point seen, and the lowest point beyond the minimum (None where none was seen)."""
+
+    best: Point
+    beyond: Point | None
+
+
+def minimise_on_line(
+    evaluate: Callable[[float], Point], origin: Point, guess: float, tol: float, max_evaluations: int = 20
+) -> LineMinimum:
+    """Minimise a convex function over steps >= 0 to within `tol` of its minimum.
+
+    Two points with slopes of opposite sign bracket the minimum, and their tangents meet at a lower bound of
+    it: the search ends when the lowest value seen is within `tol` of that bound. Steps are roots of the
+    secant of the slope, kept off the ends of the bracket.
+    """
+    low, high, best = origin, None, origin
+    step = guess
+    for evaluation in range(max_evaluations):
+        point = evaluate(step)
+        if point.value < best.value:
+            best = point
+        if point.slope < 0:
+            low = point
+        else:
+            high = point
+        if high is None:
+            step = _extrapolated(origin, low)
+            continue
+        meeting, bound = _meeting_of_tangents(low, high)
+        if point.slope == 0 or best.value - bound <= tol:
+            break
+        # Every third step goes where the tangents meet: the secant alone may creep up on a kink.
+        step = meeting if evaluation % 3 == 2 else _secant_root(low, high)
+        width = high.step - low.step
+        step = min(max(step, low.step + 0.02 * width), high.step - 0.02 * width)
+        if not low.step < step < high.step:
+            break
+    return LineMinimum(best, high)
+
+
+def _secant_root(low: Point, high: Point) -> float:
+    return low.step - low.slope * (high.step - low.step) / (high.slope - low.slope)
+
+
+def _extrapolated(origin: Point, low: Point) -> float:
+    """Where the slope would reach zero if it went on rising as it did, but not much further."""
+    risen = low.slope - origin.slope
+    root = low.step * origin.slope / -risen if risen > 0 else float("inf")
+    return min(max(root, 1.5 * low.step), 8.0 * low.step)
+
+
+def _meeting_of_tangents(low: Point, high: Point) -> tuple[float, float]:
+    if high.slope == low.slope:
+        return low.step, low.value
+    rise = high.value - low.value - high.slope * (high.step - low.step)
+    step = low.step + rise / (low.slope - high.slope)
+    return step, low.value + low.slope * (step - low.step)

@@ -1,0 +1,129 @@
+"""Truncated Newton for smooth pairwise losses."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.design import Design
+from rankwise.losses import SquaredHinge
+from rankwise.solvers.line_search import Point, minimise_on_line
+from rankwise.solvers.result import Monitor, SolverResult
+
+FloatVector = NDArray[np.float64]
+
+
+def solve_newton(
+    design: Design,
+    loss: SquaredHinge,
+    alpha: float,
+    *,
+    tol: float = 1e-3,
+    max_iter: int = 1000,
+    start: FloatVector | None = None,
+    monitor: Monitor | None = None,
+) -> SolverResult:
+    """Minimise loss(X w) + alpha ||w||^2 by Newton steps from conjugate gradients and an exact line search.
+
+    The Hessian is X' H X + 2 alpha I with H the Hessian of the loss by the scores (Chapelle & Keerthi 2010;
+    Lee & Lin 2014); a product with it costs one product with X, one with X' and O(m log m). The conjugate
+    gradients also yield X times the step, so that the line search never touches X.
+
+    Strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha) above its
+    minimum, and the run ends when that is at most `tol`.
+    """
+    monitor = Monitor() if monitor is None else monitor
+    coef = np.zeros(design.shape[1]) if start is None else start
+    status, iteration, bound = "max_iter", 0, -np.inf
+    scores = design.matvec(coef)
+    objective, gradient = _objective(design, loss, alpha, coef, scores)
+    first = np.linalg.norm(gradient)
+    try:
+        for iteration in range(1, max_iter + 1):
+            gap = float(gradient @ gradient) / (4 * alpha)
+            bound = max(bound, objective - gap)
+            if monitor.stops(iteration, objective, bound, coef):
+                status = "stopped"
+                break
+            if gap <= tol:
+                status = "converged"
+                break
+            share = min(0.25, np.sqrt(np.linalg.norm(gradient) / first))
+            move, move_scores = _newton_step(design, loss, alpha, scores, gradient, share)
+            step = _search(loss, alpha, coef, move, scores, move_scores, gap)
+            if step == 0.0:
+                status = "stalled"
+                break
+            coef, scores = coef + step * move, scores + step * move_scores
+            objective, gradient = _objective(design, loss, alpha, coef, scores)
+    except KeyboardInterrupt:
+        status = "interrupted"
+    return _result(design, loss, alpha, coef, bound, status, iteration, monitor)
+
+
+def _objective(
+    design: Design, loss: SquaredHinge, alpha: float, coef: FloatVector, scores: FloatVector
+) -> tuple[float, FloatVector]:
+    value, coefficients = loss.value_and_coefficients(scores)
+    return value + alpha * float(coef @ coef), design.rmatvec(coefficients) + 2 * alpha * coef
+
+
+def _newton_step(
+    design: Design, loss: SquaredHinge, alpha: float, scores: FloatVector, gradient: FloatVector, share: float
+) -> tuple[FloatVector, FloatVector]:
+    """Solve Hessian step = -gradient to a residual of `share` times the gradient; give step and X step."""
+    hessian = loss.hessian(scores)
+    step, step_scores = np.zeros_like(gradient), np.zeros_like(scores)
+    residual = -gradient
+    direction = residual.copy()
+    square = float(residual @ residual)
+    target = share**2 * square
+    for _ in range(10 * len(gradient) + 10):
+        direction_scores = design.matvec(direction)
+        product = design.rmatvec(hessian(direction_scores)) + 2 * alpha * direction
+        length = square / float(direction @ product)
+        step += length * direction
+        step_scores += length * direction_scores
+        residual -= length * product
+        previous, square = square, float(residual @ residual)
+        if square <= target:
+            break
+        direction = residual + (square / previous) * direction
+    return step, step_scores
+
+
+def _search(
+    loss: SquaredHinge,
+    alpha: float,
+    coef: FloatVector,
+    move: FloatVector,
+    scores: FloatVector,
+    move_scores: FloatVector,
+    gap: float,
+) -> float:
+    square, cross, curve = (float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move)))
+
+    def at(step: float) -> Point:
+        value, coefficients = loss.value_and_coefficients(scores + step * move_scores)
+        norm = square + 2 * step * cross + step * step * curve
+        return Point(
+            step, value + alpha * norm, float(coefficients @ move_scores) + 2 * alpha * (cross + step * curve)
+        )
+
+    return minimise_on_line(at, at(0.0), 1.0, 0.01 * gap).best.step
+
+
+def _result(
+    design: Design,
+    loss: SquaredHinge,
+    alpha: float,
+    coef: FloatVector,
+    bound: float,
+    status: str,
+    iteration: int,
+    monitor: Monitor,
+) -> SolverResult:
+    """Certify the weights from scores computed afresh."""
+    objective, gradient = _objective(design, loss, alpha, coef, design.matvec(coef))
+    gap = min(float(gradient @ gradient) / (4 * alpha), objective - bound)
+    return SolverResult(coef, objective, gap, iteration, status, monitor.history)

@@ -1,0 +1,77 @@
+"""What a solver returns, and what it tells while it runs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass
+class State:
+    """One iteration, as handed to a callback.
+
+    `gap` bounds how far `objective` is above the optimum; `bound` is `objective - gap` at its best so far.
+    """
+
+    iteration: int
+    objective: float
+    bound: float
+    gap: float
+    seconds: float
+    coef: NDArray[np.float64] = field(repr=False)
+
+
+@dataclass
+class SolverResult:
+    """The best point found, with its certificate."""
+
+    coef: NDArray[np.float64]
+    objective: float
+    gap: float
+    n_iter: int
+    status: str
+    history: dict[str, NDArray[np.float64]]
+
+
+class Monitor:
+    """Keeps the history, prints progress and listens to the callback.
+
+    Parameters
+    ----------
+    verbose : int
+        1 prints a line for each iteration to standard error.
+    callback : callable, optional
+        Called with a `State` after each iteration; a true return value ends the run.
+    """
+
+    COLUMNS = ("objective", "bound", "gap", "seconds")
+
+    def __init__(self, verbose: int = 0, callback: Callable[[State], Any] | None = None):
+        self.verbose = verbose
+        self.callback = callback
+        self._rows: list[tuple[float, ...]] = []
+        self._start = perf_counter()
+
+    def stops(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> bool:
+        """Record an iteration; say whether the callback wants to stop."""
+        state = State(iteration, objective, bound, objective - bound, perf_counter() - self._start, coef)
+        self._rows.append((state.objective, state.bound, state.gap, state.seconds))
+        if self.verbose:
+            print(
+                f"iteration {iteration:>4}   objective {objective:.6g}   gap {state.gap:.3g}"
+                f"   {state.seconds:.2f} s",
+                file=sys.stderr,
+            )
+        return bool(self.callback is not None and self.callback(state))
+
+    @property
+    def history(self) -> dict[str, NDArray[np.float64]]:
+        """Objective, bound, gap and seconds since the start, one entry an iteration."""
+        table = np.array(self._rows, dtype=np.float64).reshape(-1, len(self.COLUMNS))
+        return dict(zip(self.COLUMNS, table.T.copy(), strict=True))
