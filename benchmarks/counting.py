@@ -95,7 +95,7 @@ def main(arguments=None):
     ratio_table(rows, 9)
     largest = 64_000 if options.quick else 8_192_000
     slope_table([n for n in (1000, 4000, 16_000, 64_000, 256_000, 1_024_000, 8_192_000) if n <= largest], 9)
-    memory(rows if options.quick else 8_192_000)
+    memory(1_024_000 if options.quick else 8_192_000)
 
 
 if __name__ == "__main__":

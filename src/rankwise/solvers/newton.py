@@ -12,6 +12,8 @@ from rankwise.solvers.result import Monitor, SolverResult
 
 FloatVector = NDArray[np.float64]
 
+LINE_SHARE = 0.01
+
 
 def solve_newton(
     design: Design,
@@ -101,6 +103,7 @@ def _search(
     move_scores: FloatVector,
     gap: float,
 ) -> float:
+    """Find the step along `move`; it is 0 only where rounding hides that the objective falls."""
     square, cross, curve = (float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move)))
 
     def at(step: float) -> Point:
@@ -110,7 +113,10 @@ def _search(
             step, value + alpha * norm, float(coefficients @ move_scores) + 2 * alpha * (cross + step * curve)
         )
 
-    return minimise_on_line(at, at(0.0), 1.0, 0.01 * gap).best.step
+    # The gap may be far above what any step can gain; the slope bounds what steps up to 1 can.
+    origin = at(0.0)
+    coarse = minimise_on_line(at, origin, 1.0, LINE_SHARE * min(gap, -origin.slope)).best.step
+    return coarse or minimise_on_line(at, origin, 1.0, 0.0).best.step
 
 
 def _result(

@@ -9,14 +9,20 @@ from rankwise import _native
 
 FloatVector = NDArray[np.float64]
 
+# The dual is computed to about this share of its largest term in double precision.
+ROUNDING = 1e-13
+MAX_STEPS = 20_000
+
 
 class Planes:
     """The lower bound max_i (a_i'w + b_i) of a convex loss, and the minimiser of it plus alpha ||w||^2.
 
     The minimiser is w = -sum_i z_i a_i / (2 alpha), where z maximises b'z - z'G z / (4 alpha) over the
-    simplex with G_ij = a_i'a_j (the dual of equation (3) of Airola et al. 2011). G is kept in twice the
-    digits of a double: with unscaled features its entries are many orders of magnitude above what the
-    tolerance of the dual needs. Planes do not depend on alpha, so one model serves a whole path of alphas.
+    simplex with G_ij = a_i'a_j (the dual of equation (3) of Airola et al. 2011). Planes do not depend on
+    alpha, so one model serves a whole path of alphas.
+
+    With unscaled features the entries of G / alpha lie many orders of magnitude above the tolerance of the
+    dual, and their rounding drowns it. From then on G is kept in twice the digits of a double.
 
     Cost: O(t n) to add the t-th plane of n weights; t is some dozens.
     """
@@ -28,6 +34,7 @@ class Planes:
         self._offsets = np.zeros(8)
         self._idle = np.zeros(8, dtype=np.int64)
         self._z = np.zeros(8)
+        self._precise = False
         self.count = 0
 
     def add(self, gradient: FloatVector, offset: float) -> None:
@@ -36,14 +43,11 @@ class Planes:
             self._grow()
         t = self.count
         self._planes[t] = gradient
-        high, low = _native.extended_products(self._planes[: t + 1], self._planes[t])
-        for gram, column in ((self._gram, high), (self._gram_low, low)):
-            gram[t, : t + 1] = column
-            gram[: t + 1, t] = column
         self._offsets[t] = offset
         self._idle[t] = 0
         self._z[t] = 0.0
         self.count += 1
+        self._fill_gram(t)
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
         """Give the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
@@ -54,13 +58,34 @@ class Planes:
         start = self._z[:t].copy()
         if not start.any():
             start[-1] = 1.0
-        z, z_low, _, _ = _native.simplex_qp_extended(
-            self._gram, self._gram_low, scale * self._offsets[:t], start, scale * tol, 20_000
-        )
+        if not self._precise and ROUNDING * self._gram.diagonal()[:t].max() > scale * tol:
+            self._precise = True
+            for row in range(t):
+                self._fill_gram(row)
+        offsets, planes = self._offsets[:t], self._planes[:t]
+        if self._precise:
+            z, z_low, _, _ = _native.simplex_qp_extended(
+                self._gram, self._gram_low, scale * offsets, start, scale * tol, MAX_STEPS
+            )
+            w = _native.extended_combination(planes, z, z_low) / -scale
+        else:
+            z, _, _ = _native.simplex_qp(self._gram, scale * offsets, start, scale * tol, MAX_STEPS)
+            z_low = np.zeros(t)
+            w = (z @ planes) / -scale
         self._z[:t] = z
         self._idle[:t] = np.where(z > 0, 0, self._idle[:t] + 1)
-        w = _native.extended_combination(self._planes[:t], z, z_low) / -scale
-        return w, float(self._offsets[:t] @ z + self._offsets[:t] @ z_low - alpha * (w @ w))
+        return w, float(offsets @ z + offsets @ z_low - alpha * (w @ w))
+
+    def _fill_gram(self, t: int) -> None:
+        """Compute row and column t of G, up to the diagonal."""
+        planes = self._planes[: t + 1]
+        if self._precise:
+            high, low = _native.extended_products(planes, planes[t])
+        else:
+            high, low = planes @ planes[t], np.zeros(t + 1)
+        for gram, column in ((self._gram, high), (self._gram_low, low)):
+            gram[t, : t + 1] = column
+            gram[: t + 1, t] = column
 
     def drop_idle(self, iterations: int) -> None:
         """Forget the planes that took no part for so many iterations."""

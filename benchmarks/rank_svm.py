@@ -1,0 +1,201 @@
+"""RankSVM in passes: one pass is X @ w plus X.T @ c by scipy, timed in the same run.
+
+    python benchmarks/rank_svm.py                 # 512,000 x 47,236 text-like rows: some minutes, 3 GB
+    python benchmarks/rank_svm.py --quick         # 32,000 rows
+    python benchmarks/rank_svm.py --figure docs/images/cost.png
+
+Real data are used where RANKWISE_DATA names a folder that has them (cadata, covtype), generated data of the
+same shape otherwise.
+"""
+
+import argparse
+import gzip
+import os
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+from timing import best_times, peak_memory, two_thread_calibration
+
+from rankwise import Preferences, RankSVM
+from rankwise.datasets import make_ranking, make_text_ranking
+from rankwise.losses import Hinge
+
+
+def one_pass(X):
+    generator = np.random.default_rng(0)
+    w, c = generator.standard_normal(X.shape[1]), generator.standard_normal(X.shape[0])
+    best = best_times({"X w": lambda: X @ w, "X' c": lambda: X.T @ c}, 5)
+    return sum(best.values())
+
+
+def report_fit(name, model, X, y, unit):
+    start = perf_counter()
+    model.fit(X, y)
+    passes = (perf_counter() - start) / unit
+    print(
+        f"{name:<36}{model.n_iter_:>6} iterations   gap {model.gap_:.1e}   objective {model.objective_:.6f}"
+        f"   {passes:>6.1f} passes"
+    )
+    return model
+
+
+def text_table(X, y):
+    unit = one_pass(X)
+    print(
+        f"\n{X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} nonzeros, alpha 1e-5; one pass = {1e3 * unit:.0f} ms"
+    )
+    used = peak_memory(lambda: RankSVM(1e-5, n_jobs=2).fit(X, y))
+    if used is not None:
+        size = X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+        print(f"peak memory of a fit: {(size + used) / size:.2f} times the CSR arrays")
+    for threads in (2, 1):
+        model = report_fit(f"hinge, {threads} threads", RankSVM(1e-5, n_jobs=threads), X, y, unit)
+        if threads == 2:
+            curve(model.history_, unit)
+    squared = RankSVM(1e-5, loss="squared_hinge", n_jobs=2, tol=1e-6).fit(X, y)
+    reached = squared.history_["objective"] <= squared.objective_ * (1 + 1e-3)
+    print(
+        f"squared hinge, 2 threads: within 1e-3 (relative) of the optimum after "
+        f"{squared.history_['seconds'][np.argmax(reached)] / unit:.1f} passes"
+    )
+    report_fit(
+        "squared hinge, 2 threads, tol 1e-3", RankSVM(1e-5, loss="squared_hinge", n_jobs=2), X, y, unit
+    )
+
+
+def curve(history, unit):
+    bound = history["bound"].max()
+    marks = [(s / unit, o / bound - 1) for s, o in zip(history["seconds"], history["objective"], strict=True)]
+    print(
+        "  passes -> objective above the final bound: "
+        + ", ".join(f"{p:.1f} -> {a:.1%}" for p, a in marks[3::3])
+    )
+
+
+def iterations_table(text, cadata):
+    print(f"\n{'iterations to a gap of 1e-3':<36}{'bmrm':>8}{'bundle':>8}{'ratio':>8}")
+    X, y = text
+    cases = {"text-like, alpha 1e-5": (X[:16_000], y[:16_000], 1e-5)}
+    raw, target = cadata
+    standard = (raw - raw.mean(axis=0)) / raw.std(axis=0)
+    cases |= {
+        f"cadata standardised, alpha {a:g}": (standard[:16_000], target[:16_000], a) for a in (1e-3, 1e-5)
+    }
+    for name, (data, labels, alpha) in cases.items():
+        bmrm, bundle = (
+            RankSVM(alpha, solver=solver, max_iter=3000).fit(data, labels).n_iter_
+            for solver in ("bmrm", "bundle")
+        )
+        print(f"{name:<36}{bmrm:>8}{bundle:>8}{bundle / bmrm:>8.2f}")
+    model = RankSVM(1e-3).fit(raw, target)
+    print(f"cadata unscaled, alpha 1e-3: {model.n_iter_} iterations, certified gap {model.gap_:.1e}")
+
+
+def load_cadata():
+    path = Path(os.environ.get("RANKWISE_DATA", "")) / "cadata" / "cadata.svm.gz"
+    if not path.is_file():
+        print("RANKWISE_DATA names no folder with cadata: generated rows of the same shape stand in.")
+        X, y = make_ranking(20_640, 8, noise=1.0, random_state=0)
+        return X * 10.0 ** np.arange(-3, 5), y
+    with gzip.open(path) as file:
+        X, y = load_svmlight_file(file)
+    return X.toarray(), y
+
+
+def covtype_line():
+    path = Path(os.environ.get("RANKWISE_DATA", "")) / "covtype" / "covtype.npz"
+    if not path.is_file():
+        print("\nRANKWISE_DATA names no folder with covtype: its line is left out.")
+        return
+    with np.load(path) as archive:
+        X, y = archive["X"].astype(np.float64), archive["y"].astype(np.float64)
+    loss = Hinge(Preferences.from_scores(y))
+    w = np.random.default_rng(0).standard_normal(X.shape[1]) / X.std(axis=0).clip(1e-9)
+
+    def subgradient():
+        X.T @ loss.value_and_coefficients(X @ w)[1]
+
+    seconds = best_times({0: subgradient}, 5)[0]
+    print(f"\ncovtype, {len(y):,} rows: one loss and subgradient in {seconds:.3f} s")
+    print(f"which is 1/{6 / seconds:.0f} of the 6 s of Airola et al. (2010)")
+
+
+def cost_table(largest, figure):
+    """Cost of a loss and subgradient against the number of rows, after figure 1 of Airola et al. (2011)."""
+    limits = {"merge": largest, "tree": min(largest, 1_024_000), "pairs": 32_000}
+    sizes = [n for n in (1000 * 2**k for k in range(13)) if n <= largest]
+    generator = np.random.default_rng(0)
+    times = {method: {} for method in limits}
+    for n in sizes:
+        labels = generator.normal(size=n)
+        preferences, scores = Preferences.from_scores(labels), labels + generator.normal(size=n)
+        for method in (m for m, limit in limits.items() if n <= limit):
+            evaluate = partial(Hinge(preferences, counting=method).value_and_coefficients, scores)
+            times[method][n] = best_times({0: evaluate}, 3 if n <= 256_000 else 1)[0]
+    print(f"\n{'rows':<12}" + "".join(f"{method:>12}" for method in limits) + "   (seconds)")
+    for n in sizes:
+        print(
+            f"{n:<12,}" + "".join(f"{times[m][n]:>12.2g}" if n in times[m] else f"{'-':>12}" for m in limits)
+        )
+    for method, measured in times.items():
+        large = {n: t for n, t in measured.items() if n >= 8000}
+        slope = np.polyfit(np.log(list(large)), np.log(list(large.values())), 1)[0]
+        print(f"slope of {method} from 8,000 rows on: {slope:.2f}")
+    if figure:
+        draw(times, figure)
+
+
+def draw(times, path):
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    names = {"pairs": "every pair", "tree": "search tree (Airola et al.)", "merge": "rankwise"}
+    figure, axes = pyplot.subplots(figsize=(7, 4.2), layout="constrained")
+    for (method, name), colour in zip(names.items(), ("#b0b0b0", "#6f8fb0", "#c8452f"), strict=True):
+        rows, seconds = np.array(sorted(times[method].items())).T
+        axes.loglog(
+            rows, seconds, "o-", color=colour, linewidth=2.5 if method == "merge" else 1.5, markersize=4
+        )
+        axes.annotate(
+            name, (rows[-1], seconds[-1]), (6, 0), textcoords="offset points", va="center", color=colour
+        )
+    axes.set(
+        xlabel="rows to rank", ylabel="seconds", title="Loss and gradient over all pairs of rows, one thread"
+    )
+    axes.margins(x=0.25)
+    axes.grid(alpha=0.25, which="major")
+    axes.spines[["top", "right"]].set_visible(False)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+    print(f"wrote {path}")
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rows", type=int, default=512_000)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--figure", help="draw the cost against the number of rows")
+    parser.add_argument("--only", choices=("fit", "iterations", "cost"), help="one part of the benchmark")
+    options = parser.parse_args(arguments)
+    rows = 32_000 if options.quick else options.rows
+    parts = [options.only] if options.only else ["fit", "iterations", "cost"]
+    print(f"two threads, calibration by two sorts: {two_thread_calibration():.2f} of the one-thread time")
+    text = make_text_ranking(rows if "fit" in parts else 16_000, random_state=0)
+    if "fit" in parts:
+        text_table(*text)
+    if "iterations" in parts:
+        iterations_table(text, load_cadata())
+        covtype_line()
+    if "cost" in parts:
+        cost_table(64_000 if options.quick else 4_096_000, options.figure)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,18 @@
+"""How tests share the cores, and how they draw random examples (environment variable HYPOTHESIS_PROFILE)."""
+
+import os
+
+from hypothesis import settings
+
+# Before numpy is imported: the workers of pytest -n share out the cores, BLAS need not do it again.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Draws other examples at each run: for work at a desk.
+settings.register_profile("default", deadline=None, max_examples=100)
+# Draws the same examples at each run, so that a failure belongs to the change under test.
+settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
+# For slow builds, such as those with sanitizers.
+settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
