@@ -19,9 +19,10 @@ import numpy as np
 from sklearn.datasets import load_svmlight_file
 from timing import best_times, peak_memory, two_thread_calibration
 
-from rankwise import Preferences, RankSVM
+from rankwise import Preferences, RankSVM, scale_within_queries
 from rankwise.datasets import make_ranking, make_text_ranking
 from rankwise.losses import Hinge
+from rankwise.metrics import ndcg
 
 
 def one_pass(X):
@@ -103,6 +104,55 @@ def load_cadata():
     with gzip.open(path) as file:
         X, y = load_svmlight_file(file)
     return X.toarray(), y
+
+
+def graded(n_queries=200, per_query=60, seed=0):
+    """Rows of grades 0, 1 and, rarely, 4, where one feature tells 0 from 1 and another 4 from the rest."""
+    generator = np.random.default_rng(seed)
+    y = generator.choice([0, 1, 4], size=n_queries * per_query, p=[0.55, 0.4, 0.05])
+    means = {0: (0.0, 0.0), 1: (1.5, 0.0), 4: (0.5, 1.5)}
+    X = np.array([means[grade] for grade in y]) + generator.normal(size=(len(y), 2))
+    return X, y.astype(float), np.repeat(np.arange(n_queries), per_query)
+
+
+def letor_folds():
+    """Train and test parts of the five official folds of OHSUMED, features scaled within queries."""
+    folder = Path(os.environ.get("RANKWISE_DATA", "")) / "letor2_ohsumed"
+    if not folder.is_dir():
+        return
+    parts = []
+    for k in range(1, 6):
+        with gzip.open(folder / f"S{k}.txt.gz") as file:
+            X, y, qid = load_svmlight_file(file, n_features=25, query_id=True)
+        parts.append((scale_within_queries(X.toarray(), qid), y, qid))
+    for fold in range(5):
+        train = [parts[(fold + j) % 5] for j in range(3)]
+        yield tuple(np.concatenate(columns) for columns in zip(*train, strict=True)), parts[(fold + 4) % 5]
+
+
+def pair_weight_table():
+    """NDCG@10 with all pairs alike and with pairs that weigh the difference of their grades."""
+    print(f"\n{'NDCG@10, pair_weight':<36}{'None':>8}{'difference':>12}")
+    made = [(graded(seed=seed), graded(seed=100 + seed)) for seed in range(5)]
+    for name, folds in (("generated, rare top grade", made), ("OHSUMED, five folds", list(letor_folds()))):
+        if not folds:
+            print(f"{name:<36}RANKWISE_DATA names no folder with letor2_ohsumed")
+            continue
+        values = [
+            np.mean(
+                [
+                    ndcg(
+                        y_test,
+                        RankSVM(1e-3, pair_weight=w).fit(X, y, qid=qid).predict(X_test),
+                        qid_test,
+                        k=10,
+                    )
+                    for (X, y, qid), (X_test, y_test, qid_test) in folds
+                ]
+            )
+            for w in (None, "difference")
+        ]
+        print(f"{name:<36}{values[0]:>8.4f}{values[1]:>12.4f}")
 
 
 def covtype_line():
@@ -192,6 +242,7 @@ def main(arguments=None):
         text_table(*text)
     if "iterations" in parts:
         iterations_table(text, load_cadata())
+        pair_weight_table()
         covtype_line()
     if "cost" in parts:
         cost_table(64_000 if options.quick else 4_096_000, options.figure)

@@ -182,12 +182,15 @@ OutputVector csr_matvec(InputVector<Index> indptr, InputVector<Index> indices, I
 
 template <class Value, class Index>
 OutputVector csr_rmatvec(InputVector<Index> indptr, InputVector<Index> indices, InputVector<Value> data,
-                         InputVector<double> c, std::size_t n_features, int n_threads) {
+                         InputVector<double> c, std::size_t n_features, int n_threads, bool squared) {
     const auto X = csr_view<Value, Index>(indptr, indices, data, n_features);
     check_length(c.size(), X.n_rows, "c needs one entry for each row of the matrix");
     OutputVector gradient = new_vector(n_features);
     nb::gil_scoped_release unlocked;
-    rankwise::csr_rmatvec(X, c.data(), gradient.data(), n_threads);
+    if (squared)
+        rankwise::csr_rmatvec<true>(X, c.data(), gradient.data(), n_threads);
+    else
+        rankwise::csr_rmatvec<false>(X, c.data(), gradient.data(), n_threads);
     return gradient;
 }
 
@@ -265,7 +268,8 @@ void bind_products(nb::module_& m) {
           "X w for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
     m.def("csr_rmatvec", &csr_rmatvec<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
           nb::arg("data").noconvert(), nb::arg("c").noconvert(), nb::arg("n_features"), nb::arg("n_threads") = 1,
-          "X' c for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
+          nb::arg("squared") = false,
+          "X' c (of the squared entries of X, if asked) for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
 }
 
 }  // namespace

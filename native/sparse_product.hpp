@@ -62,16 +62,21 @@ double sparse_dot(const Index* index, const Value* value, std::size_t n, const d
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
+template <bool Squared>
+double entry(double value) {
+    return Squared ? value * value : value;
+}
+
 // The four products are formed before the first store: the compiler cannot know that a store leaves value alone.
-template <class Value, class Index>
+template <bool Squared, class Value, class Index>
 void add_scaled(const Index* index, const Value* value, std::size_t n, double scale, double* out) {
     std::size_t k = 0;
     for (; k + 4 <= n; k += 4) {
         double product[4];
-        for (std::size_t lane = 0; lane < 4; ++lane) product[lane] = scale * static_cast<double>(value[k + lane]);
+        for (std::size_t lane = 0; lane < 4; ++lane) product[lane] = scale * entry<Squared>(value[k + lane]);
         for (std::size_t lane = 0; lane < 4; ++lane) out[index[k + lane]] += product[lane];
     }
-    for (; k < n; ++k) out[index[k]] += scale * static_cast<double>(value[k]);
+    for (; k < n; ++k) out[index[k]] += scale * entry<Squared>(value[k]);
 }
 
 inline std::size_t number_of_buffers(std::size_t n_nonzeros, std::size_t n_columns) {
@@ -94,8 +99,9 @@ void csr_matvec(const CsrView<Value, Index>& X, const double* w, double* out, in
     });
 }
 
-// out = X' c; c has n_rows entries, out has n_columns. The first block sums into out itself.
-template <class Value, class Index>
+// out = X' c, or with Squared the same for the squares of the entries of X; c has n_rows entries, out has
+// n_columns. The first block sums into out itself.
+template <bool Squared, class Value, class Index>
 void csr_rmatvec(const CsrView<Value, Index>& X, const double* c, double* out, int n_threads) {
     const std::size_t n_blocks = detail::number_of_buffers(X.n_nonzeros(), X.n_columns);
     const auto spare = std::make_unique_for_overwrite<double[]>((n_blocks - 1) * X.n_columns);
@@ -108,7 +114,7 @@ void csr_rmatvec(const CsrView<Value, Index>& X, const double* c, double* out, i
         for (std::size_t row = detail::first_row(X, block, n_blocks); row < end; ++row) {
             if (c[row] == 0) continue;  // near the optimum many rows are in no violated pair
             const Index start = X.indptr[row];
-            detail::add_scaled(X.indices + start, X.data + start, X.indptr[row + 1] - start, c[row], sums);
+            detail::add_scaled<Squared>(X.indices + start, X.data + start, X.indptr[row + 1] - start, c[row], sums);
         }
     });
     if (n_blocks == 1) return;

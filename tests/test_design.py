@@ -82,6 +82,7 @@ def assert_same_operator(design, X):
     for ours, expected in [
         (design.matvec(w), X @ w),
         (design.rmatvec(c), X.T @ c),
+        (design.weighted_squares(c), (X**2).T @ c),
         (design.T @ c, X.T @ c),
         (design.matmat(W), X @ W),
         (design.matmat(W[:, :0]), X @ W[:, :0]),
@@ -201,6 +202,13 @@ def test_design_passes_through():
     assert as_design(design) is design
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_can_be_taken(kind):
+    X = np.arange(-6.0, 6.0).reshape(4, 3)
+    rows = np.array([3, 0, 0])
+    assert_same_operator(as_design(KINDS[kind](X)).take(rows), X[rows])
+
+
 def test_a_small_subclass_is_a_whole_design():
     class Diagonal(Design):
         def __init__(self, diagonal):
@@ -211,6 +219,9 @@ def test_a_small_subclass_is_a_whole_design():
             return self.diagonal * w.ravel()
 
         _rmatvec = _matvec
+
+        def weighted_squares(self, c):
+            return self.diagonal**2 * c
 
         def column_scale(self):
             return np.abs(self.diagonal)

@@ -72,4 +72,5 @@ def csr_rmatvec(
     c: Vector,
     n_features: int,
     n_threads: int = 1,
+    squared: bool = False,
 ) -> Vector: ...

@@ -1,6 +1,7 @@
 """The data matrix as an operator: a solver asks for ``X w`` and ``X' c`` and never learns how X is stored.
 
-A new kind of data is a subclass of `Design` with three methods: ``_matvec``, ``_rmatvec``, ``column_scale``.
+A new kind of data is a subclass of `Design` with ``_matvec``, ``_rmatvec``, ``weighted_squares`` and
+``column_scale``.
 """
 
 from __future__ import annotations
@@ -26,8 +27,19 @@ _TILE_LENGTH = 1 << 13
 class Design(LinearOperator):
     """The data matrix X of shape (n_samples, n_features), known by its products; results are float64."""
 
+    X: Any
+    n_threads = 1
+
     def __init__(self, shape: tuple[int, int]) -> None:
         super().__init__(np.float64, shape)
+
+    def take(self, rows: NDArray[np.int64]) -> Design:
+        """Give the design of some of the rows, copied."""
+        return as_design(self.X[rows], n_threads=self.n_threads)
+
+    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the sum over rows of c_i x_ij^2 for each column j: a diagonal for preconditioners."""
+        raise NotImplementedError(f"{type(self).__name__} does not define weighted_squares.")
 
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
@@ -56,6 +68,10 @@ class DenseDesign(Design):
     _matmat = _matvec
     _rmatmat = _rmatvec
 
+    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        return _weighted_squares(self.X, c)
+
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
         return _column_scale(self.X)
@@ -83,6 +99,10 @@ class TiledDesign(Design):
     _matmat = _matvec
     _rmatmat = _rmatvec
 
+    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        return _weighted_squares(self.X, c)
+
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
         return _column_scale(self.X)
@@ -108,12 +128,22 @@ class SparseDesign(Design):
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
         return _native.csr_rmatvec(*self._arrays, _vector(c), self.shape[1], self.n_threads)
 
+    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        X = self._without_duplicates()
+        arrays = self._arrays if X is self.X else (X.indptr, X.indices, X.data)
+        return _native.csr_rmatvec(*arrays, _vector(c), self.shape[1], self.n_threads, squared=True)
+
+    def _without_duplicates(self) -> Any:
+        if self.X.has_canonical_format:
+            return self.X
+        X = self.X.astype(np.float64, copy=True)
+        X.sum_duplicates()
+        return X
+
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
-        X = self.X
-        if not X.has_canonical_format:
-            X = X.astype(np.float64, copy=True)
-            X.sum_duplicates()
+        X = self._without_duplicates()
         scale = np.zeros(self.shape[1])
         for part in _slices(X.nnz, _TILE_ENTRIES):
             np.maximum.at(scale, X.indices[part], np.abs(X.data[part]))
@@ -204,6 +234,14 @@ def _tiles(X: NDArray) -> Iterator[tuple[slice, slice]]:
     steps = [max(1, _TILE_ENTRIES // long_step)] * 2
     steps[along] = long_step
     return product(_slices(X.shape[0], steps[0]), _slices(X.shape[1], steps[1]))
+
+
+def _weighted_squares(X: NDArray, c: NDArray[np.float64]) -> NDArray[np.float64]:
+    result = np.zeros(X.shape[1])
+    for rows, columns in _tiles(X):
+        tile = X[rows, columns].astype(np.float64, copy=False)
+        result[columns] += (tile * tile).T @ c[rows]
+    return result
 
 
 def _column_scale(X: NDArray) -> NDArray[np.float64]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +13,14 @@ from rankwise._checks import check_choice
 from rankwise.preferences.base import COUNTING_METHODS, PartnerSums, Preferences
 
 FloatVector = NDArray[np.float64]
+
+
+@dataclass
+class ScoreHessian:
+    """The second derivative of a loss by the scores: its diagonal, and its product with a direction."""
+
+    diagonal: FloatVector
+    product: Callable[[ArrayLike], FloatVector]
 
 
 class PairwiseLoss(ABC):

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.losses.base import FloatVector, PairwiseLoss
+from rankwise.losses.base import FloatVector, PairwiseLoss, ScoreHessian
 
 
 class SquaredHinge(PairwiseLoss):
@@ -37,22 +35,22 @@ class SquaredHinge(PairwiseLoss):
         value = np.sum(half * s) + np.sum(self.factor * as_worse)
         return float(value), 2.0 * half
 
-    def hessian(self, scores: ArrayLike) -> Callable[[ArrayLike], FloatVector]:
-        """Give the product with the (generalised) Hessian at `scores`.
+    def hessian(self, scores: ArrayLike) -> ScoreHessian:
+        """Give the (generalised) Hessian at `scores`, for several products.
 
-        The Hessian is twice the weighted Laplacian of the graph of violated pairs.
+        It is twice the weighted Laplacian of the graph of violated pairs.
         """
         s = self.preferences.centred(self.preferences.check_scores(scores))
         sums = self._sums(s)
-        degree = sums.up + sums.down
         adjacency = self.preferences.adjacency(s, counting=self.counting, n_threads=self.n_threads)
+        diagonal = 2.0 * self.factor * (sums.up + sums.down)
 
         def product(direction: ArrayLike) -> FloatVector:
             u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
-            return 2.0 * self.factor * (degree * u - adjacency(u))
+            return diagonal * u - 2.0 * self.factor * adjacency(u)
 
-        return product
+        return ScoreHessian(diagonal, product)
 
     def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
         """Give the Hessian at `scores` times one direction."""
-        return self.hessian(scores)(direction)
+        return self.hessian(scores).product(direction)

@@ -280,6 +280,10 @@ class Preferences(ABC):
         """Return `scores` as a finite float64 vector with one entry for each row."""
         return as_vector(scores, name, length=self.n_rows)
 
+    def sample(self, share: float) -> NDArray[np.int64] | None:
+        """Give the numbers of a share of the rows whose pairs speak for all, or None where no rows do."""
+        return None
+
     def centred(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
         return scores - scores.mean()

@@ -182,6 +182,15 @@ class Ranking(Preferences):
         """Weight of all pairs of each query."""
         return self._by_query(self.sums(None).up) * self._columns.query_scale
 
+    def sample(self, share: float) -> NDArray[np.int64]:
+        """Draw whole queries where there are many, rows otherwise; the same ones at every call."""
+        generator = np.random.default_rng(0)
+        if self.query is None or share * self.n_queries < 50:
+            kept = generator.choice(self.n_rows, int(share * self.n_rows), replace=False)
+            return np.sort(kept).astype(np.int64)
+        queries = generator.random(self.n_queries) < share
+        return np.flatnonzero(queries[self.query])
+
     def centred(self, scores: FloatVector) -> FloatVector:
         """Take the mean of each query off."""
         if self.n_queries == 1:
