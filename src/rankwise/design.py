@@ -131,8 +131,10 @@ class SparseDesign(Design):
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the sum over rows of c_i x_ij^2 for each column j."""
         X = self._without_duplicates()
-        arrays = self._arrays if X is self.X else (X.indptr, X.indices, X.data)
-        return _native.csr_rmatvec(*arrays, _vector(c), self.shape[1], self.n_threads, squared=True)
+        indptr, indices, data = self._arrays if X is self.X else (X.indptr, X.indices, X.data)
+        return _native.csr_rmatvec(
+            indptr, indices, data, _vector(c), self.shape[1], self.n_threads, squared=True
+        )
 
     def _without_duplicates(self) -> Any:
         if self.X.has_canonical_format:

@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
+from threadpoolctl import threadpool_limits
 
 from rankwise._checks import as_codes, as_vector
 from rankwise.design import Design, as_design
@@ -55,7 +56,7 @@ class BaseRanker(BaseEstimator):
         X = self._validated(X, reset=False)
         if hasattr(self, "coef_"):
             return as_design(X, n_threads=self._threads()).matvec(self.coef_)
-        basis = self.basis_indices_ if self.kernel == "precomputed" else self.basis_
+        basis = self.basis_indices_ if self.basis_ is None else self.basis_
         return kernel_scores(X, basis, self.dual_coef_, **self._kernel_arguments)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -135,6 +136,8 @@ class BaseRanker(BaseEstimator):
         preferences.require_pairs()
         self.fitted_with_qid_ = qid is not None
         self.n_pairs_ = preferences.n_pairs
+        if self._is_linear():
+            hint_at_scale(X)
         return X, preferences
 
     def _checked_preferences(
@@ -148,10 +151,12 @@ class BaseRanker(BaseEstimator):
             )
         return y if sample_weight is None else y.weighted(sample_weight)
 
+    def _is_linear(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "linear"
+
     def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
         """Give the design matrix of the function space: X itself, or the features of its kernel map."""
-        if isinstance(self.kernel, str) and self.kernel == "linear":
-            hint_at_scale(X)
+        if self._is_linear():
             return as_design(X, n_threads=self._threads()), None
         kernel_map = KernelMap(
             self.kernel,
@@ -171,11 +176,18 @@ class BaseRanker(BaseEstimator):
         previous = getattr(self, "_weights", None)
         return previous.copy() if previous is not None and len(previous) == design.shape[1] else None
 
+    @staticmethod
+    def _blas_on_one_thread() -> Any:
+        """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
+        return threadpool_limits(limits=1, user_api="blas")
+
     def _monitor(self) -> Monitor:
         return Monitor(self.verbose, self.callback)
 
     def _store(self, result: SolverResult, kernel_map: KernelMap | None) -> None:
         """Keep what was learned under scikit-learn's names."""
+        for name in ("coef_", "dual_coef_", "basis_", "basis_indices_"):
+            self.__dict__.pop(name, None)  # of a previous fit with another kernel
         self._weights = result.coef
         if kernel_map is None:
             self.coef_ = result.coef

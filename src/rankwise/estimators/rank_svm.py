@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Real
+from dataclasses import replace
+from functools import partial
+from numbers import Integral, Real
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -13,7 +15,7 @@ from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.preferences import Preferences
-from rankwise.solvers import SolverResult, solve_bundle, solve_newton
+from rankwise.solvers import SolverResult, solve_bundle, solve_newton, solve_sample
 
 SOLVERS = {"hinge": ("bundle", "bmrm"), "squared_hinge": ("newton",)}
 
@@ -69,7 +71,7 @@ class RankSVM(BaseRanker):
     coef_ : array of shape (n_features,)
         The weights, for the linear kernel.
     dual_coef_, basis_ : arrays
-        The function is the sum of dual_coef_ times the kernel with the rows of basis_, for other kernels.
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float
@@ -151,7 +153,7 @@ class RankSVM(BaseRanker):
         """
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
-        check_positive("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter)
         self.solver_ = chosen_solver(self.loss, self.solver)
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         design, kernel_map = self._function_space(X)
@@ -161,25 +163,54 @@ class RankSVM(BaseRanker):
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
-        options: dict[str, Any] = {
-            "tol": self.tol,
-            "max_iter": int(self.max_iter),
-            "start": start,
-            "monitor": self._monitor(),
-            **more,
-        }
         strength = float(self.alpha if alpha is None else alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
-        if self.solver_ == "newton":
-            return solve_newton(design, SquaredHinge(preferences, **averaging), strength, **options)
-        options["line_search"] = self.solver_ == "bundle"
-        return solve_bundle(design, Hinge(preferences, **averaging), strength, **options)
+
+        def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
+            if self.solver_ == "newton":
+                return solve_newton(design, SquaredHinge(preferences, **averaging), strength, **options)
+            loss, line_search = Hinge(preferences, **averaging), self.solver_ == "bundle"
+            return solve_bundle(design, loss, strength, line_search=line_search, **options)
+
+        with self._blas_on_one_thread():
+            return self._solve_from_sample(solve, design, preferences, start, more)
+
+    def _solve_from_sample(
+        self,
+        solve: Callable[..., SolverResult],
+        design: Design,
+        preferences: Preferences,
+        start: Any,
+        more: dict[str, Any],
+    ) -> SolverResult:
+        """Solve, beginning with a rough solution on a sample of the rows where there is no other start."""
+        monitor, max_iter, sampled = self._monitor(), int(self.max_iter), None
+        if start is None and self.solver_ != "bmrm":
+            rough = partial(solve, tol=max(self.tol, 3e-3), max_iter=max_iter)
+            sampled = solve_sample(design, preferences, rough)
+        interrupted = sampled is not None and sampled.status == "interrupted"
+        result = solve(
+            design,
+            preferences,
+            start=start if sampled is None else sampled.coef,
+            monitor=monitor,
+            tol=self.tol,
+            max_iter=1 if interrupted else max_iter,
+            **more,
+        )
+        return replace(result, status="interrupted") if interrupted else result
 
 
 def check_positive(name: str, value: Any) -> None:
     """Refuse a parameter that is not a positive finite number."""
     if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
 def chosen_solver(loss: str, solver: str) -> str:

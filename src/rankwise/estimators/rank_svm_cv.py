@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
 from rankwise.design import Design, as_design
-from rankwise.estimators.rank_svm import RankSVM, check_positive, chosen_solver
+from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
@@ -32,14 +35,15 @@ class RankSVMCV(RankSVM):
         Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
         spread over about one margin.
     cv : int, splitter or iterable of (train, test)
-        An int makes folds of queries (of rows, where there are no queries).
+        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
     loss, kernel, ... :
         As in `RankSVM`.
 
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest mean error; the largest such.
+        The alpha with the lowest mean error; the largest such. Where the last fit was interrupted on its way
+        to it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
@@ -104,7 +108,7 @@ class RankSVMCV(RankSVM):
     ) -> RankSVMCV:
         """Choose alpha and learn to rank; parameters as for `RankSVM.fit`."""
         check_positive("tol", self.tol)
-        check_positive("max_iter", self.max_iter)
+        check_count("max_iter", self.max_iter)
         self.solver_ = chosen_solver(self.loss, self.solver)
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         design, kernel_map = self._function_space(X)
@@ -120,8 +124,8 @@ class RankSVMCV(RankSVM):
             )
         self.cv_errors_ = np.array(errors).T
         best = int(np.argmin(self.cv_errors_.mean(axis=1)))
-        self.alpha_ = float(self.alphas_[best])
         results = list(self._path(design, preferences, self.alphas_[: best + 1]))
+        self.alpha_ = float(self.alphas_[len(results) - 1])
         self._store(results[-1], kernel_map)
         return self
 
@@ -136,7 +140,10 @@ class RankSVMCV(RankSVM):
         return alphas.copy()
 
     def _folds(self, X: Any, preferences: Preferences, qid: ArrayLike | None) -> Iterator:
-        cv = QueryKFold(self.cv) if isinstance(self.cv, int) else check_cv(self.cv)
+        cv = 5 if self.cv is None else self.cv
+        if isinstance(cv, Integral):  # shuffled, as rows may come in an order that repeats or drifts
+            cv = QueryKFold(int(cv), shuffle=True, random_state=0)
+        cv = check_cv(cv)
         yield from cv.split(X, preferences, groups=qid)
 
     def _path_errors(self, X: Any, preferences: Preferences, train: Any, test: Any) -> list[float]:
@@ -147,19 +154,25 @@ class RankSVMCV(RankSVM):
         design, kernel_map = self._function_space(X_train)
         space = X_test if kernel_map is None else kernel_map.transform(X_test)
         held_out, test_design = preferences[test], as_design(space, n_threads=self._threads())
-        return [
-            float(ranking_error(held_out, test_design.matvec(result.coef)))
-            for result in self._path(design, preferences[train], self.alphas_)
-        ]
+        errors = []
+        for result in self._path(design, preferences[train], self.alphas_):
+            if result.status == "interrupted":  # there is no model yet that could be kept
+                raise KeyboardInterrupt
+            with warnings.catch_warnings():  # queries without pairs are common, and left out
+                warnings.simplefilter("ignore", UndefinedMetricWarning)
+                errors.append(float(ranking_error(held_out, test_design.matvec(result.coef))))
+        return errors
 
     def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator:
-        """Solve from the largest alpha to the smallest, each from where the last one ended."""
+        """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path."""
         more = {} if self.solver_ == "newton" else {"planes": Planes(design.shape[1])}
         coef = None
         for alpha in alphas:
             result = self._solve(design, preferences, coef, alpha, **more)
             coef = result.coef
             yield result
+            if result.status == "interrupted":
+                return
 
 
 def default_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatVector:

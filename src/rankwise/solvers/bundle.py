@@ -60,7 +60,7 @@ def solve_bundle(
     Parameters
     ----------
     start : array of shape (n_features,), optional
-        Where to begin; zero by default.
+        Where to begin; zero by default, and where zero is better.
     planes : Planes, optional
         A model of the same loss to go on with, for instance from another alpha. It is added to.
 
@@ -74,7 +74,10 @@ def solve_bundle(
     best, bound, status, iteration = None, -np.inf, "max_iter", 0
     guess: float | None = None
     try:
-        best = _evaluate(design, loss, alpha, np.zeros(design.shape[1]) if start is None else start)
+        zero = np.zeros(design.shape[1])
+        best = _evaluate(design, loss, alpha, zero if start is None else start)
+        if best.objective > 1.0:  # the objective of zero
+            best = _evaluate(design, loss, alpha, zero)
         planes.add(design.rmatvec(best.coefficients), best.offset)
         for iteration in range(1, max_iter + 1):
             target, dual = planes.minimise(alpha, 0.01 * tol)

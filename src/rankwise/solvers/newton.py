@@ -40,6 +40,9 @@ def solve_newton(
     status, iteration, bound = "max_iter", 0, -np.inf
     scores = design.matvec(coef)
     objective, gradient = _objective(design, loss, alpha, coef, scores)
+    if objective > 1.0:  # zero is the better start
+        coef, scores = np.zeros_like(coef), np.zeros_like(scores)
+        objective, gradient = _objective(design, loss, alpha, coef, scores)
     first = np.linalg.norm(gradient)
     try:
         for iteration in range(1, max_iter + 1):
