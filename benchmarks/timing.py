@@ -37,14 +37,15 @@ def peak_memory(task):
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
-        before = _status("VmRSS")
+        before = memory_status("VmRSS")
         task()
-        return _status("VmHWM") - before
+        return memory_status("VmHWM") - before
     except OSError:
         return None
 
 
-def _status(field):
+def memory_status(field):
+    """Give a field of the process's memory status, such as VmRSS or VmHWM, in bytes."""
     with open("/proc/self/status") as file:
         for line in file:
             if line.startswith(field + ":"):

@@ -59,14 +59,14 @@ inline std::uint64_t pack(std::uint32_t high, std::uint32_t low) {
     return high | static_cast<std::uint64_t>(low) << 32;
 }
 
-// prefix[k] = number of the first k rows whose position is below `split`.
-inline void count_lower(const RowSlot* rows, std::int32_t* prefix, std::int32_t n, std::int32_t split) {
-    std::int32_t lower = 0;
-    for (std::int32_t k = 0; k < n; ++k) {
+// prefix[k] = number of the first k rows whose position is below `split`, for k from `begin` to before `end`;
+// `lower` is the number before `begin`.
+inline void count_lower(const RowSlot* rows, std::int32_t* prefix, std::int32_t begin, std::int32_t end,
+                        std::int32_t split, std::int32_t lower) {
+    for (std::int32_t k = begin; k < end; ++k) {
         prefix[k] = lower;
         lower += rows[k].window.position < split;
     }
-    prefix[n] = lower;
 }
 
 class CountDescent {
@@ -85,8 +85,7 @@ public:
             return 0;
         }
         const std::int32_t lower = split - begin;
-        count_lower(rows, prefix, n, split);
-        const std::int64_t here = partition(rows, spare, prefix, n, split);
+        const std::int64_t here = split_rows(rows, spare, prefix, n, lower, split, n < fork_rows ? 1 : n_threads);
         auto run_lower = [&](int t) { return run(spare, rows, prefix, begin, split, t); };
         auto run_upper = [&](std::int32_t* room, int t) {
             return run(spare + lower, rows + lower, room, split, end, t);
@@ -107,11 +106,40 @@ private:
         for (std::int32_t k = 0; k < n; ++k) net_[rows[k].window.position] = rows[k].window.net;
     }
 
-    static std::int64_t partition(const RowSlot* rows, RowSlot* spare, const std::int32_t* prefix, std::int32_t n,
-                                  std::int32_t split) {
-        const std::int32_t lower = prefix[n];
-        std::int64_t at_lower = 0, at_upper = lower, pairs = 0;
-        for (std::int32_t k = 0; k < n; ++k) {
+    // Splits the rows into lower and upper half and returns the number of pairs across; each thread takes a
+    // block of rows.
+    static std::int64_t split_rows(const RowSlot* rows, RowSlot* spare, std::int32_t* prefix, std::int32_t n,
+                                   std::int32_t lower, std::int32_t split, int n_threads) {
+        prefix[n] = lower;
+        if (n_threads == 1) {
+            count_lower(rows, prefix, 0, n, split, 0);
+            return partition(rows, spare, prefix, 0, n, lower, split);
+        }
+        const Blocks blocks{n, n_threads};
+        std::vector<std::int32_t> before(blocks.count + 1, 0);
+        std::vector<std::int64_t> pairs(blocks.count);
+        auto begin = [&](std::size_t b) { return static_cast<std::int32_t>(blocks.begin(b)); };
+        parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+            std::int32_t count = 0;
+            for (std::int32_t k = begin(b); k < begin(b + 1); ++k) count += rows[k].window.position < split;
+            before[b + 1] = count;
+        });
+        for (std::int64_t b = 0; b < blocks.count; ++b) before[b + 1] += before[b];
+        parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+            count_lower(rows, prefix, begin(b), begin(b + 1), split, before[b]);
+        });
+        parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+            pairs[b] = partition(rows, spare, prefix, begin(b), begin(b + 1), lower, split);
+        });
+        std::int64_t total = 0;
+        for (const std::int64_t part : pairs) total += part;
+        return total;
+    }
+
+    static std::int64_t partition(const RowSlot* rows, RowSlot* spare, const std::int32_t* prefix,
+                                  std::int32_t begin, std::int32_t end, std::int32_t lower, std::int32_t split) {
+        std::int64_t at_lower = begin < end ? prefix[begin] : 0, at_upper = lower + begin - at_lower, pairs = 0;
+        for (std::int32_t k = begin; k < end; ++k) {
             // Masks instead of branches: which half a row goes to is a coin toss that no predictor learns.
             // Both ends of the window go down in one 64-bit word; neither difference borrows from the other.
             const WindowRow row = rows[k].window;

@@ -53,32 +53,53 @@ inline double key_score(std::uint64_t key) {
 namespace detail {
 
 constexpr int radix_bits = 11;
-constexpr int radix_passes = 3;
-constexpr int radix_shift = 64 - radix_bits * radix_passes;
 constexpr std::size_t radix_size = std::size_t{1} << radix_bits;
 constexpr std::int64_t radix_threshold = 512;
 constexpr std::int64_t parallel_rows = 1 << 16;
 
 using Histogram = std::array<std::int32_t, radix_size>;
 
-inline std::size_t digit(std::uint64_t key, int pass) {
-    return (key >> (radix_shift + pass * radix_bits)) & (radix_size - 1);
-}
+inline std::size_t digit(std::uint64_t key, int shift) { return (key >> shift) & (radix_size - 1); }
 
 inline bool by_key(const RowSlot& a, const RowSlot& b) { return a.keyed.key < b.keyed.key; }
 
-inline bool same_run(const RowSlot* rows, std::int64_t j) {
-    return rows[j].keyed.key >> radix_shift == rows[j - 1].keyed.key >> radix_shift;
-}
-
-// The radix passes order the upper 33 bits; what agrees there, a run, is sorted by comparison.
-inline void sort_runs(RowSlot* rows, std::int64_t begin, std::int64_t end) {
-    for (std::int64_t i = begin; i < end;) {
+// Sorts rows that agree from bit `shift` on upwards by comparison, run by run.
+inline void sort_runs(RowSlot* rows, std::int64_t n, int shift) {
+    for (std::int64_t i = 0; i < n;) {
         std::int64_t j = i + 1;
-        while (j < end && same_run(rows, j)) ++j;
+        while (j < n && rows[j].keyed.key >> shift == rows[i].keyed.key >> shift) ++j;
         if (j - i > 1 && !std::is_sorted(rows + i, rows + j, by_key)) std::stable_sort(rows + i, rows + j, by_key);
         i = j;
     }
+}
+
+// Turns counts into the first place of each digit.
+inline void to_places(Histogram& counts) {
+    std::int32_t place = 0;
+    for (auto& count : counts) {
+        const std::int32_t here = count;
+        count = place;
+        place += here;
+    }
+}
+
+// Sorts rows that agree from bit `shift` on upwards, in place, by the two digits below and then by comparison.
+inline void sort_bucket(RowSlot* rows, RowSlot* spare, std::int64_t n, int shift) {
+    if (n < radix_threshold || shift == 0) {
+        if (n > 1 && !std::is_sorted(rows, rows + n, by_key)) std::sort(rows, rows + n, by_key);
+        return;
+    }
+    const int upper = std::max(0, shift - radix_bits), lower = std::max(0, upper - radix_bits);
+    Histogram low{}, high{};
+    for (std::int64_t i = 0; i < n; ++i) {
+        ++low[digit(rows[i].keyed.key, lower)];
+        ++high[digit(rows[i].keyed.key, upper)];
+    }
+    to_places(low);
+    to_places(high);
+    for (std::int64_t i = 0; i < n; ++i) spare[low[digit(rows[i].keyed.key, lower)]++] = rows[i];
+    for (std::int64_t i = 0; i < n; ++i) rows[high[digit(spare[i].keyed.key, upper)]++] = spare[i];
+    sort_runs(rows, n, lower);
 }
 
 struct Blocks {
@@ -91,6 +112,8 @@ struct Blocks {
 }  // namespace detail
 
 // Sorts `rows` by key, using `spare` of the same size; returns where the sorted rows are (one of the two).
+// One pass deals the rows out to buckets by the first digit in which keys differ; each bucket is then sorted by
+// itself, where it lies in a cache.
 inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n_threads) {
     using namespace detail;
     if (n < radix_threshold) {
@@ -98,47 +121,42 @@ inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n
         return rows;
     }
     const Blocks blocks = Blocks::of(n, n_threads);
-    std::vector<std::array<Histogram, radix_passes>> counts(blocks.count);
+    std::vector<std::uint64_t> differing(blocks.count, 0);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-        auto& mine = counts[b];
-        for (auto& histogram : mine) histogram.fill(0);
-        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
-            for (int pass = 0; pass < radix_passes; ++pass) ++mine[pass][digit(rows[i].keyed.key, pass)];
+        std::uint64_t differ = 0;
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) differ |= rows[i].keyed.key ^ rows[0].keyed.key;
+        differing[b] = differ;
     });
-    for (int pass = 0; pass < radix_passes; ++pass) {
-        // The blocks' histograms hold for the first pass only; later passes see the rows in another order.
-        if (pass > 0 && blocks.count > 1)
-            parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-                counts[b][pass].fill(0);
-                for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
-                    ++counts[b][pass][digit(rows[i].keyed.key, pass)];
-            });
-        std::int32_t offset = 0;
-        bool one_bucket = false;
-        for (std::size_t d = 0; d < radix_size; ++d) {
-            const std::int32_t before = offset;
-            for (auto& block : counts) {
-                const std::int32_t here = block[pass][d];
-                block[pass][d] = offset;
-                offset += here;
-            }
-            one_bucket = one_bucket || offset - before == n;
+    std::uint64_t differ = 0;
+    for (const std::uint64_t part : differing) differ |= part;
+    if (differ == 0) return rows;
+    const int shift = std::max(0, static_cast<int>(std::bit_width(differ)) - radix_bits);
+
+    std::vector<Histogram> places(blocks.count);
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        places[b].fill(0);
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) ++places[b][digit(rows[i].keyed.key, shift)];
+    });
+    std::vector<std::int32_t> bucket(radix_size + 1);
+    std::int32_t place = 0;
+    for (std::size_t d = 0; d < radix_size; ++d) {
+        bucket[d] = place;
+        for (auto& block : places) {
+            const std::int32_t here = block[d];
+            block[d] = place;
+            place += here;
         }
-        if (one_bucket) continue;
-        parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-            auto& next = counts[b][pass];
-            for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
-                spare[next[digit(rows[i].keyed.key, pass)]++] = rows[i];
-        });
-        std::swap(rows, spare);
     }
-    std::vector<std::int64_t> border(blocks.count + 1, 0);
-    for (std::int64_t b = 1; b <= blocks.count; ++b) {
-        border[b] = std::max(blocks.begin(b), border[b - 1]);
-        while (border[b] > 0 && border[b] < n && same_run(rows, border[b])) ++border[b];
-    }
-    parallel_for(blocks.count, n_threads, [&](std::size_t b) { sort_runs(rows, border[b], border[b + 1]); });
-    return rows;
+    bucket[radix_size] = place;
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+            spare[places[b][digit(rows[i].keyed.key, shift)]++] = rows[i];
+    });
+    parallel_for(radix_size, blocks.count > 1 ? n_threads : 1, [&](std::size_t d) {
+        if (bucket[d] < bucket[d + 1])
+            sort_bucket(spare + bucket[d], rows + bucket[d], bucket[d + 1] - bucket[d], shift);
+    });
+    return spare;
 }
 
 namespace detail {
