@@ -182,6 +182,9 @@ def test_no_pairs_says_why(build, sentence):
         (lambda: Preferences.from_scores([1, 2], qid=pd.Series(["a", pd.NA])), "qid contains missing values"),
         (lambda: Preferences.from_scores([1, 2], qid=np.array(["NaT", "2020"], "M8[D]")), "missing values"),
         (lambda: Preferences.from_scores(["1", "2"]), "y must hold real numbers"),
+        (lambda: Preferences.from_scores(np.array([1, 2], "m8[D]")), "y must hold real numbers"),
+        (lambda: Preferences.from_scores([1, 2], qid=["a", np.nan]), "missing values"),
+        (lambda: Preferences.from_order(["a", "b"], networkx.Graph([("a", "b")])), "directed graph"),
         (lambda: Preferences.from_scores([1, 2], sample_weight=[1, -1]), "must not be negative"),
         (lambda: Preferences.from_scores([1, 2], sample_weight=[1]), "sample_weight has 1 entries"),
         (lambda: Preferences.from_scores([1, 2], query_weight=[1, 2]), "constant within each query"),
@@ -230,6 +233,30 @@ def test_order_forms_agree():
     # "chain" joins neighbours among the classes that are present.
     gap = Preferences.from_order([1, 5, 9], "chain")
     assert of_structure(gap) == [(1, 0, 1.0), (2, 1, 1.0)]
+
+
+def test_declared_orders_are_kept():
+    words, order = ["low", "high", "mid", "high"], ["low", "mid", "high"]
+    expected = of_structure(Preferences.from_scores([0, 2, 1, 2]))
+    ordered = pd.Categorical(words, categories=order, ordered=True)
+    for labels in (ordered, pd.Series(ordered), pl.Series(words, dtype=pl.Enum(order))):
+        assert of_structure(Preferences.from_order(labels, "full")) == expected
+    chain = Preferences.from_order(ordered, "chain")
+    assert sorted(chain.edges) == [("high", "mid"), ("mid", "low")]
+
+
+def test_lists_keep_their_values():
+    assert Preferences.from_scores([0, 1, 2, 3], [1, 1, "1", "1"]).n_pairs == 2
+    assert Preferences.from_scores([0, 1, 2, 3], [2**63 + 1, 2**63 + 1, 2**63 + 2, -1]).n_pairs == 1
+    assert Preferences.from_scores([0, 1, 2, 3], [("a", 1), ("a", 1), ("a", 2), ("a", 2)]).n_pairs == 2
+
+
+def test_pair_data_keeps_columns_apart():
+    frame = pd.DataFrame({"a": [1.0], "b": [2.0]})
+    with pytest.raises(ValueError, match="same columns in the same order"):
+        pair_data(frame, frame[["b", "a"]])
+    X, _ = pair_data(frame, frame + 1)
+    np.testing.assert_array_equal(X, [[1, 2], [2, 3]])
 
 
 def test_slices_without_pairs_are_allowed_until_used():

@@ -40,7 +40,7 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     try:
-        if array.dtype.kind in "cUSM" or any(isinstance(value, str) for value in _objects(array)):
+        if array.dtype.kind in "cUSMm" or any(isinstance(value, str) for value in _objects(array)):
             raise TypeError
         vector = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):
@@ -80,8 +80,12 @@ def as_indices(values: ArrayLike, name: str, n_rows: int | None = None) -> NDArr
 def as_codes(
     values: ArrayLike, name: str, length: int | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values, sorted where they can be, and the number of each row's value."""
-    array = as_array(values)
+    """Return the distinct values, sorted where they can be, and the number of each row's value.
+
+    The values of an ordered categorical column (pandas) or an Enum (polars) are in the order declared.
+    """
+    declared = _declared_order(values)
+    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -96,4 +100,26 @@ def as_codes(
         numbers = {value: number for number, value in enumerate(dict.fromkeys(array.tolist()))}
         distinct = np.array(list(numbers), dtype=object)
         codes = np.array([numbers[value] for value in array.tolist()])
+    if declared is not None:
+        rank = np.argsort(np.argsort([declared[value] for value in distinct.tolist()]))
+        distinct, codes = distinct[np.argsort(rank)], rank[codes]
     return distinct, codes.astype(np.int64)
+
+
+def _as_they_are(values: Any) -> NDArray[Any]:
+    """Keep numpy from turning the entries of a list into one another: 1 and '1' are two values."""
+    types = {type(value) for value in values}
+    if len(types) <= 1 and tuple not in types:
+        array = np.asarray(values)
+        if not (array.dtype.kind == "f" and int in types):  # integers too large for a common integer type
+            return array
+    array = np.empty(len(values), dtype=object)
+    array[:] = list(values)
+    return array
+
+
+def _declared_order(values: Any) -> dict[Any, int] | None:
+    """Give the rank of each category of an ordered categorical column, or None for other columns."""
+    dtype = getattr(values, "dtype", None)
+    ordered = getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"
+    return {value: rank for rank, value in enumerate(dtype.categories)} if ordered else None

@@ -115,7 +115,7 @@ class RankSVMCV(RankSVM):
         self.alphas_ = self._candidates(design, preferences)
         errors = [
             self._path_errors(X, preferences, train, test)
-            for train, test in self._folds(X, preferences, qid)
+            for train, test in self._folds(X, y, preferences, qid)
             if preferences[train].n_pairs and preferences[test].n_pairs
         ]
         if not errors:
@@ -139,12 +139,12 @@ class RankSVMCV(RankSVM):
             check_positive("alphas", float(alpha))
         return alphas.copy()
 
-    def _folds(self, X: Any, preferences: Preferences, qid: ArrayLike | None) -> Iterator:
+    def _folds(self, X: Any, y: Any, preferences: Preferences, qid: ArrayLike | None) -> Iterator:
         cv = 5 if self.cv is None else self.cv
         if isinstance(cv, Integral):  # shuffled, as rows may come in an order that repeats or drifts
-            cv = QueryKFold(int(cv), shuffle=True, random_state=0)
-        cv = check_cv(cv)
-        yield from cv.split(X, preferences, groups=qid)
+            yield from QueryKFold(int(cv), shuffle=True, random_state=0).split(X, preferences, groups=qid)
+        else:
+            yield from check_cv(cv).split(X, y, groups=qid)
 
     def _path_errors(self, X: Any, preferences: Preferences, train: Any, test: Any) -> list[float]:
         """Give the error on the test rows for each alpha."""

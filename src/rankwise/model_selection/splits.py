@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
+from sklearn.utils import check_random_state
 
-from rankwise._checks import as_codes
+from rankwise._checks import as_codes, as_vector
 from rankwise.preferences import Preferences
+from rankwise.preferences.ranking import Ranking
 
 
 class QueryKFold(GroupKFold):
     """K folds of queries: the rows of a query are all in the same fold.
 
-    Without queries the rows themselves are dealt out. With metadata routing on, scikit-learn passes `qid` on
+    Without queries the rows themselves are dealt out and, where labels are given, each fold gets its share of
+    high and low ones. With metadata routing on, scikit-learn passes `qid` on
     to it by itself.
 
     Parameters
@@ -58,8 +61,26 @@ class QueryKFold(GroupKFold):
         elif isinstance(y, Preferences) and len(np.unique(y.groups())) > 1:
             codes = y.groups()
         else:
-            codes = np.arange(n_rows)
+            labels = y.labels if isinstance(y, Ranking) else y
+            yield from self._split_rows(n_rows, None if isinstance(labels, Preferences) else labels)
+            return
         n_groups = len(np.unique(codes))
         if n_groups < self.n_splits:
             raise ValueError(f"{self.n_splits} folds need as many queries; got {n_groups}.")
         yield from super().split(np.zeros(n_rows), groups=codes)
+
+    def _split_rows(
+        self, n_rows: int, labels: ArrayLike | None
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Go through the rows from the lowest label to the highest and give each fold one in turn."""
+        if n_rows < self.n_splits:
+            raise ValueError(f"{self.n_splits} folds need as many rows; got {n_rows}.")
+        generator = check_random_state(self.random_state if self.shuffle else 0)
+        tie_break = generator.permutation(n_rows) if self.shuffle else np.arange(n_rows)
+        values = np.zeros(n_rows) if labels is None else as_vector(labels, "y", n_rows)
+        order = np.lexsort((tie_break, values))
+        rounds = [generator.permutation(self.n_splits) for _ in range(-(-n_rows // self.n_splits))]
+        fold = np.empty(n_rows, dtype=np.int64)
+        fold[order] = np.concatenate(rounds)[:n_rows] if self.shuffle else np.arange(n_rows) % self.n_splits
+        for k in range(self.n_splits):
+            yield np.flatnonzero(fold != k), np.flatnonzero(fold == k)

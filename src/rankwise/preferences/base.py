@@ -186,6 +186,9 @@ class Preferences(ABC):
     def __len__(self) -> int:
         return self.n_rows
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TypeError("A Preferences cannot become an array; pass labels where an array is needed.")
+
     def __repr__(self) -> str:
         return f"<{type(self).__name__} preferences: {self.n_pairs} pairs of {self.n_rows} rows>"
 
@@ -317,6 +320,9 @@ def pair_data(
         raise ValueError(
             f"X_better and X_worse need the same two-dimensional shape, got {shapes[0]} and {shapes[1]}."
         )
+    names = [list(X.columns) if hasattr(X, "columns") else None for X in (X_better, X_worse)]
+    if None not in names and names[0] != names[1]:
+        raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
     n = shapes[0][0]
     if sp.issparse(X_better) or sp.issparse(X_worse):
         X = sp.vstack([X_better, X_worse], format="csr")

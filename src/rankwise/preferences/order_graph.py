@@ -160,6 +160,10 @@ def preferences_from_order(
 
 
 def _edge_list(order: Any) -> Edges:
+    if hasattr(order, "is_directed") and not order.is_directed():
+        raise ValueError(
+            "order must be a directed graph (networkx.DiGraph): an edge points from higher to lower."
+        )
     listed = order.edges() if hasattr(order, "edges") else order
     try:
         edges = [(high, low) for high, low in listed]
