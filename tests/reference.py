@@ -110,3 +110,64 @@ def laplacian(pairs, n):
         L[i, j] -= w
         L[j, i] -= w
     return L
+
+
+# RankRLS, in the notation of Pahikkala et al. (2009)
+
+
+def kept_pairs(y, qid=None, weight=None, average="queries"):
+    """All pairs of rows of a query, tied ones with target 0, normalised by half the square of the weights."""
+    n = len(y)
+    qid = [0] * n if qid is None else list(qid)
+    weight = np.ones(n) if weight is None else weight
+    total = {q: sum(weight[i] for i in range(n) if qid[i] == q) for q in qid}
+    size = {q: w**2 / 2 for q, w in total.items() if w > 0}
+    pairs = []
+    for i in range(n):
+        for j in range(i):
+            if qid[i] == qid[j] and qid[i] in size:
+                scale = 1 / len(size) / size[qid[i]] if average == "queries" else 1 / sum(size.values())
+                high, low = (i, j) if y[i] > y[j] else (j, i)
+                pairs.append((high, low, weight[i] * weight[j] * scale, y[high] - y[low], qid[i]))
+    return pairs
+
+
+def incidence(pairs, n, cost="magnitude"):
+    """M and N of equations (12) and (13) for the costs (20), (21) and (22)."""
+    M, N = np.zeros((n, len(pairs))), np.zeros(len(pairs))
+    for k, (i, j, w, t, _) in enumerate(pairs):
+        width = np.sqrt(w) / (t if cost == "relative" else 1.0)
+        M[i, k], M[j, k] = width, -width
+        N[k] = width * (1.0 if cost == "unit" else t)
+    return M, N
+
+
+def scoring_laplacian(query, label=None):
+    """Equation (25), D - P P'; with labels (D - D_t) - P P' + P_t P_t', which leaves tied pairs out."""
+    P = np.array([[float(q == r) for r in sorted(set(query))] for q in query])
+    L = np.diag(P.sum(axis=0) @ P.T) - P @ P.T
+    if label is None:
+        return L
+    levels = list(zip(query, label, strict=True))
+    return L - scoring_laplacian(levels)
+
+
+def dual_solution(M, N, K, lam):
+    """Equation (17)."""
+    return np.linalg.solve(M @ M.T @ K + lam * np.eye(len(K)), M @ N)
+
+
+def primal_solution(H, M, N, lam):
+    """Equation (28), with one column of H for each row of the data."""
+    return np.linalg.solve(H @ M @ M.T @ H.T + lam * np.eye(len(H)), H @ M @ N)
+
+
+def reduced_solution(K_R, K_RR, M, N, lam):
+    """Equation (41): coefficients of the basis vectors."""
+    return np.linalg.solve(K_R @ M @ M.T @ K_R.T + lam * K_RR, K_R @ M @ N)
+
+
+def least_squares_objective(pairs, scores, cost, penalty):
+    """Mean loss of (20), (21) or (22), pair by pair, plus the penalty."""
+    M, N = incidence(pairs, len(scores), cost)
+    return float(np.sum((N - M.T @ scores) ** 2)) + penalty

@@ -261,3 +261,13 @@ def test_native_refuses_arrays_that_do_not_fit():
         _native.csr_rmatvec(indptr // 2, indices, data, np.ones(2), 1, 1)
     with pytest.raises(TypeError):
         _native.csr_matvec(indptr // 2, indices, data, np.ones(1, np.float32), 1)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_weighted_spread_is_about_the_weighted_mean(sparse):
+    rng = np.random.default_rng(0)
+    X, c = rng.normal(size=(30, 4)) + 2, rng.random(30)
+    mean = c @ X / c.sum()
+    design = as_design(sp.csr_array(X) if sparse else X)
+    np.testing.assert_allclose(design.weighted_spread(c), c @ (X - mean) ** 2, rtol=1e-12)
+    np.testing.assert_array_equal(design.weighted_spread(np.zeros(30)), 0)

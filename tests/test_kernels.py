@@ -451,3 +451,16 @@ def test_memory_of_other_systems(monkeypatch):
 def test_memory_of_this_machine():
     free = available_memory()
     assert free is None or free > 1_000_000
+
+
+def test_fit_kernel_gives_the_matrix_and_leaves_the_callers_alone():
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    kernel_map = KernelMap("rbf", gamma="scale")
+    K = kernel_map.fit_kernel(X)
+    np.testing.assert_array_equal(K, kernel_values(X, **kernel_map.kernel_arguments))
+    assert kernel_map.basis_ is X
+    given = K.copy()
+    own = KernelMap("precomputed").fit_kernel(given)
+    assert not np.shares_memory(own, given)
+    with pytest.raises(ValueError, match="contain NaN or infinity"):
+        KernelMap(lambda a, b: np.inf).fit_kernel(X)

@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, GroupKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -869,3 +869,42 @@ def test_scaling_within_queries_makes_the_scale_of_a_query_irrelevant():
         for A in (X, X * factor + 3)
     )
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-7)
+
+
+def test_explain_pair_knows_the_features():
+    X, y, _ = data()
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = RankSVM().fit(frame, y)
+    expected = model.coef_ * (X[0] - X[1])
+    np.testing.assert_allclose(model.explain_pair(frame.iloc[0], frame.iloc[1]), expected)
+    np.testing.assert_allclose(model.explain_pair(frame.iloc[[0]], X[1]), expected)
+    np.testing.assert_allclose(model.explain_pair(sp.csr_matrix(X[:1]), X[1]), expected)
+    with pytest.raises(ValueError, match="features of a must be those of the fit"):
+        model.explain_pair(frame[list("dcba")].iloc[0], X[1])
+
+
+def test_a_callback_cannot_change_the_fit():
+    X, y, _ = data()
+
+    def meddle(state):
+        state.coef[:] = 1.0
+
+    with pytest.raises(ValueError, match="read-only"):
+        RankSVM(callback=meddle).fit(X, y)
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+def test_gaps_are_never_negative(loss):
+    X, y, qid = data()
+    for offset in (1e9, 1e12):
+        assert RankSVM(alpha=1e-2, loss=loss).fit(X + offset, y, qid=qid).gap_ >= 0
+
+
+def test_folds_of_rows_share_the_labels_out():
+    y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1.0])
+    X = np.zeros((9, 1))
+    for cv in (QueryKFold(3), QueryKFold(3, shuffle=True, random_state=0)):
+        for target in (y, Preferences.from_scores(y)):
+            assert [y[test].sum() for _, test in cv.split(X, target)] == [1, 1, 1]
+    model = RankSVMCV(alphas=[1e-2], cv=StratifiedKFold(3)).fit(np.arange(9.0)[:, None], y)
+    np.testing.assert_array_equal(model.cv_errors_, 0.0)

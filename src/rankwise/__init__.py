@@ -1,7 +1,7 @@
 """Learn to put things in order: exact pairwise ranking with a scikit-learn interface."""
 
 from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import RankSVM, RankSVMCV
+from rankwise.estimators import RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.preferences import NoPairsError, Preferences, pair_data
 from rankwise.preprocessing import scale_within_queries
 
@@ -9,6 +9,8 @@ __version__ = "0.1.0"
 __all__ = [
     "NoPairsError",
     "Preferences",
+    "RankRLS",
+    "RankRLSCV",
     "RankSVM",
     "RankSVMCV",
     "datasets",

@@ -41,6 +41,13 @@ class Design(LinearOperator):
         """Give the sum over rows of c_i x_ij^2 for each column j: a diagonal for preconditioners."""
         raise NotImplementedError(f"{type(self).__name__} does not define weighted_squares.")
 
+    def weighted_spread(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the sum over rows of c_i (x_ij - mean_j)^2, with the mean weighted by c, for each column j."""
+        squares, total = self.weighted_squares(c), float(c.sum())
+        if total > 0:
+            squares -= self.rmatvec(c) ** 2 / total
+        return np.maximum(squares, 0.0)
+
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
         raise NotImplementedError(f"{type(self).__name__} does not define column_scale.")

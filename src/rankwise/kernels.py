@@ -126,6 +126,24 @@ class KernelMap:
         X : array or CSR of shape (m, n)
             The training rows, or their square kernel matrix when ``kernel="precomputed"``.
         """
+        self._choose_basis(X)
+        self._root, self._eigenvalues = _decompose(self._basis_kernel(X), self._precision(X), self.kernel)
+        # The features of the full basis are this array: a caller who changed them would change the map.
+        self._root.setflags(write=False)
+        self.n_features_out_ = self._root.shape[1]
+        return self
+
+    def fit_kernel(self, X: Any) -> NDArray[np.float64]:
+        """Choose the basis rows and give their kernel matrix K_ZZ, without decomposing it.
+
+        The basis and the kernel's arguments are then known, the features are not.
+        """
+        self._choose_basis(X)
+        K = self._basis_kernel(X)
+        _check_finite(K, self.kernel)
+        return K
+
+    def _choose_basis(self, X: Any) -> None:
         _check_kernel(self.kernel)
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed'; got shape {X.shape}.")
@@ -135,11 +153,6 @@ class KernelMap:
         self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
         self.basis_indices_ = self._draw(n_basis)
         self.basis_ = None if self._precomputed else X if self._full else X[self.basis_indices_]
-        self._root, self._eigenvalues = _decompose(self._basis_kernel(X), self._precision(X), self.kernel)
-        # The features of the full basis are this array: a caller who changed them would change the map.
-        self._root.setflags(write=False)
-        self.n_features_out_ = self._root.shape[1]
-        return self
 
     def fit_transform(self, X: Any) -> NDArray[np.float64]:
         """Fit, and give the features of the training rows, shape (m, r).
@@ -419,8 +432,7 @@ def _decompose(
     K: NDArray[np.float64], precision: float, kernel: Kernel
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Factor ``K = R R'``, destroying K; return ``R = U_r diag(l_r)^(1/2)``, in Fortran order, and l_r."""
-    if not np.isfinite([K.min(), K.max()]).all():
-        raise ValueError(f"The values of {kernel=} on the basis rows contain NaN or infinity.")
+    _check_finite(K, kernel)
     # K is symmetric: whichever of K and K' is in Fortran order can be overwritten without a copy.
     eigenvalues, U = eigh(K if K.flags.f_contiguous else K.T, overwrite_a=True, check_finite=False)
     del K
@@ -430,6 +442,11 @@ def _decompose(
     kept = eigenvalues[first:]
     R *= np.sqrt(np.maximum(kept, 0))
     return R, np.where(kept > 0, kept, 1.0)
+
+
+def _check_finite(K: NDArray[np.float64], kernel: Kernel) -> None:
+    if not np.isfinite([K.min(), K.max()]).all():
+        raise ValueError(f"The values of {kernel=} on the basis rows contain NaN or infinity.")
 
 
 def _first_kept(eigenvalues: NDArray[np.float64], precision: float, kernel: Kernel) -> int:
@@ -481,12 +498,13 @@ def _check_memory(X: Any, n_basis: int, precomputed: bool) -> None:
     fitting = next((b for b in halves if _bytes_needed(X, b, precomputed) <= free), None)
     way_out = "even n_components=1 would not fit" if fitting is None else f"n_components={fitting} would fit"
     raise MemoryError(
-        f"A kernel on {X.shape[0]} rows with {n_basis} basis rows needs {_human(needed)} of memory, but "
-        f"{_human(free)} is free; {way_out}."
+        f"A kernel on {X.shape[0]} rows with {n_basis} basis rows needs {human_bytes(needed)} of memory, but "
+        f"{human_bytes(free)} is free; {way_out}."
     )
 
 
-def _human(n_bytes: float) -> str:
+def human_bytes(n_bytes: float) -> str:
+    """Write a number of bytes as people read it."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.4g} {unit}"

@@ -10,12 +10,12 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import threadpool_limits
 
-from rankwise._checks import as_codes, as_vector
+from rankwise._checks import as_array, as_codes, as_vector
 from rankwise.design import Design, as_design
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.metrics import ranking_error
@@ -34,6 +34,9 @@ class BaseRanker(BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
+    # What `tol` bounds.
+    _measure = "gap"
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -50,12 +53,12 @@ class BaseRanker(BaseEstimator):
 
         Returns
         -------
-        scores : array of shape (n_rows,)
+        scores : array of shape (n_rows,), or (n_rows, n_outputs) after a fit to several outputs
         """
         check_is_fitted(self)
         X = self._validated(X, reset=False)
         if hasattr(self, "coef_"):
-            return as_design(X, n_threads=self._threads()).matvec(self.coef_)
+            return as_design(X, n_threads=self._threads()) @ self.coef_.T
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
         return kernel_scores(X, basis, self.dual_coef_, **self._kernel_arguments)
 
@@ -67,28 +70,37 @@ class BaseRanker(BaseEstimator):
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         qid : array of shape (n_rows,), optional
             One ranking of all rows without it.
+
+        Returns
+        -------
+        positions : array of the shape of the scores
+            Several outputs are ranked column by column.
         """
         scores = self.predict(X)
         query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
-        order = np.lexsort((-scores, query))
-        begin = np.searchsorted(query[order], query[order])
-        positions = np.empty(len(scores), dtype=np.int64)
-        positions[order] = np.arange(len(scores)) - begin
-        return positions
+        return np.apply_along_axis(positions_within, 0, scores, query)
 
     def score(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
         """Give 1 minus the ranking error: the share of pairs in the right order, ties counting one half.
 
-        Queries weigh the same each. `y` may be a `Preferences`.
+        Queries weigh the same each, and those without pairs are left out. `y` may be a `Preferences`. The
+        scores of several outputs are averaged.
         """
         if qid is None and getattr(self, "fitted_with_qid_", False) and not isinstance(y, Preferences):
             warnings.warn(
                 "The model was fitted with qid, but score got none: rows of different queries are compared.",
                 stacklevel=2,
             )
-        return 1.0 - float(ranking_error(y, self.predict(X), qid, sample_weight=sample_weight))
+        scores = self.predict(X)
+        pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
+        with warnings.catch_warnings():  # queries without pairs are common, and left out
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            errors = [
+                ranking_error(labels, column, qid, sample_weight=sample_weight) for labels, column in pairs
+            ]
+        return 1.0 - float(np.mean([float(error) for error in errors]))
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
         """Give each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
@@ -103,11 +115,24 @@ class BaseRanker(BaseEstimator):
             raise ValueError(
                 "explain_pair needs a linear model: a kernel's score is not a sum over features."
             )
-        first, second = (as_vector(row, name) for row, name in ((a, "a"), (b, "b")))
-        for row, name in ((first, "a"), (second, "b")):
-            if len(row) != self.n_features_in_:
-                raise ValueError(f"{name} has {len(row)} features, but the model has {self.n_features_in_}.")
-        return self.coef_ * (first - second)
+        first, second = (self._checked_row(row, name) for row, name in ((a, "a"), (b, "b")))
+        return self.coef_ * (first - second)  # of each output, where there are several
+
+    def _checked_row(self, row: Any, name: str) -> FloatVector:
+        names = getattr(row, "columns", getattr(row, "index", None))
+        expected = getattr(self, "feature_names_in_", None)
+        if (
+            expected is not None
+            and names is not None
+            and not callable(names)
+            and list(names) != list(expected)
+        ):
+            raise ValueError(f"The features of {name} must be those of the fit, in the same order.")
+        values = row.toarray() if hasattr(row, "toarray") else as_array(row)
+        vector = as_vector(values[0] if values.ndim == 2 and len(values) == 1 else values, name)
+        if len(vector) != self.n_features_in_:
+            raise ValueError(f"{name} has {len(vector)} features, but the model has {self.n_features_in_}.")
+        return vector
 
     def _threads(self) -> int:
         return int(effective_n_jobs(self.n_jobs))
@@ -135,7 +160,7 @@ class BaseRanker(BaseEstimator):
             raise ValueError(f"X has {X.shape[0]} rows, but y has {preferences.n_rows}.")
         preferences.require_pairs()
         self.fitted_with_qid_ = qid is not None
-        self.n_pairs_ = preferences.n_pairs
+        self.n_pairs_: Any = preferences.n_pairs
         if self._is_linear():
             hint_at_scale(X)
         return X, preferences
@@ -158,7 +183,11 @@ class BaseRanker(BaseEstimator):
         """Give the design matrix of the function space: X itself, or the features of its kernel map."""
         if self._is_linear():
             return as_design(X, n_threads=self._threads()), None
-        kernel_map = KernelMap(
+        kernel_map = self._kernel_map()
+        return as_design(kernel_map.fit_transform(X), n_threads=self._threads()), kernel_map
+
+    def _kernel_map(self) -> KernelMap:
+        return KernelMap(
             self.kernel,
             gamma=self.gamma,
             degree=self.degree,
@@ -167,7 +196,6 @@ class BaseRanker(BaseEstimator):
             n_components=self.n_components,
             random_state=self.random_state,
         )
-        return as_design(kernel_map.fit_transform(X), n_threads=self._threads()), kernel_map
 
     def _start(self, design: Design) -> FloatVector | None:
         """Give the weights to begin with under warm_start, where the last fit had the same shape."""
@@ -186,32 +214,66 @@ class BaseRanker(BaseEstimator):
 
     def _store(self, result: SolverResult, kernel_map: KernelMap | None) -> None:
         """Keep what was learned under scikit-learn's names."""
+        self._weights = result.coef
+        dual = result.coef if kernel_map is None else kernel_map.dual_coef(result.coef)
+        self._store_function(dual, kernel_map)
+        self._store_course(result)
+
+    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
+        """Keep the weights of a linear function, or the dual coefficients of a kernel."""
         for name in ("coef_", "dual_coef_", "basis_", "basis_indices_"):
             self.__dict__.pop(name, None)  # of a previous fit with another kernel
-        self._weights = result.coef
         if kernel_map is None:
-            self.coef_ = result.coef
+            self.coef_ = coef
         else:
-            self.dual_coef_ = kernel_map.dual_coef(result.coef)
+            self.dual_coef_ = coef
             self.basis_ = kernel_map.basis_
             self.basis_indices_ = kernel_map.basis_indices_
             self._kernel_arguments = kernel_map.kernel_arguments
+
+    def _store_course(self, result: SolverResult) -> None:
         self.n_iter_ = result.n_iter
         self.objective_ = result.objective
         self.gap_ = result.gap
         self.history_ = result.history
         self._warn_of(result)
 
-    @staticmethod
-    def _warn_of(result: SolverResult) -> None:
-        found = f"The best model so far is kept; its objective is within {result.gap:.3g} of the optimum."
+    def _warn_of(self, result: SolverResult) -> None:
+        gap = float(np.max(result.gap))
+        found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
         if result.status == "interrupted":
-            warnings.warn(f"Interrupted after {result.n_iter} iterations. {found}", stacklevel=4)
+            warnings.warn(f"Interrupted after {result.n_iter} iterations. {found}", stacklevel=5)
         elif result.status in ("max_iter", "stalled"):
             reason = (
                 "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
             )
-            warnings.warn(f"{reason} before the gap fell to tol. {found}", ConvergenceWarning, stacklevel=4)
+            warnings.warn(
+                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=5
+            )
+
+
+def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Give the position of each row within its query, 0 for the highest score."""
+    order = np.lexsort((-scores, query))
+    begin = np.searchsorted(query[order], query[order])
+    positions = np.empty(len(scores), dtype=np.int64)
+    positions[order] = np.arange(len(scores)) - begin
+    return positions
+
+
+def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
+    """Give the labels of each output; y needs one column for each column of the scores."""
+    if isinstance(y, Preferences):
+        columns = [y] * (1 if scores.ndim == 1 else scores.shape[1])
+    elif scores.ndim == 1:
+        columns = [y]
+    else:
+        columns = list(as_array(y).T)
+        if as_array(y).ndim != 2 or len(columns) != scores.shape[1]:
+            raise ValueError(
+                f"y must have one column for each of {scores.shape[1]} outputs; got shape {np.shape(y)}."
+            )
+    return columns
 
 
 def hint_at_scale(X: Any) -> None:

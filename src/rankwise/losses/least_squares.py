@@ -4,25 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
 from rankwise.losses.base import FloatVector, PairwiseLoss
+from rankwise.losses.least_squares_form import QuadraticForm, least_squares_form
 from rankwise.preferences.base import Preferences
-from rankwise.preferences.order_graph import OrderGraph
-from rankwise.preferences.ranking import Ranking
-
-COSTS = ("unit", "magnitude")
 
 
 class LeastSquares(PairwiseLoss):
-    """Mean over pairs of (t - (s_better - s_worse))^2.
+    """Mean over pairs of w (t - (s_better - s_worse))^2.
 
     The target difference t of a pair is 1 with `cost="unit"` and its magnitude (the difference of the labels)
-    with `cost="magnitude"`: equations (20) and (21) of Pahikkala et al. (2009), tied rows left out; the pairs
-    of an order graph have magnitude 1. In matrix form s'L s - 2 s'r + constant, with L the weighted Laplacian
-    of all pairs: a product with it costs O(m) for rankings and O(l) for l explicit pairs.
+    with `cost="magnitude"`: equations (20) and (21) of Pahikkala et al. (2009); the pairs of an order graph
+    have magnitude 1. With `cost="relative"`, equation (22), the weight is also divided by t^2. Tied rows are
+    left out unless `ties="keep"`. In matrix form s'L s - 2 s'r + constant, see `least_squares_form`: a
+    product with L costs O(m) for rankings and O(l) for l explicit pairs.
 
     Examples
     --------
@@ -32,42 +28,24 @@ class LeastSquares(PairwiseLoss):
     (1.0, array([-2.,  2.]))
     """
 
-    def __init__(self, preferences: Preferences, *, cost: str = "magnitude", **options: Any):
+    def __init__(
+        self, preferences: Preferences, *, cost: str = "magnitude", ties: str = "drop", **options: Any
+    ):
         super().__init__(preferences, **options)
-        check_choice(cost, "cost", COSTS)
         self.cost = cost
-        sums = self._sums(None)
-        self._degree = self.factor * (sums.up + sums.down)
-        self._pull, self._constant = self._targets()
+        self.form: QuadraticForm = least_squares_form(
+            preferences, cost=cost, ties=ties, average=self.average, n_threads=self.n_threads
+        )
 
     def laplacian_product(self, direction: ArrayLike) -> FloatVector:
         """Give L times `direction`: the sum over pairs of weight times difference, at both rows."""
-        u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
-        sums = self._sums(None, u)
-        return self._degree * u - self.factor * (sums.moment_up + sums.moment_down)
+        return self.form.product(self.preferences.check_scores(direction, "direction"))
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Give the loss and its gradient by the scores."""
-        s = self.preferences.centred(self.preferences.check_scores(scores))
-        product = self.laplacian_product(s)
-        value = np.sum(s * (product - 2.0 * self._pull)) + self._constant
-        return float(value), 2.0 * (product - self._pull)
+        value, coefficients = self.form.value_and_coefficients(self.preferences.check_scores(scores))
+        return float(value), coefficients
 
     def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
         """Give twice the Laplacian times `direction`; it does not depend on the scores."""
         return 2.0 * self.laplacian_product(direction)
-
-    def _targets(self) -> tuple[FloatVector, float]:
-        """Give r_i = sum of w t over pairs won minus pairs lost, and the mean of t^2 over pairs."""
-        if self.cost == "unit" or isinstance(self.preferences, OrderGraph):
-            sums = self._sums(None)
-            return self.factor * (sums.down - sums.up), 1.0
-        if isinstance(self.preferences, Ranking):
-            values = self.preferences.centred(self.preferences.values)
-            pull = self.laplacian_product(values)
-            return pull, float(np.sum(values * pull))
-        better, worse, magnitude, weight = self.preferences.pairs()
-        target = self.factor * weight * magnitude
-        n = self.preferences.n_rows
-        won, lost = np.bincount(better, target, n), np.bincount(worse, target, n)
-        return np.asarray(won - lost, dtype=np.float64), float(np.sum(target * magnitude))

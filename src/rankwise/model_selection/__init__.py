@@ -1,5 +1,14 @@
-"""Choosing models without tearing queries apart."""
+"""Choosing models without tearing queries apart, and exact cross-validation of RankRLS."""
 
+from rankwise.model_selection.leave_out import LeaveOutResult, leave_pair_out, leave_query_out
+from rankwise.model_selection.permutation import PermutationTestResult, permutation_test
 from rankwise.model_selection.splits import QueryKFold
 
-__all__ = ["QueryKFold"]
+__all__ = [
+    "LeaveOutResult",
+    "PermutationTestResult",
+    "QueryKFold",
+    "leave_pair_out",
+    "leave_query_out",
+    "permutation_test",
+]

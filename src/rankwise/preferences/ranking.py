@@ -202,9 +202,37 @@ class Ranking(Preferences):
     def _by_query(self, values: FloatVector) -> FloatVector:
         return np.asarray(np.bincount(self._index.query_of_row, values, minlength=self.n_queries), np.float64)
 
-    def query_factor(self, average: str) -> FloatVector:
-        """Give the number by which a query's sum over pairs enters the mean loss."""
-        total = self._by_query(self.sums(None).up)
+    @cached_property
+    def _pair_totals(self) -> FloatVector:
+        return self._by_query(self.sums(None).up)
+
+    def row_weight(self) -> FloatVector:
+        """Give the weights of the rows as `sums` takes them: the largest of each query is 1."""
+        return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight
+
+    def pair_scale(self) -> FloatVector:
+        """Give for each query the number that turns pair weights as `sums` takes them into those given."""
+        largest = np.ones(self.n_queries)
+        if self.weight is not None:
+            largest = np.zeros(self.n_queries)
+            np.maximum.at(largest, self._index.query_of_row, self.weight)
+        return np.where(largest > 0, largest, 1.0) ** 2 * self._columns.gain_scale
+
+    def levels(self) -> NDArray[np.int64]:
+        """Number the (query, label) of each row."""
+        query = self._index.query_of_row
+        order = np.lexsort((self.labels, query))
+        step = (np.diff(query[order]) != 0) | (np.diff(self.labels[order]) != 0)
+        levels = np.empty(self.n_rows, dtype=np.int64)
+        levels[order] = np.concatenate([[0], np.cumsum(step)])[: self.n_rows]
+        return levels
+
+    def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
+        """Give the number by which a query's sum over pairs enters the mean loss.
+
+        `total` is the weight of each query's pairs, by default of those that differ in label.
+        """
+        total = self._pair_totals if total is None else total
         importance = np.ones(self.n_queries)
         if self.query_weight is not None:
             importance[self._index.query_of_row] = self.query_weight
@@ -279,11 +307,13 @@ class _Columns:
             largest[largest == 0] = 1.0
             self.weight = ranking.weight / largest[index.query_of_row]
         self.gain = None
+        self.gain_scale = 1.0
         if ranking.gain is not None:
             smallest = np.full(len(self.query_scale), np.inf)
             np.minimum.at(smallest, index.query_of_row, ranking.gain)
             centred = ranking.gain - smallest[index.query_of_row]
-            self.gain = centred / (centred.max() or 1.0)
+            self.gain_scale = float(centred.max() or 1.0)
+            self.gain = centred / self.gain_scale
 
 
 def ranking_from_scores(

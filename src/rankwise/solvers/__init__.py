@@ -1,8 +1,29 @@
 """Solvers of mean pairwise loss + alpha ||w||^2; each sees the data only through products."""
 
 from rankwise.solvers.bundle import solve_bundle
+from rankwise.solvers.least_squares import (
+    solve_conjugate_gradients,
+    solve_dual,
+    solve_kernel,
+    solve_kernel_path,
+    solve_path,
+    solve_primal,
+)
 from rankwise.solvers.newton import solve_newton
-from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.result import STATUSES, Monitor, SolverResult
 from rankwise.solvers.sample import solve_sample
 
-__all__ = ["Monitor", "SolverResult", "solve_bundle", "solve_newton", "solve_sample"]
+__all__ = [
+    "STATUSES",
+    "Monitor",
+    "SolverResult",
+    "solve_bundle",
+    "solve_conjugate_gradients",
+    "solve_dual",
+    "solve_kernel",
+    "solve_kernel_path",
+    "solve_newton",
+    "solve_path",
+    "solve_primal",
+    "solve_sample",
+]

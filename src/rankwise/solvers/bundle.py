@@ -71,7 +71,7 @@ def solve_bundle(
     """
     monitor = Monitor() if monitor is None else monitor
     planes = Planes(design.shape[1]) if planes is None else planes
-    best, bound, status, iteration = None, -np.inf, "max_iter", 0
+    best, bound, status, iteration = None, 0.0, "max_iter", 0  # no loss is negative, nor is a penalty
     guess: float | None = None
     try:
         zero = np.zeros(design.shape[1])
@@ -166,4 +166,4 @@ def _result(
 ) -> SolverResult:
     """Compute the objective once more from the weights alone: the scores were updated along many lines."""
     objective = loss.value(design.matvec(best.coef)) + alpha * float(best.coef @ best.coef)
-    return SolverResult(best.coef, objective, objective - bound, iteration, status, monitor.history)
+    return SolverResult(best.coef, objective, max(objective - bound, 0.0), iteration, status, monitor.history)

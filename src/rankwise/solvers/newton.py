@@ -37,7 +37,7 @@ def solve_newton(
     """
     monitor = Monitor() if monitor is None else monitor
     coef = np.zeros(design.shape[1]) if start is None else start
-    status, iteration, bound = "max_iter", 0, -np.inf
+    status, iteration, bound = "max_iter", 0, 0.0  # neither loss nor penalty is negative
     scores = design.matvec(coef)
     objective, gradient = _objective(design, loss, alpha, coef, scores)
     if objective > 1.0:  # zero is the better start
@@ -86,7 +86,8 @@ def _newton_step(
 ) -> tuple[FloatVector, FloatVector]:
     """Solve Hessian step = -gradient until the residual's square is that small; give step and X step."""
     hessian = loss.hessian(scores)
-    diagonal = _diagonal(design, hessian.diagonal, alpha)
+    # Up to the means of queries this is the diagonal of the Hessian.
+    diagonal = design.weighted_spread(hessian.diagonal) + 2 * alpha
     step, step_scores = np.zeros_like(gradient), np.zeros_like(scores)
     residual = -gradient
     scaled = residual / diagonal
@@ -105,15 +106,6 @@ def _newton_step(
         previous, square = square, float(residual @ scaled)
         direction = scaled + (square / previous) * direction
     return step, step_scores
-
-
-def _diagonal(design: Design, weight: FloatVector, alpha: float) -> FloatVector:
-    """Approximate the diagonal of the Hessian by the spread of each feature about its weighted mean."""
-    total = float(weight.sum())
-    squares = design.weighted_squares(weight)
-    if total > 0:
-        squares -= design.rmatvec(weight) ** 2 / total
-    return np.maximum(squares, 0.0) + 2 * alpha
 
 
 def _search(
@@ -153,5 +145,5 @@ def _result(
 ) -> SolverResult:
     """Certify the weights from scores computed afresh."""
     objective, gradient = _objective(design, loss, alpha, coef, design.matvec(coef))
-    gap = min(float(gradient @ gradient) / (4 * alpha), objective - bound)
+    gap = max(min(float(gradient @ gradient) / (4 * alpha), objective - bound), 0.0)
     return SolverResult(coef, objective, gap, iteration, status, monitor.history)

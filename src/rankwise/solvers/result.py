@@ -27,13 +27,17 @@ class State:
     coef: NDArray[np.float64] = field(repr=False)
 
 
+# How a run may end, from the best to the worst.
+STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
+
+
 @dataclass
 class SolverResult:
-    """The best point found, with its certificate."""
+    """The best point found, with its certificate; for several outputs an array with one entry for each."""
 
     coef: NDArray[np.float64]
-    objective: float
-    gap: float
+    objective: Any
+    gap: Any
     n_iter: int
     status: str
     history: dict[str, NDArray[np.float64]]
@@ -60,7 +64,9 @@ class Monitor:
 
     def stops(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> bool:
         """Record an iteration; say whether the callback wants to stop."""
-        state = State(iteration, objective, bound, objective - bound, perf_counter() - self._start, coef)
+        shown = coef.view()
+        shown.flags.writeable = False  # the solver goes on with these numbers
+        state = State(iteration, objective, bound, objective - bound, perf_counter() - self._start, shown)
         self._rows.append((state.objective, state.bound, state.gap, state.seconds))
         if self.verbose:
             print(

@@ -1,0 +1,160 @@
+"""RankRLS against the factorisations it rests on, each timed in the same run.
+
+    python benchmarks/rank_rls.py                 # a few minutes, 1 GB
+    python benchmarks/rank_rls.py --quick         # smaller matrices
+
+The last column is the ratio that the design allows. Reuters word counts are used where RANKWISE_DATA names a
+folder that has them (reuters21578/reuters21578_counts.npz), generated text-like counts otherwise.
+"""
+
+import argparse
+import os
+from functools import partial
+from pathlib import Path
+from time import perf_counter
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_factor
+from sklearn.metrics.pairwise import rbf_kernel
+from timing import best_times
+
+from rankwise import RankRLS
+from rankwise.datasets import make_ranking, make_text_ranking
+from rankwise.model_selection import leave_pair_out
+
+ALPHAS = 2.0 ** np.arange(-15, 16)
+
+
+def report(name, ours, base_name, base, target=None):
+    allowed = "" if target is None else f" (<= {target})" + "   TOO SLOW" * (ours > target * base)
+    print(f"{name:<42}{ours:>8.3f} s   {base_name:<18}{base:>8.3f} s   ratio {ours / base:>5.2f}{allowed}")
+
+
+def kernel_data(m):
+    """Rows, a positive definite kernel matrix of theirs and labels."""
+    X, y = make_ranking(m, 20, noise=0.5, random_state=0)
+    return X, rbf_kernel(X, gamma=0.02), y
+
+
+def dual_fit(m, repeats):
+    _, K, y = kernel_data(m)
+    shifted = K + 1e-3 * np.eye(m)
+    for ties in ("keep", "drop"):
+        model = RankRLS(1e-3, kernel="precomputed", ties=ties)
+        best = best_times(
+            {"fit": partial(model.fit, K, y), "cho_factor": partial(cho_factor, shifted)}, repeats
+        )
+        name = f"dual fit, m = {m:,}, ties={ties!r}"
+        report(name, best["fit"], "scipy cho_factor", best["cho_factor"], 3)
+
+
+def alpha_path(m, repeats):
+    _, K, y = kernel_data(m)
+    tasks = {
+        "dual": partial(RankRLS(kernel="precomputed").path, K, y, ALPHAS),
+        "eigh": partial(np.linalg.eigh, K),
+    }
+    best = best_times(tasks, repeats)
+    report(f"path of 31 alphas, dual, m = {m:,}", best["dual"], "numpy eigh", best["eigh"], 1.3)
+
+
+def many_outputs(m, repeats, n_outputs=25):
+    _, K, y = kernel_data(m)
+    generator = np.random.default_rng(0)
+    Y = np.stack([generator.permutation(y) for _ in range(n_outputs)], axis=1)
+    model = RankRLS(1e-3, kernel="precomputed")
+    best = best_times({"many": partial(model.fit, K, Y), "one": partial(model.fit, K, y)}, repeats)
+    report(f"{n_outputs} outputs, dual, m = {m:,}", best["many"], "one output", best["one"], 1.3)
+
+
+def primal_fit(m, n, repeats):
+    X, y = make_ranking(m, n, noise=0.5, n_levels=5, random_state=0)
+    qid = np.random.default_rng(0).integers(m // 100, size=m)
+    model = RankRLS(1e-3, solver="primal")
+    tasks = {
+        "fit": partial(model.fit, X, y),
+        "drop": partial(RankRLS(1e-3, solver="primal", ties="drop").fit, X, y),
+        "queries": partial(model.fit, X, y, qid=qid),
+        "X'X": lambda: X.T @ X,
+    }
+    best = best_times(tasks, repeats)
+    cases = {"fit": ("", 3), "drop": (", ties='drop'", None), "queries": (f", {m // 100:,} queries", None)}
+    for key, (name, target) in cases.items():
+        report(f"primal, {m:,} x {n}{name}", best[key], "numpy X'X", best["X'X"], target)
+
+
+def reuters(n_documents_with_word=3):
+    """Word counts of the documents that have a topic, and whether the topic is "acq"."""
+    path = Path(os.environ.get("RANKWISE_DATA", "")) / "reuters21578" / "reuters21578_counts.npz"
+    if not path.is_file():
+        print("RANKWISE_DATA names no folder with reuters21578: generated counts of the same shape stand in.")
+        X, y = make_text_ranking(12_000, 12_000, random_state=0)
+        return sp.csr_array(np.ceil(10 * X)), (y > np.quantile(y, 0.8)).astype(float)
+    with np.load(path) as archive:
+        arrays = tuple(archive[name] for name in ("data", "indices", "indptr"))
+        X = sp.csr_array(tuple(a.astype(t) for a, t in zip(arrays, (float, int, int), strict=True)))
+        topics = np.split(archive["topic_indices"], archive["topic_indptr"][1:-1])
+        acq = int(np.flatnonzero(archive["topics"] == "acq")[0])
+    labelled = np.array([len(topic) > 0 for topic in topics])
+    y = np.array([float(acq in topic) for topic in topics])[labelled]
+    X = X[labelled]
+    frequent = np.bincount(X.indices, minlength=X.shape[1]) >= n_documents_with_word
+    return X[:, frequent], y
+
+
+def conjugate_gradients(alphas=(1.0, 1e-1, 1e-2, 1e-3)):
+    """Count iterations, and the time in passes: X @ w and X.T @ c by scipy."""
+    X, y = reuters()
+    w, c = np.ones(X.shape[1]), np.ones(X.shape[0])
+    unit = sum(best_times({"X w": lambda: X @ w, "X' c": lambda: X.T @ c}, 9).values())
+    pairs = int(y.sum() * (1 - y).sum())
+    print(f"\nconjugate gradients, {X.shape[0]:,} x {X.shape[1]:,}, {X.nnz:,} nonzeros, {pairs:,} pairs")
+    for alpha in alphas:
+        start = perf_counter()
+        model = RankRLS(alpha, ties="drop", solver="cg", tol=1e-6).fit(X, y)
+        seconds = perf_counter() - start
+        print(
+            f"  alpha {alpha:<7g}{model.n_iter_:>5} iterations to a relative residual of 1e-6   gap "
+            f"{model.gap_:.1e}   {seconds:.2f} s = {seconds / unit:.0f} passes (<= 300)"
+            f"   AUC {model.score(X, y):.4f}"
+        )
+
+
+def leave_pair_out_time(m, repeats):
+    """Time leave-pair-out over all pairs and alphas against as many products K @ K."""
+    X, K, y = kernel_data(m)
+    two = (y > np.median(y)).astype(float)
+    products = f"{len(ALPHAS)} x K @ K"
+    cases = {
+        f"leave-pair-out, kernel, m = {m:,}": (RankRLS(kernel="precomputed"), K, y, 3),
+        "  two classes": (RankRLS(kernel="precomputed"), K, two, 3),
+        "  two classes, ties='drop'": (RankRLS(kernel="precomputed", ties="drop"), K, two, 3),
+        "  primal, 20 features": (RankRLS(), X, y, None),
+    }
+    tasks = {
+        name: partial(leave_pair_out, model, rows, labels, alphas=ALPHAS)
+        for name, (model, rows, labels, _) in cases.items()
+    }
+    best = best_times(tasks | {products: lambda: [K @ K for _ in ALPHAS]}, repeats)
+    for name, (*_, target) in cases.items():
+        report(name, best[name], products, best[products], target)
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    options = parser.parse_args(arguments)
+    m, repeats = (1000, 3) if options.quick else (3000, 5)
+    dual_fit(m, repeats)
+    alpha_path(m // 2 if not options.quick else m, repeats)
+    many_outputs(m, repeats)
+    primal_fit(*((50_000, 50) if options.quick else (500_000, 50)), repeats)
+    leave_pair_out_time(1000, repeats)
+    conjugate_gradients()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,369 @@
+"""Regularised least squares for ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+
+from rankwise._checks import as_array, check_choice
+from rankwise.design import Design
+from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.rank_svm import check_count, check_positive
+from rankwise.kernels import available_memory
+from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
+from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.base import AVERAGES
+from rankwise.solvers import (
+    STATUSES,
+    SolverResult,
+    solve_conjugate_gradients,
+    solve_dual,
+    solve_kernel,
+    solve_kernel_path,
+    solve_path,
+    solve_primal,
+)
+
+FloatArray = NDArray[np.float64]
+
+SOLVERS = ("auto", "primal", "dual", "cg")
+# Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
+# more than this many passes over the data.
+CLOSED_FORM_OPERATIONS = 5e10
+PASSES = 300
+
+
+class RankRLS(BaseRanker):
+    """Ranking by least squares: minimise the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
+
+    The target difference t of a pair is the difference of its labels with `cost="magnitude"`, equation (21)
+    of Pahikkala et al. (2009), and 1 with `cost="unit"`, equation (20); `cost="relative"`, equation (22),
+    divides the square by t^2. The solution is a linear system, and all pairs count without being listed.
+
+    Cost for m rows of n features, whatever the number of pairs: O(m n^2 + n^3) in the primal (28),
+    O(m^2 n + m^3) in the dual (17) and with a kernel, O(m b^2) with `n_components=b` basis rows (41), O(nnz)
+    an iteration of conjugate gradients. `cost="relative"` lists the l pairs: O(l) memory, and O(l n) in
+    addition. More outputs cost little where L does not depend on the labels, which is `cost="magnitude"` with
+    `ties="keep"`; otherwise they are fitted one after the other. `path` gives the weights for many alphas.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty. Pahikkala et al. sum over pairs: with one ranking, or under
+        `average="pairs"`, their lambda is `alpha` times the normaliser, which is the number of untied pairs
+        or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under `average="queries"` with R
+        queries it is `alpha` R, where a pair weighs 1 / normaliser of its query. RLScore's GlobalRankRLS
+        keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam = `alpha` m / 2 where
+        all queries have the same size, and weighs them by their size otherwise.
+    cost : "magnitude", "unit" or "relative"
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    average : "queries" or "pairs"
+        The mean over queries of each query's mean, or the mean over all pairs.
+    ties : "keep" or "drop"
+        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
+        (sum of weights)^2 / 2, so that a repeated row equals a doubled weight, and every query with a
+        positive weight counts. With "drop", the mean is over untied pairs. It matters for
+        `cost="magnitude"` with labels alone: other costs always drop ties.
+    solver : "auto", "primal", "dual" or "cg"
+        "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
+        "auto" takes the cheapest.
+    tol : float
+        Conjugate gradients end at this residual of the normal equations relative to their right-hand side.
+    max_iter : int
+        Limit of the iterations of conjugate gradients for each output.
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration of
+        conjugate gradients; a true return value ends the fit.
+    n_jobs : int, optional
+        Number of threads for products with sparse data; None means 1, -1 all.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line an iteration of conjugate gradients.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_outputs, n_features)
+        The weights, for the linear kernel.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    n_pairs_ : int, or array of shape (n_outputs,)
+        The number of untied pairs of the training data.
+    objective_, gap_ : float, or arrays of shape (n_outputs,)
+        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha).
+    n_iter_ : int
+        1 for closed forms.
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration of conjugate gradients.
+    solver_ : str
+        The solver that ran.
+
+    References
+    ----------
+    T. Pahikkala, E. Tsivtsivadze, A. Airola, J. Järvinen and J. Boberg, "An efficient algorithm for learning
+    to rank from preference graphs", Machine Learning 75, 2009.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankRLS(alpha=1e-3).fit(X, y)
+    >>> model.solver_
+    'primal'
+    >>> round(model.score(X, y), 2)
+    0.75
+    """
+
+    _measure = "relative residual"
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        cost: str = "magnitude",
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        average: str = "queries",
+        ties: str = "keep",
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.cost = cost
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.average = average
+        self.ties = ties
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def fit(
+        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> RankRLS:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences
+            Labels, higher is better; or explicit preferences among the rows. Each column of several outputs
+            is a ranking of its own.
+        qid : array of shape (n_rows,), optional
+            The query of each row: only rows of the same query are compared.
+        sample_weight : array of shape (n_rows,), optional
+            A pair weighs the product of its rows' weights.
+        """
+        check_positive("alpha", self.alpha)
+        self._check_parameters()
+        X, forms = self._checked_forms(X, y, qid, sample_weight)
+        self.solver_ = self._chosen_solver(X, forms[0])
+        if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
+            kernel_map = self._kernel_map()
+            K = kernel_map.fit_kernel(X)
+            result = merged([solve_kernel(K, form, float(self.alpha)) for form in forms])
+            self._store_function(result.coef, kernel_map)
+            self._store_course(result)
+        else:
+            design, features = self._function_space(X)
+            self._store(merged([self._solve(design, form, len(forms)) for form in forms]), features)
+        return self
+
+    def path(
+        self,
+        X: Any,
+        y: Any,
+        alphas: ArrayLike,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> FloatArray:
+        """Give what `fit` would learn for each alpha, from one eigendecomposition: equations (31) and (42).
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight :
+            As for `fit`; the model itself is not fitted.
+        alphas : array of shape (n_alphas,)
+
+        Returns
+        -------
+        coef : array of shape (n_alphas, n_features), or (n_alphas, n_outputs, n_features)
+            The `coef_` for each alpha, or for a kernel the `dual_coef_`.
+
+        Examples
+        --------
+        >>> from rankwise.datasets import load_diabetes_ranking
+        >>> X, y = load_diabetes_ranking(return_X_y=True)
+        >>> RankRLS().path(X, y, [1e-1, 1e-2, 1e-3]).shape
+        (3, 10)
+        """
+        self._check_parameters()
+        strengths = np.asarray(alphas, dtype=np.float64).ravel()
+        if len(strengths) == 0:
+            raise ValueError("alphas is empty.")
+        for alpha in strengths:
+            check_positive("alphas", float(alpha))
+        model = clone(self)  # so that this one does not look fitted
+        X, forms = model._checked_forms(X, y, qid, sample_weight)
+        paths = model._paths(X, forms, strengths)
+        return paths[0] if len(forms) == 1 else np.stack(paths, axis=1)
+
+    def _paths(self, X: Any, forms: list[QuadraticForm], alphas: FloatArray) -> list[FloatArray]:
+        if self._uses_kernel_matrix(X.shape[0]):
+            K = self._kernel_map().fit_kernel(X)
+            return [solve_kernel_path(K, form, alphas) for form in forms]
+        design, kernel_map = self._function_space(X)
+        paths = [solve_path(design, form, alphas) for form in forms]
+        return paths if kernel_map is None else [kernel_map.dual_coef(path) for path in paths]
+
+    def _check_parameters(self) -> None:
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_choice(self.cost, "cost", COSTS)
+        check_choice(self.ties, "ties", TIES)
+        check_choice(self.average, "average", AVERAGES)
+        check_choice(self.solver, "solver", SOLVERS)
+
+    def _checked_forms(
+        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, list[QuadraticForm]]:
+        """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
+        columns = label_columns(y)
+        if columns is None:
+            X, preferences = self._checked_input(X, y, qid, sample_weight)
+            return X, [self._form(preferences)]
+        X, first = self._checked_input(X, columns[:, 0], qid, sample_weight)
+        outputs = [output_preferences(columns, k, qid, sample_weight) for k in range(columns.shape[1])]
+        self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
+        if keeps_ties(first, self.cost, self.ties):
+            return X, [self._form(first, np.stack([p.values for p in outputs], axis=1))]
+        return X, [self._form(preferences) for preferences in outputs]
+
+    def _form(self, preferences: Preferences, labels: FloatArray | None = None) -> QuadraticForm:
+        return least_squares_form(
+            preferences,
+            cost=self.cost,
+            ties=self.ties,
+            average=self.average,
+            n_threads=self._threads(),
+            labels=labels,
+        )
+
+    def _uses_kernel_matrix(self, n_rows: int) -> bool:
+        """Tell whether the function space is that of a kernel with all rows as its basis."""
+        reduced = isinstance(self.n_components, Integral) and self.n_components < n_rows
+        return not (self._is_linear() or reduced)
+
+    def _chosen_solver(self, X: Any, form: QuadraticForm) -> str:
+        if self.solver != "auto":
+            return self.solver
+        if not self._is_linear():
+            return "dual" if self._uses_kernel_matrix(X.shape[0]) else "primal"
+        stored = X.nnz if sp.issparse(X) else X.size
+        return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
+
+    def _solve(self, design: Design, form: QuadraticForm, n_forms: int) -> SolverResult:
+        alpha = float(self.alpha)
+        if self.solver_ == "primal":
+            return solve_primal(design, form, alpha)
+        if self.solver_ == "dual":
+            return solve_dual(design, form, alpha)
+        with self._blas_on_one_thread():
+            result = solve_conjugate_gradients(
+                design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=self._monitor()
+            )
+        if result.status == "interrupted" and n_forms > 1:
+            raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
+        return result
+
+
+def cheapest_solver(n_rows: int, n_features: int, nnz: int, root_is_sparse: bool) -> str:
+    """Choose by the number of operations, among the closed forms whose matrices fit into memory.
+
+    Examples
+    --------
+    >>> cheapest_solver(500_000, 50, 25_000_000, True)
+    'primal'
+    >>> cheapest_solver(100, 20_000, 2_000_000, True)
+    'dual'
+    >>> cheapest_solver(100_000, 100_000, 5_000_000, True)
+    'cg'
+    """
+    m, n = float(n_rows), float(n_features)
+    size = {"primal": n, "dual": m}
+    operations = {
+        "primal": m * n * n + n**3 / 3,
+        "dual": m * nnz + m**3 / 3 + (0.0 if root_is_sparse else m**3 + m * m * n),
+    }
+    free = available_memory() or np.inf
+    closed = min((name for name in size), key=operations.__getitem__)
+    limit = max(CLOSED_FORM_OPERATIONS, 4.0 * PASSES * nnz)
+    # Two arrays of that size are held, and the rest of the program needs memory too.
+    return closed if operations[closed] <= limit and 32 * size[closed] ** 2 <= free else "cg"
+
+
+def label_columns(y: Any) -> NDArray[Any] | None:
+    """Give the labels as an array where they have several columns, and None otherwise."""
+    if y is None or isinstance(y, Preferences):
+        return None
+    array = as_array(y)
+    return array if array.ndim == 2 and array.shape[1] > 1 else None
+
+
+def output_preferences(
+    labels: NDArray[Any], k: int, qid: ArrayLike | None, sample_weight: ArrayLike | None
+) -> Any:
+    """Rank rows by one of several outputs; an error names it."""
+    try:
+        return Preferences.from_scores(labels[:, k], qid, sample_weight)
+    except NoPairsError as error:
+        raise NoPairsError(f"Output {k} of y: {error}") from None
+
+
+def merged(results: list[SolverResult]) -> SolverResult:
+    """Join the results of outputs that were solved one after the other."""
+    if len(results) == 1:
+        return results[0]
+    worst = max(results, key=lambda result: STATUSES.index(result.status))
+    return SolverResult(
+        np.stack([result.coef for result in results]),
+        np.array([result.objective for result in results]),
+        np.array([result.gap for result in results]),
+        max(result.n_iter for result in results),
+        worst.status,
+        worst.history,
+    )

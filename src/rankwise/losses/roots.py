@@ -1,0 +1,163 @@
+"""Factors R of the Laplacian L = R'R, through which closed forms stay symmetric."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
+
+FloatArray = NDArray[np.float64]
+
+
+class Root(Protocol):
+    """A factor R of L = R'R; the loss is ||z - R s||^2 + constant - ||z||^2.
+
+    `target` is z, a vector or one column for each output, for which R'z = r.
+    """
+
+    target: FloatArray
+
+    def apply(self, U: FloatArray) -> FloatArray:
+        """Give R U."""
+
+    def adjoint(self, Z: FloatArray) -> FloatArray:
+        """Give R' Z."""
+
+    def congruence(self, K: FloatArray) -> FloatArray:
+        """Give R K R' for symmetric K, which may be overwritten."""
+
+
+class LevelRoot:
+    """R u = w^(1/2) (A (u - level mean) + B (level mean - query mean)), in O(m).
+
+    Means are weighted by w; A may differ by (query, label) and B by query. The rows of a query, and of each
+    level in it, deviate from their means in directions that are orthogonal after scaling by w^(1/2), so that
+    u'L u is the sum of w A^2 (u - level mean)^2 + w B^2 (level mean - query mean)^2. With all pairs of a
+    query A = B is the square root of its weight W, and levels are not needed; without the tied pairs
+    A^2 = W - W_level.
+    """
+
+    target: FloatArray
+
+    def __init__(
+        self,
+        weight: FloatArray,
+        query: NDArray[np.int64],
+        level: NDArray[np.int64] | None,
+        within: FloatArray | None,
+        between: FloatArray,
+    ):
+        self.n_rows = len(weight)
+        self._root_weight = np.sqrt(weight)
+        self._query = _Averages(query, weight)
+        several = level is not None and np.bincount(level[weight > 0]).max(initial=0) > 1
+        self._level = _Averages(level, weight) if level is not None and several else None
+        self._within = None if self._level is None or within is None else self._root_weight * within
+        self._between = self._root_weight * between
+        # A factor common to all rows is left to the end, where it multiplies less.
+        alike = self._within is None and self._between.min() == self._between.max()
+        self.common = float(self._between[0]) if alike else 1.0
+        self._alike = alike
+
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take the weighted mean of each query off."""
+        return U - self._query.spread(self._query.means(U))
+
+    def means(self, U: Any) -> tuple[FloatArray, FloatArray | None]:
+        """Give the means of each query and of each level, for `rows`; U may be sparse."""
+        return self._query.means(U), None if self._level is None else self._level.means(U)
+
+    def rows(
+        self,
+        U: FloatArray,
+        means: tuple[FloatArray, FloatArray | None],
+        part: slice = slice(None),
+        out: FloatArray | None = None,
+    ) -> FloatArray:
+        """Give a part of the rows of R U / `common`, in `out`, from these rows of U and the means of all."""
+        of_query = self._query.spread(means[0], part)
+        if self._alike:
+            return np.subtract(U, of_query, out=out)
+        between = _column(self._between[part], U)
+        if self._level is None or means[1] is None or self._within is None:
+            result = np.subtract(U, of_query, out=out)
+            result *= between
+            return result
+        of_level = self._level.spread(means[1], part)
+        result = np.subtract(U, of_level, out=out)
+        result *= _column(self._within[part], U)
+        result += (of_level - of_query) * between
+        return result
+
+    def apply(self, U: FloatArray) -> FloatArray:
+        """Give R U."""
+        result = self.rows(U, self.means(U))
+        result *= self.common
+        return result
+
+    def adjoint(self, Z: FloatArray) -> FloatArray:
+        """Give R' Z: with u = w^(-1/2) z it is w^(1/2) R u."""
+        inverse = np.divide(1.0, self._root_weight, where=self._root_weight > 0, out=np.zeros(self.n_rows))
+        return _column(self._root_weight, Z) * self.apply(_column(inverse, Z) * Z)
+
+    def congruence(self, K: FloatArray) -> FloatArray:
+        """Give R K R' for symmetric K."""
+        return self.apply(self.apply(K).T)
+
+
+class _Averages:
+    """Weighted means of groups of rows."""
+
+    def __init__(self, group: NDArray[np.int64], weight: FloatArray):
+        self._group = group
+        n_rows, n_groups = len(group), int(group.max(initial=0)) + 1
+        total = np.bincount(group, weight, minlength=n_groups)
+        total = np.where(total > 0, total, 1.0)
+        self._one = weight / total if n_groups == 1 else None
+        if n_groups > 1:
+            entries = (weight / total[group], (group, np.arange(n_rows)))
+            self._matrix = sp.csr_array(entries, shape=(n_groups, n_rows))
+
+    def means(self, U: Any) -> FloatArray:
+        if self._one is not None:
+            return np.asarray(self._one @ U)[None]
+        product = self._matrix @ U
+        return product.toarray() if sp.issparse(product) else product
+
+    def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
+        return means if self._one is not None else means[self._group[part]]
+
+
+class PivotedRoot:
+    """The pivoted Cholesky factor of a dense L of any rank: O(m^3) once."""
+
+    target: FloatArray
+
+    def __init__(self, L: FloatArray, pull: FloatArray):
+        factor, pivot, rank, _ = dpstrf(L, lower=0)
+        self._pivot = pivot - 1
+        upper = np.triu(factor)[:rank]
+        # R'z = r holds in the first `rank` pivots; the other rows of L depend on them.
+        self.target = solve_triangular(upper[:, :rank], pull[self._pivot[:rank]], trans=1)
+        self._factor = np.empty_like(upper)
+        self._factor[:, self._pivot] = upper
+
+    def apply(self, U: FloatArray) -> FloatArray:
+        """Give R U."""
+        return self._factor @ U
+
+    def adjoint(self, Z: FloatArray) -> FloatArray:
+        """Give R' Z."""
+        return self._factor.T @ Z
+
+    def congruence(self, K: FloatArray) -> FloatArray:
+        """Give R K R' for symmetric K."""
+        return self._factor @ K @ self._factor.T
+
+
+def _column(rows: FloatArray, U: FloatArray) -> FloatArray:
+    return rows if U.ndim == 1 else rows[:, None]

@@ -1,0 +1,480 @@
+"""Exact cross-validation of RankRLS for the price of about one fit."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import UndefinedMetricWarning
+
+from rankwise._checks import as_array, as_codes, as_vector
+from rankwise.losses.least_squares_form import keeps_ties
+from rankwise.metrics import ranking_error
+from rankwise.model_selection.pair_blocks import (
+    Block,
+    NormalEquations,
+    centred,
+    features,
+    query_blocks,
+    refitted_scores,
+    rows_by_group,
+)
+from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
+from rankwise.model_selection.splits import QueryKFold
+from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.ranking import Ranking
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass
+class LeaveOutResult:
+    """What the models that did not see a row say about it.
+
+    Attributes
+    ----------
+    error : float, or array of shape (n_alphas,), (v,) or (n_alphas, v)
+        The share of held-out pairs in the wrong order, equal scores counting one half.
+    auc : as `error`
+        ``1 - error``; the area under the ROC curve where there are two labels.
+    alphas : array of shape (n_alphas,)
+    method : "closed form" or "refit"
+        How the scores were found; they are the same up to rounding.
+    """
+
+    error: Any
+    alphas: FloatArray
+    method: str
+    _predictions: FloatArray | Callable[[], FloatArray]
+
+    @property
+    def auc(self) -> Any:
+        """One minus the error."""
+        return 1.0 - self.error
+
+    @property
+    def predictions(self) -> FloatArray:
+        """The held-out scores, made when first asked for; with axes for alphas first and outputs last.
+
+        From `leave_query_out` (m,): the score of each row by the model that did not see its fold. From
+        `leave_pair_out` (m, m): entry (i, j) is the score of row i by the model that saw neither i nor j,
+        NaN where the pair was not left out.
+        """
+        if callable(self._predictions):
+            self._predictions = self._predictions()
+        return self._predictions
+
+
+def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None) -> LeaveOutResult:
+    """Leave every pair of rows with different labels out once, exactly, in O(m^2) after one decomposition.
+
+    What is computed is what a clone of the model with the same alpha says about rows i and j when it is
+    fitted to the other m - 2 rows. The error is the share of pairs in the wrong order, an almost unbiased
+    estimate of 1 - AUC for two labels. Sections 3.4 and 4.1 of Pahikkala et al. (2009); equations (36) to
+    (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
+
+    Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
+    with v outputs, when ties are kept or there are two labels. Otherwise (weights, other labels with ties
+    dropped, listed pairs) no such formula exists and every pair is a refit: O(m^2 (m r^2 + r^3)).
+
+    Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
+    alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
+
+    Parameters
+    ----------
+    model : RankRLS
+        It is not changed, and need not be fitted. Basis rows (`n_components`) and `gamma="scale"` are those
+        of all rows.
+    X : array or sparse matrix of shape (m, n_features)
+    y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
+    alphas : array, optional
+        Instead of the model's alpha; the result gets an axis for them.
+
+    Returns
+    -------
+    LeaveOutResult
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from rankwise import RankRLS
+    >>> from rankwise.model_selection import leave_pair_out
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> result = leave_pair_out(RankRLS(alpha=0.1), X[:60], y[:60])
+    >>> result.predictions.shape, result.method
+    ((60, 60), 'closed form')
+    >>> round(result.auc, 2)
+    0.99
+    """
+    return pairs_left_out(HeldOutTask(model, X, y, None, alphas))
+
+
+def leave_query_out(
+    model: Any,
+    X: Any,
+    y: Any,
+    qid: ArrayLike | None = None,
+    *,
+    folds: int | ArrayLike | None = None,
+    alphas: ArrayLike | None = None,
+) -> LeaveOutResult:
+    """Leave each query, or each fold of queries, out once, exactly, for the price of about one fit.
+
+    What is computed is what a clone of the model with the same alpha says about the rows U of the queries
+    that leave when it is fitted to the others. With G = K (L K + lambda I)^-1 it is
+
+        f_U = (I - G_UU L_UU)^-1 ((G M N)_U - G_UU (M N)_U),
+
+    equation (33) of Pahikkala et al. (2009); lambda is alpha times the queries (`average="pairs"`: pairs)
+    that remain. Any cost, any weights: a query's pairs leave with it.
+
+    Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
+    lesser of O(b^2 r + b^3) an alpha and O(b r^2 + r^3) for all alphas together.
+
+    Parameters
+    ----------
+    model : RankRLS
+        It is not changed, and need not be fitted. Basis rows (`n_components`) and `gamma="scale"` are those
+        of all rows.
+    X : array or sparse matrix of shape (m, n_features)
+    y : array of shape (m,) or (m, v), or Preferences, or a list of them
+        Of a Preferences, queries or connected components of listed pairs leave.
+    qid : array of shape (m,), optional
+        The query of each row, unless y is a Preferences.
+    folds : int or array of shape (m,), optional
+        By default each query leaves alone. An int deals the queries out to as many folds at random, the same
+        at each call; an array names the fold of each row.
+    alphas : array, optional
+        Instead of the model's alpha; the result gets an axis for them.
+
+    Returns
+    -------
+    LeaveOutResult
+        The error is the mean over queries, as in `RankRLS.score`.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.model_selection import leave_query_out
+    >>> X, y, qid = make_ranking(200, 5, n_queries=20, noise=0.1, random_state=0)
+    >>> result = leave_query_out(RankRLS(), X, y, qid, alphas=[10.0, 1e-1, 1e-3])
+    >>> result.predictions.shape, result.error.shape
+    ((3, 200), (3,))
+    """
+    return queries_left_out(HeldOutTask(model, X, y, qid, alphas), folds)
+
+
+class HeldOutTask:
+    """Checked input: the model's cost, its function space, preferences for each output, and the alphas."""
+
+    def __init__(
+        self, model: Any, X: Any, y: Any, qid: ArrayLike | None = None, alphas: ArrayLike | None = None
+    ):
+        _check_model(model)
+        self.model = clone(model)
+        self.model._check_parameters()
+        self.cost = {"cost": model.cost, "ties": model.ties, "average": model.average}
+        self.outputs, self.one_output = as_outputs(y, qid)
+        self.X = self.model._validated(X, reset=True)
+        if self.X.shape[0] != self.n_rows:
+            raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
+        self.one_alpha = alphas is None
+        self.alphas = checked_alphas([model.alpha] if alphas is None else alphas)
+        self._features: FloatArray | None = None
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.outputs[0].n_rows
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether the pairs fall into several queries or components."""
+        return len(np.unique(self.outputs[0].groups())) > 1
+
+    def features(self) -> FloatArray:
+        """Give the rows as points of the function space, shape (m, r) with r <= m."""
+        if self._features is None:
+            self._features = features(self.model, self.X)
+        return self._features
+
+    def batches(self) -> list[list[int]]:
+        """Give the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
+        numbers = list(range(len(self.outputs)))
+        shared = all(keeps_ties(output, self.cost["cost"], self.cost["ties"]) for output in self.outputs)
+        return [numbers] if shared else [[k] for k in numbers]
+
+    def squeezed(self, values: FloatArray) -> Any:
+        """Drop the axes of alphas (first) and outputs (last) that the caller did not ask for."""
+        if self.one_output:
+            values = values[..., 0]
+        if self.one_alpha:
+            values = values[0]
+        return float(values) if np.ndim(values) == 0 else values
+
+
+def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
+    """Give the preferences of each output, and whether there is one that was given as such."""
+    if isinstance(y, Preferences):
+        if qid is not None:
+            raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
+        return [y], True
+    if isinstance(y, list) and y and all(isinstance(output, Preferences) for output in y):
+        return list(y), False
+    labels = as_array(y)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        return [Preferences.from_scores(column, qid) for column in labels.T], False
+    return [Preferences.from_scores(as_vector(labels, "y"), qid)], True
+
+
+def checked_alphas(alphas: ArrayLike) -> FloatArray:
+    """Give the alphas as an array; refuse all but positive numbers."""
+    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64)).ravel()
+    if len(values) == 0:
+        raise ValueError("alphas is empty.")
+    bad = values[~((values > 0) & np.isfinite(values))]
+    if len(bad):
+        raise ValueError(f"alphas must be positive numbers; got {bad[0]!r}.")
+    return values
+
+
+def _check_model(model: Any) -> None:
+    if not all(hasattr(model, name) for name in ("alpha", "cost", "ties", "average", "kernel")):
+        raise TypeError(f"model must be a RankRLS; got {type(model).__name__}.")
+    if not isinstance(model.alpha, Real):
+        raise ValueError(f"alpha must be a positive number; got {model.alpha!r}.")
+
+
+# Queries
+
+
+def queries_left_out(task: HeldOutTask, folds: int | ArrayLike | None = None) -> LeaveOutResult:
+    """See `leave_query_out`."""
+    fold_of_row = _fold_numbers(folds, task.outputs[0].groups())
+    for output in task.outputs:
+        _require_pairs_outside(output, fold_of_row)
+    scores = np.empty((len(task.alphas), task.n_rows, len(task.outputs)))
+    for batch in task.batches():
+        blocks = query_blocks([task.outputs[k] for k in batch], **task.cost)
+        scores[:, :, batch] = _scores_without_fold(task.features(), blocks, fold_of_row, task.alphas)
+    errors = [[_error(output, column[:, k]) for k, output in enumerate(task.outputs)] for column in scores]
+    return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
+
+
+def _scores_without_fold(
+    Phi: FloatArray, blocks: list[Block], fold_of_row: IntArray, alphas: FloatArray
+) -> FloatArray:
+    """Score each row by the model without its fold: shape (n_alphas, m, v)."""
+    equations = NormalEquations.of(Phi, blocks)
+    Z = Phi @ equations.basis
+    scores = np.empty((len(alphas), len(Phi), blocks[0].pull.shape[1]))
+    leaving: dict[int, list[Block]] = {}
+    for block in blocks:
+        leaving.setdefault(int(fold_of_row[block.rows[0]]), []).append(block)
+    for fold in leaving.values():
+        n_rows, rank = sum(len(block.rows) for block in fold), Z.shape[1]
+        few_rows = len(alphas) * (2 * n_rows**2 * rank + n_rows**3) < 12 * rank**3 + n_rows * rank**2
+        weights = (_weights_by_rows if few_rows else _weights_by_features)(Z, equations, fold, alphas)
+        for block in fold:
+            scores[:, block.rows] = Z[block.rows] @ weights
+    return scores
+
+
+def _weights_by_features(
+    Z: FloatArray, equations: NormalEquations, fold: list[Block], alphas: FloatArray
+) -> FloatArray:
+    """Take the fold out of the normal equations and decompose what remains."""
+    gram, pull = np.diag(equations.curvature), equations.pull.copy()
+    for block in fold:
+        part = centred(Z[block.rows])
+        gram -= part.T @ block.times(part)
+        pull -= part.T @ block.pull
+    rest = NormalEquations.decomposed(gram, pull, _remaining_mass(equations, fold))
+    return rest.basis @ rest.solutions(alphas)
+
+
+def _weights_by_rows(
+    Z: FloatArray, equations: NormalEquations, fold: list[Block], alphas: FloatArray
+) -> FloatArray:
+    """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
+
+    L does not see what all rows of a query share, so the rows are centred within queries: G stays small where
+    lambda is.
+    """
+    part = np.concatenate([centred(Z[block.rows]) for block in fold])
+    pull = np.concatenate([block.pull for block in fold])
+    weights = np.empty((len(alphas), *equations.pull.shape))
+    for k, penalty in enumerate(alphas * _remaining_mass(equations, fold)):
+        scale = 1.0 / (equations.curvature + penalty)
+        G = (part * scale) @ part.T
+        right = part @ (scale[:, None] * equations.pull) - G @ pull
+        scores = np.linalg.solve(np.eye(len(G)) - _times(fold, G).T, right)
+        weights[k] = scale[:, None] * (equations.pull - part.T @ (pull - _times(fold, scores)))
+    return weights
+
+
+def _times(fold: list[Block], A: FloatArray) -> FloatArray:
+    """Multiply the block-diagonal Laplacian of a fold with A."""
+    ends = np.cumsum([len(block.rows) for block in fold])
+    return np.concatenate(
+        [block.times(part) for block, part in zip(fold, np.split(A, ends[:-1]), strict=True)]
+    )
+
+
+def _remaining_mass(equations: NormalEquations, fold: list[Block]) -> float:
+    return equations.mass - sum(block.mass for block in fold)
+
+
+def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
+    """Give the number of each row's fold."""
+    if folds is None:
+        numbers = groups
+    elif isinstance(folds, Integral):
+        numbers = np.empty_like(groups)
+        splits = QueryKFold(int(folds), shuffle=True, random_state=0).split(groups, groups=groups)
+        for number, (_, test) in enumerate(splits):
+            numbers[test] = number
+    else:
+        numbers = as_codes(folds, "folds", len(groups))[1]  # type: ignore[arg-type]
+        if any(len(np.unique(numbers[rows])) > 1 for rows in rows_by_group(groups)):
+            raise ValueError("folds must not tear queries apart: a query has rows of several folds.")
+    if len(np.unique(numbers)) < 2:
+        raise ValueError("Leaving a query out needs at least two queries, or folds of them; got one.")
+    return numbers
+
+
+def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> None:
+    """Refuse folds without which no pair is left to learn from."""
+    if isinstance(preferences, Ranking):
+        has_pairs: NDArray[Any] = preferences.total_weight()[preferences.groups()] > 0
+    else:
+        has_pairs = preferences.pairs().better
+    if len(np.unique(fold_of_row[has_pairs])) < 2:
+        raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
+
+
+def _error(preferences: Preferences, scores: FloatArray) -> float:
+    with warnings.catch_warnings():  # queries without pairs are common, and left out
+        warnings.simplefilter("ignore", UndefinedMetricWarning)
+        return float(ranking_error(preferences, scores))
+
+
+# Any split of the rows
+
+
+def splits_left_out(task: HeldOutTask, splits: Iterable[tuple[IntArray, IntArray]]) -> LeaveOutResult:
+    """Fit the training rows of each split and score its test rows: O(m r^2 + r^3) a split for all alphas.
+
+    The error is the mean over splits of the error among the test rows; splits without pairs are left out.
+    """
+    scores = np.full((len(task.alphas), task.n_rows, len(task.outputs)), np.nan)
+    errors = []
+    for train, test in splits:
+        if not all(output[train].n_pairs and output[test].n_pairs for output in task.outputs):
+            continue
+        for batch in task.batches():
+            outputs = [task.outputs[k] for k in batch]
+            held_out = refitted_scores(task.features(), outputs, train, test, task.alphas, **task.cost)
+            scores[:, test[:, None], batch] = held_out
+        parts = [output[test] for output in task.outputs]
+        errors.append([[_error(part, fold[test, k]) for k, part in enumerate(parts)] for fold in scores])
+    if not errors:
+        raise NoPairsError("No fold has pairs both in its training and in its test rows; use fewer folds.")
+    return LeaveOutResult(task.squeezed(np.mean(errors, axis=0)), task.alphas, "refit", task.squeezed(scores))
+
+
+# Pairs
+
+
+def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
+    """See `leave_pair_out`."""
+    if task.has_queries and isinstance(task.outputs[0], Ranking):
+        raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
+    formulas = pair_formulas(task)
+    if formulas is None:
+        return _refit_pairs(task)
+    for output in task.outputs:
+        _require_pairs_without_any_pair(output)
+    errors = np.concatenate([formula.errors(task.alphas) for formula in formulas], axis=1)
+    predictions = partial(_pair_predictions, task, formulas)
+    return LeaveOutResult(task.squeezed(errors), task.alphas, "closed form", predictions)
+
+
+def _pair_predictions(task: HeldOutTask, formulas: list[AllPairs | TwoClasses]) -> FloatArray:
+    scores = [
+        np.concatenate([formula.predictions(alpha) for formula in formulas], axis=2) for alpha in task.alphas
+    ]
+    return task.squeezed(np.array(scores))
+
+
+def has_pair_formula(task: HeldOutTask) -> bool:
+    """Tell whether leaving a pair out has a closed form for every output."""
+    return all(_has_pair_formula(task, output) for output in task.outputs)
+
+
+def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
+    if not isinstance(output, Ranking) or not output.counts_pairs:
+        return False
+    if keeps_ties(output, task.cost["cost"], task.cost["ties"]):
+        return True
+    return len(np.unique(output.labels)) == 2 and output.n_rows > 4
+
+
+def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
+    """Give closed forms that together cover the outputs in their order; None where there are none."""
+    if not has_pair_formula(task):
+        return None
+    outputs: list[Any] = task.outputs
+    if len(task.batches()) == 1 and keeps_ties(outputs[0], task.cost["cost"], task.cost["ties"]):
+        return [AllPairs(task.features(), np.column_stack([output.values for output in outputs]))]
+    return [_two_classes(task, output.labels) for output in outputs]
+
+
+def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
+    """Give the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
+    low, high = labels.min(), labels.max()
+    if task.cost["cost"] == "unit":
+        return TwoClasses(task.features(), (labels == high).astype(np.float64))
+    return TwoClasses(task.features(), labels, (high - low) ** 2 if task.cost["cost"] == "relative" else 1.0)
+
+
+def _require_pairs_without_any_pair(ranking: Any) -> None:
+    """Refuse labels of which a pair can leave such that all others are equal."""
+    levels, counts = np.unique(ranking.labels, return_counts=True)
+    others = len(ranking.labels) - counts.max()
+    if others == 1 or (others == 2 and len(levels) == 3) or (len(levels) == 2 and counts.min() < 2):
+        raise NoPairsError(
+            "Without some pairs of rows all remaining labels are equal and there is nothing to learn: each "
+            "label needs at least two rows, or there must be more labels."
+        )
+
+
+def _refit_pairs(task: HeldOutTask) -> LeaveOutResult:
+    """Refit for every pair that counts: any cost, any weights."""
+    m, n_outputs = len(task.outputs[0]), len(task.outputs)
+    scores = np.full((len(task.alphas), m, m, n_outputs), np.nan)
+    errors = np.empty((len(task.alphas), n_outputs))
+    for k, output in enumerate(task.outputs):
+        better, worse, _, weight = output.pairs()
+        for pair in np.unique(np.column_stack([better, worse]), axis=0):
+            rest = np.delete(np.arange(m), pair)
+            output[rest].require_pairs()
+            held_out = refitted_scores(task.features(), [output], rest, pair, task.alphas, **task.cost)[
+                ..., 0
+            ]
+            scores[:, pair[0], pair[1], k], scores[:, pair[1], pair[0], k] = held_out.T
+        difference = scores[:, better, worse, k] - scores[:, worse, better, k]
+        spread = np.nanmax(np.abs(scores[..., k]), axis=(1, 2))[:, None]
+        wrong = 0.5 * (difference < -TIE * spread) + 0.5 * (difference <= TIE * spread)
+        errors[:, k] = wrong @ weight / weight.sum()
+    return LeaveOutResult(task.squeezed(errors), task.alphas, "refit", task.squeezed(scores))

@@ -1,0 +1,339 @@
+"""Closed forms and conjugate gradients for pairwise least squares: minimise form(Phi w) + alpha ||w||^2.
+
+With the form s'L s - 2 s'r + constant, L = R'R and r = R'z, the solution is
+``w = (Phi'L Phi + alpha I)^-1 Phi'r`` in the primal, equation (28) of Pahikkala et al. (2009), and
+``w = Phi'R'b`` with ``b = (R K R' + alpha I)^-1 z`` in the dual, which is equation (17) made symmetric: K is
+Phi Phi', and a = R'b are the coefficients of the kernel. Several outputs are several columns of r and z.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+
+from rankwise.design import Design, as_design
+from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses.roots import LevelRoot
+from rankwise.solvers.result import STATUSES, Monitor, SolverResult
+
+FloatArray = NDArray[np.float64]
+
+# Entries of a block of rows that is centred and multiplied while it is in a cache.
+BLOCK_ENTRIES = 1 << 18
+
+
+def solve_primal(design: Design, form: QuadraticForm, alpha: float) -> SolverResult:
+    """Solve equation (28) by a Cholesky factorisation: O(m n^2 + n^3) for m rows of n features.
+
+    The certificate rests on the normal equations, without another pass over the data: with their residual p
+    the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r.
+    """
+    gram, pull = normal_equations(design, form)
+    coef = solve_shifted(gram.copy(), alpha, pull)
+    residual = pull - gram @ coef - alpha * coef
+    objective = form.constant - np.sum(coef * (pull + residual), axis=0)
+    gap = bounded_quotient(np.sum(residual * residual, axis=0), alpha)
+    return _result(coef, objective, gap, 1, "converged", Monitor())
+
+
+def solve_dual(design: Design, form: QuadraticForm, alpha: float) -> SolverResult:
+    """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3)."""
+    S, lift = dual_matrix(design, form)
+    coef = lift(solve_shifted(S, alpha, form.root.target))
+    return _result(coef, *certificate(design, form, alpha, coef), 1, "converged", Monitor())
+
+
+def solve_kernel(K: FloatArray, form: QuadraticForm, alpha: float) -> SolverResult:
+    """Solve equation (17), made symmetric, for a kernel matrix; the coefficients are those of the kernel."""
+    b = solve_shifted(form.root.congruence(K), alpha, form.root.target)
+    a = form.root.adjoint(b)
+    scores = K @ a
+    value, coefficients = form.value_and_coefficients(scores)
+    objective = value + alpha * np.sum(a * scores, axis=0)
+    # Of the squared norm of the gradient in the function space, a quarter over alpha.
+    half = coefficients / 2 + alpha * a
+    gap = bounded_quotient(np.maximum(np.sum(half * (K @ half), axis=0), 0.0), alpha)
+    return _result(a, objective, gap, 1, "converged", Monitor())
+
+
+def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatArray:
+    """Give the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
+
+    Parameters
+    ----------
+    features : array, sparse matrix or Design of shape (m, n)
+        The rows in the function space: X, or the features of a `KernelMap`.
+    form : QuadraticForm
+    alphas : array of shape (n_alphas,)
+
+    Returns
+    -------
+    weights : array of shape (n_alphas, n), or (n_alphas, n_outputs, n) where the form has several outputs
+        Cost O(m n^2 + n^3), or O(m^2 n + m^3) if m < n, and O(n) or O(m) times n for each alpha and output.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import Preferences
+    >>> from rankwise.losses import least_squares_form
+    >>> form = least_squares_form(Preferences.from_scores([2.0, 0.0]))
+    >>> solve_path(np.array([[1.0], [0.0]]), form, [0.5, 1.5])
+    array([[1. ],
+           [0.5]])
+    """
+    design = as_design(features)
+    if design.shape[1] <= design.shape[0]:
+        gram, pull = normal_equations(design, form)
+        return Spectrum.of(gram, pull).solutions(alphas)
+    S, lift = dual_matrix(design, form)
+    return Spectrum.of(S, form.root.target).solutions(alphas, lift)
+
+
+def solve_kernel_path(K: FloatArray, form: QuadraticForm, alphas: ArrayLike) -> FloatArray:
+    """Give the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
+    spectrum = Spectrum.of(form.root.congruence(K), form.root.target)
+    return spectrum.solutions(alphas, form.root.adjoint)
+
+
+@dataclass
+class Spectrum:
+    """The eigendecomposition V diag(l) V' of a positive semidefinite matrix, and V' times right-hand sides.
+
+    The solution of (matrix + alpha I) x = right-hand side is V (l + alpha)^-1 V' right-hand side. Where both
+    l and alpha are lost in the rounding of the largest eigenvalue, the pseudoinverse is taken.
+    """
+
+    eigenvalues: FloatArray
+    vectors: FloatArray
+    rotated: FloatArray
+
+    @classmethod
+    def of(cls, matrix: FloatArray, right: FloatArray) -> Spectrum:
+        """Decompose a symmetric matrix, which is overwritten."""
+        eigenvalues, vectors = eigh(_fortran(matrix), overwrite_a=True, check_finite=False, driver="evd")
+        check_semidefinite(eigenvalues)
+        return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
+
+    def solutions(self, alphas: ArrayLike, lift: Any = None) -> FloatArray:
+        """Give the solution for each alpha, shape (n_alphas, [n_outputs,] n); `lift` maps each first."""
+        shifts = np.asarray(alphas, dtype=np.float64).ravel()
+        one_output = self.rotated.ndim == 1
+        rotated = self.rotated[:, None] if one_output else self.rotated
+        scaled = rotated[:, None, :] * self._inverses(shifts)[:, :, None]
+        columns = self.vectors @ scaled.reshape(len(rotated), -1)
+        columns = columns if lift is None else lift(columns)
+        weights = columns.T.reshape(len(shifts), -1, len(columns))
+        return weights[:, 0] if one_output else weights
+
+    def _inverses(self, shifts: FloatArray) -> FloatArray:
+        shifted = self.eigenvalues[:, None] + shifts
+        rounding = len(self.eigenvalues) * np.finfo(np.float64).eps * self.eigenvalues.max(initial=0.0)
+        return np.divide(1.0, shifted, where=shifted > rounding, out=np.zeros_like(shifted))
+
+
+def solve_conjugate_gradients(
+    design: Design,
+    form: QuadraticForm,
+    alpha: float,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    monitor: Monitor | None = None,
+) -> SolverResult:
+    """Solve the normal equations by preconditioned conjugate gradients, one output after the other.
+
+    Each iteration costs one product with Phi, one with Phi' and one with L, as in section 4.3. The
+    preconditioner is the diagonal of Phi'L Phi up to the means of queries. The run ends when
+    the residual is at most `tol` times the right-hand side, which is then checked afresh.
+    """
+    monitor = Monitor() if monitor is None else monitor
+    pull = design.rmatvec(form.pull) if form.pull.ndim == 1 else design.rmatmat(form.pull)
+    constants = np.atleast_1d(form.constant)
+    diagonal = design.weighted_spread(form.diagonal) + alpha
+    columns, statuses, iterations = [], [], []
+    for right, constant in zip(np.atleast_2d(pull.T), constants, strict=True):
+        run = _Run(design, form, alpha, diagonal, right, float(constant), monitor)
+        run.go(tol, max_iter)
+        columns.append(run.coef)
+        statuses.append(run.status)
+        iterations.append(run.iteration)
+        if run.status == "interrupted" and len(constants) > 1:
+            raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
+    coef = np.stack(columns, axis=1) if pull.ndim == 2 else columns[0]
+    worst = max(statuses, key=STATUSES.index)
+    objective, gap = certificate(design, form, alpha, coef)
+    return _result(coef, objective, gap, max(iterations), worst, monitor)
+
+
+class _Run:
+    """Conjugate gradients for one right-hand side q: H w = q with H = Phi'L Phi + alpha I.
+
+    With the residual p = q - H w the objective is constant - w'q - w'p, and at most p'p / alpha above its
+    minimum.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        form: QuadraticForm,
+        alpha: float,
+        diagonal: FloatArray,
+        right: FloatArray,
+        constant: float,
+        monitor: Monitor,
+    ):
+        self.design, self.form, self.alpha, self.diagonal = design, form, alpha, diagonal
+        self.right, self.constant, self.monitor = right, constant, monitor
+        self.coef, self.residual = np.zeros_like(right), right.copy()
+        self.iteration, self.status, self.bound = 0, "max_iter", -np.inf
+
+    def go(self, tol: float, max_iter: int) -> None:
+        """Iterate; a residual that has drifted from its recurrence is computed afresh and worked off."""
+        goal = tol * float(np.linalg.norm(self.right))
+        try:
+            while self.status == "max_iter" and self.iteration < max_iter:
+                self._descend(goal, max_iter)
+                self.residual = self.right - self._product(self.coef)
+                if np.linalg.norm(self.residual) <= goal:
+                    self.status = "converged"
+        except KeyboardInterrupt:
+            self.status = "interrupted"
+
+    def _product(self, direction: FloatArray) -> FloatArray:
+        scores = self.form.product(self.design.matvec(direction))
+        return self.design.rmatvec(scores) + self.alpha * direction
+
+    def _descend(self, goal: float, max_iter: int) -> None:
+        direction, square = np.zeros_like(self.coef), 1.0
+        while np.linalg.norm(self.residual) > goal and self.iteration < max_iter:
+            scaled = self.residual / self.diagonal
+            previous, square = square, float(self.residual @ scaled)
+            direction = scaled + (square / previous if direction.any() else 0.0) * direction
+            product = self._product(direction)
+            length = square / float(direction @ product)
+            self.coef += length * direction
+            self.residual -= length * product
+            self.iteration += 1
+            if self._told_to_stop():
+                self.status = "stopped"
+                return
+
+    def _told_to_stop(self) -> bool:
+        objective = self.constant - float(self.coef @ (self.right + self.residual))
+        gap = float(self.residual @ self.residual) / self.alpha
+        self.bound = max(self.bound, objective - gap)
+        return self.monitor.stops(self.iteration, objective, self.bound, self.coef)
+
+
+def normal_equations(design: Design, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+    """Give Phi'L Phi and Phi'r, from rows that are centred first: differences of large sums lose digits."""
+    if form.root_is_sparse:
+        return _centred_normal_equations(design, form)
+    Phi = form.centred(dense_rows(design.X))
+    gram = Phi.T @ form.product(Phi)
+    return (gram + gram.T) / 2, Phi.T @ form.pull
+
+
+def _centred_normal_equations(design: Design, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+    root: Any = form.root
+    assert isinstance(root, LevelRoot)
+    n = design.shape[1]
+    means, target = root.means(_float_matrix(design.X)), root.target
+    gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
+    buffer = np.empty((_block_rows(n), n))
+    for part in _row_blocks(*design.shape):
+        block = buffer[: part.stop - part.start]
+        root.rows(dense_rows(design.X[part]), means, part, block)
+        gram += block.T @ block
+        pull += block.T @ target[part]
+    return root.common**2 * gram, root.common * pull
+
+
+def dual_matrix(design: Design, form: QuadraticForm) -> tuple[FloatArray, Any]:
+    """Give R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
+    root = form.root
+    if not sp.issparse(design.X):
+        C = root.apply(dense_rows(design.X))
+        return C @ C.T, lambda b: C.T @ b
+    X = _float_matrix(design.X)
+    return root.congruence((X @ X.T).toarray()), lambda b: X.T @ root.adjoint(b)
+
+
+def solve_shifted(matrix: FloatArray, alpha: float, right: FloatArray) -> FloatArray:
+    """Solve (matrix + alpha I) x = right for a positive semidefinite matrix, which is overwritten."""
+    matrix = _fortran(matrix)
+    diagonal = matrix.diagonal().copy()
+    matrix[np.diag_indices_from(matrix)] += alpha
+    try:
+        # The factor goes into the lower triangle, so that the upper one still holds the matrix.
+        factor = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+        return cho_solve(factor, right, check_finite=False)
+    except LinAlgError:  # alpha is below the rounding of the matrix
+        matrix = np.triu(matrix, 1)
+        matrix += matrix.T
+        matrix[np.diag_indices_from(matrix)] = diagonal
+        spectrum = Spectrum.of(matrix, right)
+        return np.squeeze(spectrum.solutions([alpha]), axis=0).T
+
+
+def check_semidefinite(eigenvalues: FloatArray) -> None:
+    """Refuse eigenvalues that are more negative than rounding explains."""
+    smallest, scale = eigenvalues.min(initial=0.0), np.abs(eigenvalues).max(initial=0.0)
+    if smallest < -np.sqrt(np.finfo(np.float64).eps) * scale:
+        raise ValueError(
+            "The kernel is not positive semidefinite: on the differences of the rows its smallest eigenvalue "
+            f"is {smallest / scale:.3g} times the largest in absolute value."
+        )
+
+
+def certificate(design: Design, form: QuadraticForm, alpha: float, coef: FloatArray) -> tuple[Any, Any]:
+    """Give the objective and the bound ||gradient||^2 / (4 alpha) on its distance to the optimum."""
+    scores = design @ coef
+    value, coefficients = form.value_and_coefficients(scores)
+    gradient = design.T @ coefficients + 2 * alpha * coef
+    objective = value + alpha * np.sum(coef * coef, axis=0)
+    return objective, bounded_quotient(np.sum(gradient * gradient, axis=0), 4 * alpha)
+
+
+def bounded_quotient(square: Any, strength: float) -> Any:
+    """Divide, up to infinity: a tiny alpha bounds nothing."""
+    with np.errstate(over="ignore"):
+        return square / strength
+
+
+def _result(
+    coef: FloatArray, objective: Any, gap: Any, n_iter: int, status: str, monitor: Monitor
+) -> SolverResult:
+    """Give weights with outputs first, and plain numbers where there is one output."""
+    if coef.ndim == 1:
+        objective, gap = float(objective), float(gap)
+    return SolverResult(np.ascontiguousarray(coef.T), objective, gap, n_iter, status, monitor.history)
+
+
+def dense_rows(X: Any) -> FloatArray:
+    """Give rows as a float64 array."""
+    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+
+def _float_matrix(X: Any) -> Any:
+    return X.astype(np.float64, copy=False) if sp.issparse(X) else X
+
+
+def _block_rows(n_columns: int) -> int:
+    return max(1, BLOCK_ENTRIES // max(1, n_columns))
+
+
+def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    step = _block_rows(n_columns)
+    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
+
+
+def _fortran(symmetric: FloatArray) -> FloatArray:
+    """Give a symmetric matrix in the order in which LAPACK can overwrite it."""
+    return symmetric if symmetric.flags.f_contiguous else symmetric.T

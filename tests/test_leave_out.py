@@ -1,0 +1,449 @@
+"""Fast cross-validation of RankRLS: equal to retraining, on random and on real data."""
+
+import gzip
+import itertools
+import os
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
+
+from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
+from rankwise.kernels import KernelMap
+from rankwise.metrics import ranking_error
+from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out
+from rankwise.model_selection.leave_out import HeldOutTask, splits_left_out
+
+ALPHAS = np.array([1e-3, 0.1, 10.0])
+CLOSE = {"rtol": 1e-8, "atol": 1e-8}
+
+
+def labels(kind, X, seed=0):
+    """Labels without ties, with ties, or of two values, that one feature explains in part."""
+    hidden = X[:, 0] + 0.7 * np.random.default_rng(seed).normal(size=len(X))
+    if kind == "real":
+        return hidden
+    if kind == "graded":
+        return np.digitize(hidden, np.quantile(hidden, [0.3, 0.6, 0.9])) * 1.5
+    return np.where(hidden > np.quantile(hidden, 0.6), 3.0, 0.5)
+
+
+def rows(m, n, kind="real", seed=0):
+    X = np.random.default_rng(seed).normal(size=(m, n)) + 2.0
+    return X, labels(kind, X, seed)
+
+
+def standardised(X):
+    return (X - X.mean(axis=0)) / X.std(axis=0)
+
+
+def retrained_pairs(model, X, y, alphas):
+    """Scores (n_alphas, m, m) of clones fitted without two rows, pair by pair."""
+    m = len(y)
+    scores = np.full((len(alphas), m, m), np.nan)
+    for i, j in itertools.combinations(range(m), 2):
+        if y[i] == y[j]:
+            continue
+        rest, pair = np.delete(np.arange(m), [i, j]), [i, j]
+        for k, alpha in enumerate(alphas):
+            scores[k, i, j], scores[k, j, i] = held_out(model, X, y, None, rest, pair, alpha)
+    return scores
+
+
+def held_out(model, X, y, qid, train, test, alpha):
+    precomputed = isinstance(model.kernel, str) and model.kernel == "precomputed"
+    X_train, X_test = (X[train][:, train], X[test][:, train]) if precomputed else (X[train], X[test])
+    refitted = clone(model).set_params(alpha=alpha)
+    return refitted.fit(X_train, y[train], qid=None if qid is None else qid[train]).predict(X_test)
+
+
+def retrained_folds(model, X, y, qid, fold_of_row, alphas):
+    """Scores (n_alphas, m, ...) of clones fitted without a fold, fold by fold."""
+    scores = np.empty((len(alphas), *np.shape(y)))
+    for fold in np.unique(fold_of_row):
+        test = np.flatnonzero(fold_of_row == fold)
+        train = np.flatnonzero(fold_of_row != fold)
+        for k, alpha in enumerate(alphas):
+            scores[k, test] = held_out(model, X, y, qid, train, test, alpha)
+    return scores
+
+
+def pair_error(y, scores):
+    """The share of left-out pairs in the wrong order, from scores (m, m), in plain loops."""
+    wrong, count = 0.0, 0
+    for i, j in itertools.product(range(len(y)), repeat=2):
+        if y[i] > y[j]:
+            wrong += (scores[i, j] < scores[j, i]) + 0.5 * (scores[i, j] == scores[j, i])
+            count += 1
+    return wrong / count
+
+
+def assert_equal_pairs(result, y, scores):
+    """Scores of pairs with different labels, and the error that they make."""
+    found = np.where(np.isnan(scores), np.nan, result.predictions)
+    np.testing.assert_allclose(found, scores, **CLOSE)
+    expected = [pair_error(y, one) for one in scores]
+    np.testing.assert_allclose(result.error, expected, atol=1e-12)
+    np.testing.assert_allclose(result.auc, 1 - np.array(expected), atol=1e-12)
+
+
+# Leave-pair-out
+
+MODELS = {
+    "primal": (RankRLS(), (18, 4)),
+    "more features than rows": (RankRLS(), (13, 20)),
+    "gaussian": (RankRLS(kernel="rbf", gamma=0.2), (16, 3)),
+    "polynomial": (RankRLS(kernel="poly", degree=2), (15, 3)),
+    "singular kernel": (RankRLS(kernel=lambda a, b: float(a @ b)), (16, 3)),
+}
+
+
+@pytest.mark.parametrize("kind", ["real", "graded", "two"])
+@pytest.mark.parametrize("name", MODELS)
+def test_leave_pair_out_equals_retraining(name, kind):
+    model, shape = MODELS[name]
+    X, y = rows(*shape, kind)
+    result = leave_pair_out(model, X, y, alphas=ALPHAS)
+    assert result.method == "closed form"
+    assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
+
+
+@pytest.mark.parametrize("cost", ["unit", "magnitude", "relative"])
+@pytest.mark.parametrize("name", ["primal", "more features than rows", "gaussian"])
+def test_leave_pair_out_of_two_classes_without_ties_equals_retraining(name, cost):
+    model, shape = MODELS[name]
+    model = clone(model).set_params(cost=cost, ties="drop")
+    X, y = rows(*shape, "two")
+    result = leave_pair_out(model, X, y, alphas=ALPHAS)
+    assert result.method == "closed form"
+    assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
+
+
+@pytest.mark.parametrize("cost", ["unit", "magnitude", "relative"])
+def test_leave_pair_out_without_a_closed_form_refits(cost):
+    model = RankRLS(cost=cost, ties="drop")
+    X, y = rows(12, 3, "graded")
+    result = leave_pair_out(model, X, y, alphas=ALPHAS)
+    assert result.method == "refit"
+    assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
+
+
+def test_leave_pair_out_with_weights_refits():
+    X, y = rows(10, 3, "graded")
+    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=10)
+    preferences = Preferences.from_scores(y, sample_weight=weight)
+    result = leave_pair_out(RankRLS(alpha=0.1), X, preferences)
+    assert result.method == "refit"
+    wrong = 0.0
+    for i, j, _, w in zip(*preferences.pairs(), strict=True):
+        rest = np.delete(np.arange(10), [i, j])
+        scores = RankRLS(alpha=0.1).fit(X[rest], preferences[rest]).predict(X[[i, j]])
+        np.testing.assert_allclose([result.predictions[i, j], result.predictions[j, i]], scores, **CLOSE)
+        wrong += w * (scores[0] < scores[1])
+    assert result.error == pytest.approx(wrong / preferences.pairs().weight.sum())
+
+
+def test_leave_pair_out_with_basis_rows_keeps_them():
+    X, y = rows(18, 3, "graded")
+    model = RankRLS(kernel="rbf", gamma=0.3, n_components=6, random_state=0)
+    Phi = KernelMap("rbf", gamma=0.3, n_components=6, random_state=0).fit_transform(X)
+    result = leave_pair_out(model, X, y, alphas=ALPHAS)
+    assert_equal_pairs(result, y, retrained_pairs(RankRLS(), Phi, y, ALPHAS))
+
+
+def test_leave_pair_out_of_several_outputs_is_that_of_each():
+    X, _ = rows(15, 4)
+    Y = np.column_stack([labels(kind, X, seed) for seed, kind in enumerate(("real", "graded", "two"))])
+    for ties, columns in (("keep", Y), ("drop", np.column_stack([Y[:, 2], Y[::-1, 2]]))):
+        model = RankRLS(ties=ties)
+        together = leave_pair_out(model, X, columns, alphas=ALPHAS)
+        assert together.error.shape == (3, columns.shape[1])
+        for k, y in enumerate(columns.T):
+            alone = leave_pair_out(model, X, y, alphas=ALPHAS)
+            np.testing.assert_allclose(together.error[:, k], alone.error, atol=1e-12)
+            np.testing.assert_allclose(together.predictions[..., k], alone.predictions, **CLOSE)
+
+
+def test_shapes_follow_what_was_asked_for():
+    X, y = rows(12, 3)
+    Y = np.column_stack([y, -y])
+    assert isinstance(leave_pair_out(RankRLS(), X, y).error, float)
+    assert leave_pair_out(RankRLS(), X, y).predictions.shape == (12, 12)
+    assert leave_pair_out(RankRLS(), X, Y).error.shape == (2,)
+    assert leave_pair_out(RankRLS(), X, Y, alphas=[1.0]).predictions.shape == (1, 12, 12, 2)
+    qid = np.arange(12) % 3
+    assert isinstance(leave_query_out(RankRLS(), X, y, qid).error, float)
+    assert leave_query_out(RankRLS(), X, Y, qid, alphas=[1.0]).predictions.shape == (1, 12, 2)
+
+
+def test_leave_pair_out_on_real_data():
+    X, y = load_diabetes(return_X_y=True)
+    X, y = standardised(X)[:22], y[:22]
+    for model in (RankRLS(), RankRLS(kernel="rbf")):
+        assert_equal_pairs(
+            leave_pair_out(model, X, y, alphas=ALPHAS), y, retrained_pairs(model, X, y, ALPHAS)
+        )
+    X, y = load_breast_cancer(return_X_y=True)
+    X, y = standardised(X)[:26], y[:26]
+    for ties in ("keep", "drop"):
+        model = RankRLS(ties=ties)
+        assert_equal_pairs(
+            leave_pair_out(model, X, y, alphas=ALPHAS), y, retrained_pairs(model, X, y, ALPHAS)
+        )
+
+
+def test_equal_rows_are_tied_and_count_one_half():
+    X, y = rows(20, 3, "two")
+    X[1] = X[0]
+    y[:2] = 0.5, 3.0
+    for model in (RankRLS(0.1), RankRLS(0.1, ties="drop"), RankRLS(0.1, kernel="rbf")):
+        result = leave_pair_out(model, X, y)
+        others = pair_error(
+            y, np.where(np.add.outer(np.arange(20), np.arange(20)) == 1, 0, result.predictions)
+        )
+        assert result.error == pytest.approx(others, abs=1e-12)
+
+
+def test_sparse_rows_and_precomputed_kernels_agree_with_dense_rows():
+    X, y = rows(20, 4, "graded")
+    dense = leave_pair_out(RankRLS(), X, y, alphas=ALPHAS)
+    for model, data in (
+        (RankRLS(), sp.csr_array(X)),
+        (RankRLS(kernel="precomputed"), X @ X.T),
+    ):
+        other = leave_pair_out(model, data, y, alphas=ALPHAS)
+        np.testing.assert_allclose(other.predictions, dense.predictions, **CLOSE)
+    wide, y = rows(9, 15)
+    first, second = (leave_pair_out(RankRLS(0.1), data, y) for data in (wide, sp.csr_array(wide)))
+    np.testing.assert_allclose(first.predictions, second.predictions, **CLOSE)
+
+
+def test_a_constant_added_to_labels_or_rows_changes_no_order():
+    X, y = rows(25, 3, "graded")
+    base = leave_pair_out(RankRLS(), X, y, alphas=ALPHAS)
+    np.testing.assert_allclose(leave_pair_out(RankRLS(), X, y + 1e4, alphas=ALPHAS).error, base.error)
+    np.testing.assert_allclose(leave_pair_out(RankRLS(), X + 1e3, y, alphas=ALPHAS).error, base.error)
+
+
+@pytest.mark.parametrize("alpha", [1e-10, 1e10])
+def test_extreme_alphas(alpha):
+    X, y = rows(20, 3, "graded")
+    assert_equal_pairs(
+        leave_pair_out(RankRLS(), X, y, alphas=[alpha]), y, retrained_pairs(RankRLS(), X, y, [alpha])
+    )
+
+
+def test_leave_pair_out_is_an_auc_without_bias():
+    """Labels that have nothing to do with the rows: one half on average, where pooling says less."""
+    generator = np.random.default_rng(0)
+    y = np.repeat([0.0, 1.0], 10)
+    estimates = [leave_pair_out(RankRLS(1.0), generator.normal(size=(20, 3)), y).auc for _ in range(400)]
+    assert abs(np.mean(estimates) - 0.5) < 3 * np.std(estimates) / 20
+
+
+# Leave-query-out
+
+QUERY_MODELS = {
+    "primal": RankRLS(),
+    "gaussian": RankRLS(kernel="rbf", gamma=0.1),
+    "linear kernel": RankRLS(kernel=lambda a, b: float(a @ b)),
+    "ties dropped": RankRLS(ties="drop"),
+    "ties dropped, gaussian": RankRLS(ties="drop", kernel="rbf", gamma=0.1),
+    "unit": RankRLS(cost="unit"),
+    "relative": RankRLS(cost="relative"),
+}
+
+
+def queries(m=40, n=4, kind="graded", n_queries=7, seed=0):
+    """Rows of queries of different sizes in no order, the last a single row."""
+    X, y = rows(m, n, kind, seed)
+    qid = np.random.default_rng(seed).integers(0, n_queries, size=m)
+    qid[5] = 99
+    return X, y, qid
+
+
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+@pytest.mark.parametrize("shape", [(40, 4), (21, 30)])
+@pytest.mark.parametrize("name", QUERY_MODELS)
+def test_leave_query_out_equals_retraining(name, shape, average):
+    model = clone(QUERY_MODELS[name]).set_params(average=average)
+    X, y, qid = queries(*shape)
+    result = leave_query_out(model, X, y, qid, alphas=ALPHAS)
+    scores = retrained_folds(model, X, y, qid, qid, ALPHAS)
+    np.testing.assert_allclose(result.predictions, scores, **CLOSE)
+    preferences = Preferences.from_scores(y, qid)
+    with pytest.warns(match="left out"):
+        expected = [ranking_error(preferences, one) for one in scores]
+    np.testing.assert_allclose(result.error, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+@pytest.mark.parametrize("name", ["primal", "gaussian", "ties dropped"])
+def test_folds_of_several_queries_equal_retraining(name, average):
+    model = clone(QUERY_MODELS[name]).set_params(average=average)
+    X, y, qid = queries()
+    fold_of_row = np.array([{99: 0}.get(q, q % 3) for q in qid])
+    result = leave_query_out(model, X, y, qid, folds=fold_of_row, alphas=ALPHAS)
+    np.testing.assert_allclose(
+        result.predictions, retrained_folds(model, X, y, qid, fold_of_row, ALPHAS), **CLOSE
+    )
+    numbers = np.empty(len(y))
+    for number, (_, test) in enumerate(QueryKFold(3, shuffle=True, random_state=0).split(X, groups=qid)):
+        numbers[test] = number
+    result = leave_query_out(model, X, y, qid, folds=3, alphas=ALPHAS)
+    np.testing.assert_allclose(
+        result.predictions, retrained_folds(model, X, y, qid, numbers, ALPHAS), **CLOSE
+    )
+
+
+@pytest.mark.parametrize("name", ["primal", "gaussian", "unit"])
+def test_several_outputs_of_queries(name):
+    X, y, qid = queries()
+    Y = np.column_stack([y, labels("real", X, 3), -y])
+    result = leave_query_out(QUERY_MODELS[name], X, Y, qid, alphas=ALPHAS)
+    scores = retrained_folds(QUERY_MODELS[name], X, Y, qid, qid, ALPHAS)
+    np.testing.assert_allclose(result.predictions, scores, **CLOSE)
+    assert result.error.shape == (3, 3)
+
+
+def test_basis_rows_stay_when_queries_leave():
+    X, y, qid = queries()
+    model = RankRLS(kernel="rbf", gamma=0.3, n_components=8, random_state=0)
+    Phi = KernelMap("rbf", gamma=0.3, n_components=8, random_state=0).fit_transform(X)
+    result = leave_query_out(model, X, y, qid, alphas=ALPHAS)
+    np.testing.assert_allclose(
+        result.predictions, retrained_folds(RankRLS(), Phi, y, qid, qid, ALPHAS), **CLOSE
+    )
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_weights_of_rows_and_queries_leave_with_their_queries(average, ties):
+    X, y, qid = queries()
+    generator = np.random.default_rng(2)
+    weight = generator.uniform(0.0, 3.0, size=len(y)).round()
+    importance = generator.uniform(0.5, 2.0, size=100)[qid]
+    preferences = Preferences.from_scores(y, qid, weight, query_weight=importance)
+    model = RankRLS(0.1, average=average, ties=ties)
+    result = leave_query_out(model, X, preferences)
+    for query in np.unique(qid):
+        test, train = np.flatnonzero(qid == query), np.flatnonzero(qid != query)
+        scores = clone(model).fit(X[train], preferences[train]).predict(X[test])
+        np.testing.assert_allclose(result.predictions[test], scores, **CLOSE)
+
+
+def test_components_of_listed_pairs_leave_together():
+    X, _ = rows(12, 3)
+    better, worse = [0, 1, 3, 4, 6, 6, 9], [1, 2, 4, 5, 7, 8, 10]
+    preferences = Preferences.from_pairs(better, worse, magnitude=np.arange(1.0, 8), n_rows=12)
+    result = leave_query_out(RankRLS(0.1), X, preferences)
+    for component in ([0, 1, 2], [3, 4, 5], [6, 7, 8], [9, 10]):
+        train = np.setdiff1d(np.arange(12), component)
+        scores = RankRLS(0.1).fit(X[train], preferences[train]).predict(X[component])
+        np.testing.assert_allclose(result.predictions[component], scores, **CLOSE)
+
+
+def ohsumed(n_queries):
+    folder = Path(os.environ.get("RANKWISE_DATA", "")) / "letor2_ohsumed"
+    if not folder.is_dir():
+        pytest.skip("RANKWISE_DATA names no folder with letor2_ohsumed")
+    with gzip.open(folder / "S1.txt.gz") as file:
+        X, y, qid = load_svmlight_file(file, n_features=25, query_id=True)
+    part = np.isin(qid, np.unique(qid)[:n_queries])
+    return X.toarray()[part], y[part], qid[part]
+
+
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_leave_query_out_on_documents_of_ohsumed(average, ties):
+    X, y, qid = ohsumed(6)
+    for model in (RankRLS(), RankRLS(kernel="rbf", gamma=0.5)):
+        model.set_params(average=average, ties=ties)
+        result = leave_query_out(model, X, y, qid, alphas=ALPHAS)
+        scores = retrained_folds(model, X, y, qid, qid, ALPHAS)
+        np.testing.assert_allclose(result.predictions, scores, **CLOSE)
+
+
+# Folds of rows
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_folds_of_rows_equal_retraining(ties):
+    X, y = rows(30, 4, "graded")
+    model = RankRLS(ties=ties)
+    folds = list(QueryKFold(5, shuffle=True, random_state=0).split(X))
+    result = splits_left_out(HeldOutTask(model, X, y, alphas=ALPHAS), folds)
+    errors = []
+    for train, test in folds:
+        scores = np.array([held_out(model, X, y, None, train, test, alpha) for alpha in ALPHAS])
+        np.testing.assert_allclose(result.predictions[:, test], scores, **CLOSE)
+        errors.append([ranking_error(y[test], one) for one in scores])
+    np.testing.assert_allclose(result.error, np.mean(errors, axis=0))
+
+
+# Sentences
+
+
+def test_bad_input_gets_a_sentence():
+    X, y, qid = queries()
+    with pytest.raises(TypeError, match="model must be a RankRLS; got RankSVM"):
+        leave_pair_out(RankSVM(), X, y)
+    with pytest.raises(ValueError, match="alphas must be positive numbers"):
+        leave_pair_out(RankRLS(), X, y, alphas=[1.0, 0.0])
+    with pytest.raises(ValueError, match="alphas is empty"):
+        leave_query_out(RankRLS(), X, y, qid, alphas=[])
+    with pytest.raises(ValueError, match="use leave_query_out"):
+        leave_pair_out(RankRLS(), X, Preferences.from_scores(y, qid))
+    with pytest.raises(ValueError, match="qid must be None"):
+        leave_query_out(RankRLS(), X, Preferences.from_scores(y, qid), qid)
+    with pytest.raises(ValueError, match="at least two queries"):
+        leave_query_out(RankRLS(), X, y)
+    with pytest.raises(ValueError, match="must not tear queries apart"):
+        leave_query_out(RankRLS(), X, y, qid, folds=np.arange(len(y)))
+    with pytest.raises(ValueError, match="X has 39 rows, but y has 40"):
+        leave_pair_out(RankRLS(), X[:-1], y)
+    with pytest.raises(ValueError, match="cost must be one of"):
+        leave_pair_out(RankRLS(cost="square"), X, y)
+
+
+def test_nothing_left_to_learn_from_gets_a_sentence():
+    X, _ = rows(6, 2)
+    with pytest.raises(NoPairsError, match="all remaining labels are equal"):
+        leave_pair_out(RankRLS(), X, [1, 0, 0, 0, 0, 0])
+    with pytest.raises(NoPairsError, match="all remaining labels are equal"):
+        leave_pair_out(RankRLS(), X, [1, 2, 0, 0, 0, 0])
+    assert 0 <= leave_pair_out(RankRLS(), X, [1, 1, 0, 0, 0, 0]).error <= 1
+    with pytest.raises(NoPairsError, match="All pairs are in one fold"):
+        leave_query_out(RankRLS(), X, [1, 0, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2])
+
+
+@pytest.mark.parametrize("sizes", [(2, 2), (2, 3), (3, 2), (2, 9)])
+def test_classes_of_two_rows(sizes):
+    y = np.repeat([1.0, 0.0], sizes)
+    X = np.random.default_rng(0).normal(size=(len(y), 3))
+    for ties in ("keep", "drop"):
+        model = RankRLS(ties=ties)
+        result = leave_pair_out(model, X, y, alphas=ALPHAS)
+        assert result.method == ("refit" if sizes == (2, 2) and ties == "drop" else "closed form")
+        assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
+
+
+def test_results_can_be_stored():
+    X, y, qid = queries()
+    for result in (leave_pair_out(RankRLS(), X, y), leave_query_out(RankRLS(), X, y, qid)):
+        again = pickle.loads(pickle.dumps(result))
+        np.testing.assert_array_equal(again.predictions, result.predictions)
+        assert again.error == result.error
+
+
+def test_the_model_is_not_changed():
+    X, y = rows(12, 3)
+    model = RankRLS(0.5)
+    leave_pair_out(model, X, y, alphas=[1.0])
+    assert not hasattr(model, "coef_")
+    assert not hasattr(model, "n_features_in_")
+    assert model.alpha == 0.5

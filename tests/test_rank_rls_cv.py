@@ -1,0 +1,203 @@
+"""RankRLSCV and the permutation test, as users meet them."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rankwise import Preferences, RankRLS, RankRLSCV
+from rankwise.datasets import load_diabetes_ranking, make_ranking
+from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
+from rankwise.model_selection.permutation import permuted_labels
+
+ALPHAS = [1e-3, 10.0, 0.1]
+
+
+def data(n=60, n_queries=6, n_levels=4, seed=0):
+    X, y = make_ranking(n, 4, n_levels=n_levels, noise=0.5, random_state=seed)
+    return X, y, np.random.default_rng(seed).permutation(np.arange(n) % n_queries)
+
+
+# RankRLSCV
+
+
+@parametrize_with_checks(
+    [
+        RankRLSCV(),
+        RankRLSCV(alphas=[1e-2, 1e-4], cv=3),
+        RankRLSCV(alphas=[1e-2, 1e-4], kernel="rbf"),
+    ]
+)
+def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"ties": "drop"}, {"cost": "unit"}])
+def test_queries_choose_alpha_by_leaving_queries_out(parameters):
+    X, y, qid = data()
+    model = RankRLSCV(ALPHAS, **parameters).fit(X, y, qid=qid)
+    held_out = leave_query_out(RankRLS(**parameters), X, y, qid, alphas=[10.0, 0.1, 1e-3])
+    assert model.cv_ == "leave-query-out"
+    np.testing.assert_array_equal(model.alphas_, [10.0, 0.1, 1e-3])
+    np.testing.assert_allclose(model.cv_errors_, held_out.error)
+    assert model.alpha_ == model.alphas_[np.argmin(held_out.error)]
+    refitted = RankRLS(model.alpha_, **parameters).fit(X, y, qid=qid)
+    np.testing.assert_array_equal(model.predict(X), refitted.predict(X))
+    assert model.objective_ == refitted.objective_
+    assert model.solver_ == refitted.solver_
+    assert model.fitted_with_qid_
+
+
+def test_one_ranking_chooses_alpha_by_leaving_pairs_out():
+    X, y, _ = data()
+    model = RankRLSCV(ALPHAS).fit(X, y)
+    assert model.cv_ == "leave-pair-out"
+    np.testing.assert_allclose(model.cv_errors_, leave_pair_out(RankRLS(), X, y, alphas=model.alphas_).error)
+    graded = RankRLSCV(ALPHAS, cost="unit").fit(X, y)  # leaving pairs out would mean to refit for each
+    assert graded.cv_ == "folds of rows"
+
+
+def test_an_int_deals_out_queries_or_rows():
+    X, y, qid = data()
+    model = RankRLSCV(ALPHAS, cv=3).fit(X, y, qid=qid)
+    assert model.cv_ == "folds of queries"
+    expected = leave_query_out(RankRLS(), X, y, qid, folds=3, alphas=model.alphas_).error
+    np.testing.assert_allclose(model.cv_errors_, expected)
+    assert RankRLSCV(ALPHAS, cv=3).fit(X, y).cv_ == "folds of rows"
+
+
+def test_preferences_and_weights():
+    X, y, qid = data()
+    weight = np.random.default_rng(0).integers(0, 3, size=len(y)).astype(float)
+    first = RankRLSCV(ALPHAS).fit(X, y, qid=qid, sample_weight=weight)
+    second = RankRLSCV(ALPHAS).fit(X, Preferences.from_scores(y, qid, weight))
+    np.testing.assert_allclose(first.cv_errors_, second.cv_errors_)
+    np.testing.assert_allclose(first.coef_, second.coef_)
+
+
+def test_repeated_rows_in_whole_queries_equal_weights():
+    X, y, qid = data(30, 5)
+    weight = np.random.default_rng(0).integers(1, 4, size=30)
+    again = np.repeat(np.arange(30), weight)
+    first = RankRLSCV(ALPHAS).fit(X, y, qid=qid, sample_weight=weight)
+    second = RankRLSCV(ALPHAS).fit(X[again], y[again], qid=qid[again])
+    np.testing.assert_allclose(first.cv_errors_, second.cv_errors_)
+    np.testing.assert_allclose(first.coef_, second.coef_)
+
+
+def test_outputs_share_one_alpha():
+    X, y, _ = data()
+    Y = np.column_stack([y, X[:, 0]])
+    model = RankRLSCV(ALPHAS).fit(X, Y)
+    errors = leave_pair_out(RankRLS(), X, Y, alphas=model.alphas_).error
+    np.testing.assert_allclose(model.cv_errors_, errors.mean(axis=1))
+    assert model.coef_.shape == (2, 4)
+
+
+def test_default_alphas_follow_the_scale_of_the_data():
+    X, y, qid = data()
+    model = RankRLSCV().fit(X, y, qid=qid)
+    assert len(model.alphas_) == 31
+    assert model.alphas_[0] / model.alphas_[-1] == 2.0**30
+    pairs = [(i, j) for i in range(60) for j in range(60) if qid[i] == qid[j]]
+    distance = np.mean([np.sum((X[i] - X[j]) ** 2) for i, j in pairs])  # all queries have ten rows
+    assert model.alphas_[15] == pytest.approx(distance)
+    scaled = RankRLSCV().fit(1000 * X, y, qid=qid)
+    np.testing.assert_allclose(scaled.cv_errors_, model.cv_errors_, atol=1e-12)
+    np.testing.assert_allclose(scaled.coef_, model.coef_ / 1000)
+
+
+def test_the_choice_is_good_on_real_data():
+    X, y = load_diabetes_ranking(return_X_y=True)
+    model = RankRLSCV().fit(X[:200], y[:200])
+    assert model.cv_errors_.min() == pytest.approx(0.263, abs=2e-3)
+    assert model.score(X[200:], y[200:]) > 0.75
+
+
+def test_clone_and_pickle():
+    X, y, qid = data()
+    model = RankRLSCV(ALPHAS, cv=3, kernel="rbf")
+    fitted = clone(model).fit(X, y, qid=qid)
+    assert fitted.get_params() == model.get_params()
+    assert "alpha" not in fitted.get_params()
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+
+
+@pytest.mark.parametrize(
+    ("cv", "sentence"),
+    [
+        ("loo", "cv must be one of 'leave-query-out', 'leave-pair-out'; got 'loo'"),
+        (0, "cv must be a whole number of at least 1; got 0"),
+        (2.5, "Expected `cv` as an integer"),
+    ],
+)
+def test_bad_cv_gets_a_sentence(cv, sentence):
+    X, y, _ = data()
+    with pytest.raises(ValueError, match=sentence):
+        RankRLSCV(cv=cv).fit(X, y)
+
+
+def test_splits_of_the_caller():
+    X, y, qid = data()
+    splits = list(QueryKFold(3).split(X, groups=qid))
+    model = RankRLSCV(ALPHAS, cv=splits).fit(X, y, qid=qid)
+    by_splitter = RankRLSCV(ALPHAS, cv=QueryKFold(3)).fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.cv_errors_, by_splitter.cv_errors_)
+    train, test = splits[0]
+    first = RankRLSCV([0.1], cv=splits[:1]).fit(X, y, qid=qid)
+    refitted = RankRLS(0.1).fit(X[train], y[train], qid=qid[train])
+    assert first.cv_errors_[0] == pytest.approx(1 - refitted.score(X[test], y[test], qid=qid[test]))
+    assert model.cv_ == by_splitter.cv_ == "splits"
+
+
+# Permutation test
+
+
+def test_labels_are_shuffled_within_queries():
+    _, y, qid = data()
+    shuffled = permuted_labels(y, qid, 20, np.random.default_rng(0))
+    assert shuffled.shape == (60, 20)
+    assert len(np.unique(shuffled, axis=1).T) == 20
+    for query in range(6):
+        rows = qid == query
+        np.testing.assert_array_equal(
+            np.sort(shuffled[rows], axis=0), np.sort(y[rows])[:, None] * np.ones(20)
+        )
+
+
+@pytest.mark.parametrize("parameters", [{}, {"kernel": "rbf"}, {"ties": "drop", "cost": "unit"}])
+@pytest.mark.parametrize("with_queries", [True, False])
+def test_the_null_distribution_is_that_of_refits_with_shuffled_labels(with_queries, parameters):
+    X, y, qid = data(40, 4, n_levels=2)
+    model, qid = RankRLS(0.1, **parameters), qid if with_queries else None
+    result = permutation_test(model, X, y, qid, n_permutations=12, random_state=3)
+    query = np.zeros(40, int) if qid is None else qid
+    columns = permuted_labels(y.astype(float), query, 12, np.random.default_rng(3)).T
+    evaluate = leave_pair_out if qid is None else leave_query_out
+    more = () if qid is None else (qid,)
+    np.testing.assert_allclose(result.null_distribution, [evaluate(model, X, c, *more).auc for c in columns])
+    assert result.statistic == pytest.approx(evaluate(model, X, y, *more).auc)
+    assert result.pvalue == (1 + np.sum(result.null_distribution >= result.statistic - 1e-12)) / 13
+    assert result.method == ("leave-query-out" if with_queries else "leave-pair-out")
+
+
+def test_p_values_are_small_where_there_is_something_to_learn_and_uniform_otherwise():
+    X, y = make_ranking(40, 3, noise=0.5, random_state=0)
+    assert permutation_test(RankRLS(), X, y, n_permutations=199, random_state=0).pvalue == 1 / 200
+    generator = np.random.default_rng(0)
+    noise = [
+        permutation_test(RankRLS(), X, generator.normal(size=40), n_permutations=39, random_state=k).pvalue
+        for k in range(100)
+    ]
+    assert 0.4 < np.mean(noise) < 0.62
+    assert np.mean(np.array(noise) <= 0.1) < 0.2
+
+
+def test_what_the_permutation_test_refuses():
+    X, y, _ = data()
+    with pytest.raises(ValueError, match="needs a closed form"):
+        permutation_test(RankRLS(cost="unit"), X, y)
+    with pytest.raises(ValueError, match="n_permutations must be at least 1"):
+        permutation_test(RankRLS(), X, y, n_permutations=0)
