@@ -105,7 +105,7 @@ def test_the_form_of_any_structure(case, average, cost):
     size = np.abs(M @ M.T).max()
     np.testing.assert_allclose(form.dense(), M @ M.T, atol=1e-9 * size)
     np.testing.assert_allclose(form.pull, M @ N, atol=1e-9 * (1 + np.abs(M @ N).max()))
-    np.testing.assert_allclose(form.constant, N @ N, rtol=1e-9)
+    np.testing.assert_allclose(form.constant, N @ N, rtol=1e-9, atol=1e-12)
     loss = LeastSquares(case.preferences, cost=cost, average=average)
     expected = np.sum((N - M.T @ case.scores) ** 2)
     scale = 1 + size * np.abs(case.scores).max() ** 2
