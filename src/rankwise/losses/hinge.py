@@ -50,7 +50,9 @@ class Hinge(PairwiseLoss):
         if self._countable is not None:
             net, violations, losses = self._countable.count(s, n_threads=self.n_threads)
             net *= self.factor
-            return float(losses @ self._query_factor), net, float(violations @ self._query_factor)
+            # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
+            value, offset = (np.sum(column * self._query_factor) for column in (losses, violations))
+            return float(value), net, float(offset)
         sums = self._sums(s)
         coefficients = self.factor * (sums.up - sums.down)
         offset = float(np.sum(self.factor * sums.up))
