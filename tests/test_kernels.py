@@ -13,8 +13,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwise import kernels
-from rankwise.kernels import KernelMap, available_memory, kernel_scores, kernel_values, resolve_gamma
+from rankwise import _memory, kernels
+from rankwise._memory import available_memory
+from rankwise.kernels import KernelMap, kernel_scores, kernel_values, resolve_gamma
 
 
 def histogram_intersection(x, z, power=1.0):
@@ -401,7 +402,7 @@ def test_counted_bytes_cover_the_peak(name, n_components, container):
 
 
 def files(monkeypatch, contents):
-    monkeypatch.setattr(kernels, "_read", lambda path: contents.get(path.as_posix(), ""))
+    monkeypatch.setattr(_memory, "_read", lambda path: contents.get(path.as_posix(), ""))
 
 
 def test_memory_of_linux(monkeypatch):
@@ -440,11 +441,11 @@ def test_memory_of_other_systems(monkeypatch):
             raise ValueError("unrecognized configuration name")
         return numbers[name]
 
-    monkeypatch.setattr(kernels.os, "sysconf", sysconf, raising=False)
+    monkeypatch.setattr(_memory.os, "sysconf", sysconf, raising=False)
     assert available_memory() == 40_960
     numbers["SC_AVPHYS_PAGES"] = 2
     assert available_memory() == 8192
-    monkeypatch.delattr(kernels.os, "sysconf")
+    monkeypatch.delattr(_memory.os, "sysconf")
     assert available_memory() is None
 
 

@@ -62,7 +62,7 @@ class Design(LinearOperator):
 class DenseDesign(Design):
     """A float64 array in memory order C or F: one call of BLAS a product, and no copy."""
 
-    def __init__(self, X: NDArray[np.float64]) -> None:
+    def __init__(self, X: NDArray) -> None:
         super().__init__(X.shape)
         self.X = X
 
@@ -84,12 +84,8 @@ class DenseDesign(Design):
         return _column_scale(self.X)
 
 
-class TiledDesign(Design):
+class TiledDesign(DenseDesign):
     """An array of any numeric type, or a memory map: one tile at a time becomes float64, never the whole."""
-
-    def __init__(self, X: NDArray) -> None:
-        super().__init__(X.shape)
-        self.X = X
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
         result = np.zeros((self.shape[0], *w.shape[1:]))
@@ -105,14 +101,6 @@ class TiledDesign(Design):
 
     _matmat = _matvec
     _rmatmat = _rmatvec
-
-    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the sum over rows of c_i x_ij^2 for each column j."""
-        return _weighted_squares(self.X, c)
-
-    def column_scale(self) -> NDArray[np.float64]:
-        """Give the largest absolute value of each column."""
-        return _column_scale(self.X)
 
 
 class SparseDesign(Design):

@@ -7,10 +7,8 @@ any linear solver finds the kernel solution; `kernel_scores` then predicts from 
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from numbers import Integral, Real
-from pathlib import Path, PurePosixPath
 from typing import Any
 
 import numpy as np
@@ -22,8 +20,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from rankwise._checks import check_choice
+from rankwise._memory import available_memory, human_bytes
 
-__all__ = ["KernelMap", "available_memory", "kernel_scores", "kernel_values", "resolve_gamma"]
+__all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
 Kernel = str | Callable[..., float]
 
@@ -349,17 +348,6 @@ def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
     return None if gamma is None else float(gamma)
 
 
-def available_memory() -> int | None:
-    """Give the bytes that can be allocated without swapping, or None when the system does not tell.
-
-    On Linux this is what the kernel calls available, or what a limit of the process's control groups leaves,
-    whichever is less. Elsewhere it is the free memory, or all memory where only that is known.
-    """
-    linux = [_meminfo_available(), *_cgroup_available()]
-    known = [free for free in linux if free is not None]
-    return min(known) if known else _sysconf_available()
-
-
 def _is_precomputed(kernel: Kernel) -> bool:
     return isinstance(kernel, str) and kernel == "precomputed"
 
@@ -501,63 +489,3 @@ def _check_memory(X: Any, n_basis: int, precomputed: bool) -> None:
         f"A kernel on {X.shape[0]} rows with {n_basis} basis rows needs {human_bytes(needed)} of memory, but "
         f"{human_bytes(free)} is free; {way_out}."
     )
-
-
-def human_bytes(n_bytes: float) -> str:
-    """Write a number of bytes as people read it."""
-    for unit in ("bytes", "kB", "MB", "GB"):
-        if n_bytes < 1000:
-            return f"{n_bytes:.4g} {unit}"
-        n_bytes /= 1000
-    return f"{n_bytes:,.1f} TB"
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text()
-    except OSError:
-        return ""
-
-
-def _field(text: str, name: str) -> int | None:
-    """Find the number that follows a name at the start of a line."""
-    words = (line.split() for line in text.splitlines())
-    return next((int(line[1]) for line in words if len(line) > 1 and line[0] == name), None)
-
-
-def _meminfo_available() -> int | None:
-    kilobytes = _field(_read(Path("/proc/meminfo")), "MemAvailable:")
-    return None if kilobytes is None else 1024 * kilobytes
-
-
-def _cgroup_available() -> Iterator[int]:
-    """Give what each limit on the control groups of this process, and on those above them, leaves."""
-    for line in _read(Path("/proc/self/cgroup")).splitlines():
-        _, controllers, group = line.split(":", 2)
-        if controllers == "":
-            mount, files = "/sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
-        elif "memory" in controllers.split(","):
-            mount = "/sys/fs/cgroup/memory"
-            files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
-        else:
-            continue
-        below_mount = PurePosixPath(group.lstrip("/"))
-        for folder in (below_mount, *below_mount.parents):
-            yield from _left_by_limit(Path(mount, folder), *files)
-
-
-def _left_by_limit(folder: Path, limit_file: str, usage_file: str, cache: str) -> Iterator[int]:
-    limit, usage = _read(folder / limit_file).strip(), _read(folder / usage_file).strip()
-    if limit.isdigit() and usage.isdigit():
-        # File cache counts as used, but the system gives it up on demand.
-        reclaimable = _field(_read(folder / "memory.stat"), cache) or 0
-        yield max(0, int(limit) - int(usage) + reclaimable)
-
-
-def _sysconf_available() -> int | None:
-    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
-        try:
-            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
-        except (AttributeError, ValueError, OSError):
-            continue
-    return None

@@ -12,10 +12,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise._checks import as_array, check_choice
+from rankwise._memory import available_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.rank_svm import check_count, check_positive
-from rankwise.kernels import available_memory
 from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES

@@ -51,8 +51,8 @@ class Hinge(PairwiseLoss):
             net, violations, losses = self._countable.count(s, n_threads=self.n_threads)
             net *= self.factor
             # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
-            value, offset = (np.sum(column * self._query_factor) for column in (losses, violations))
-            return float(value), net, float(offset)
+            share = self._query_factor
+            return float(np.sum(losses * share)), net, float(np.sum(violations * share))
         sums = self._sums(s)
         coefficients = self.factor * (sums.up - sums.down)
         offset = float(np.sum(self.factor * sums.up))

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise import kernels
+from rankwise import _memory
 from rankwise._checks import as_vector, check_choice
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
 from rankwise.preferences.base import Preferences
@@ -289,11 +289,11 @@ def pair_factor(preferences: Preferences, average: str) -> Any:
 
 def check_pair_memory(n_pairs: int) -> None:
     """Refuse pairs whose Laplacian would not fit into memory."""
-    free, needed = kernels.available_memory(), BYTES_PER_PAIR * n_pairs
+    free, needed = _memory.available_memory(), BYTES_PER_PAIR * n_pairs
     if free is not None and needed > free:
         raise MemoryError(
-            f"cost='relative' lists all {n_pairs} pairs, which needs {kernels.human_bytes(needed)} of "
-            f"memory, but {kernels.human_bytes(free)} is free; cost='magnitude' and cost='unit' list none."
+            f"cost='relative' lists all {n_pairs} pairs, which needs {_memory.human_bytes(needed)} of "
+            f"memory, but {_memory.human_bytes(free)} is free; cost='magnitude' and cost='unit' list none."
         )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.kernels import available_memory, human_bytes
+from rankwise._memory import available_memory, human_bytes
 from rankwise.losses.least_squares_form import check_magnitudes, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import Pairs

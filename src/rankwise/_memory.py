@@ -1,0 +1,78 @@
+"""How much memory there is, and how to say so."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+
+def available_memory() -> int | None:
+    """Give the bytes that can be allocated without swapping, or None when the system does not tell.
+
+    On Linux this is what the kernel calls available, or what a limit of the process's control groups leaves,
+    whichever is less. Elsewhere it is the free memory, or all memory where only that is known.
+    """
+    linux = [_meminfo_available(), *_cgroup_available()]
+    known = [free for free in linux if free is not None]
+    return min(known) if known else _sysconf_available()
+
+
+def human_bytes(n_bytes: float) -> str:
+    """Write a number of bytes as people read it."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if n_bytes < 1000:
+            return f"{n_bytes:.4g} {unit}"
+        n_bytes /= 1000
+    return f"{n_bytes:,.1f} TB"
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""
+
+
+def _field(text: str, name: str) -> int | None:
+    """Find the number that follows a name at the start of a line."""
+    words = (line.split() for line in text.splitlines())
+    return next((int(line[1]) for line in words if len(line) > 1 and line[0] == name), None)
+
+
+def _meminfo_available() -> int | None:
+    kilobytes = _field(_read(Path("/proc/meminfo")), "MemAvailable:")
+    return None if kilobytes is None else 1024 * kilobytes
+
+
+def _cgroup_available() -> Iterator[int]:
+    """Give what each limit on the control groups of this process, and on those above them, leaves."""
+    for line in _read(Path("/proc/self/cgroup")).splitlines():
+        _, controllers, group = line.split(":", 2)
+        if controllers == "":
+            mount, files = "/sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            mount = "/sys/fs/cgroup/memory"
+            files = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+        else:
+            continue
+        below_mount = PurePosixPath(group.lstrip("/"))
+        for folder in (below_mount, *below_mount.parents):
+            yield from _left_by_limit(Path(mount, folder), *files)
+
+
+def _left_by_limit(folder: Path, limit_file: str, usage_file: str, cache: str) -> Iterator[int]:
+    limit, usage = _read(folder / limit_file).strip(), _read(folder / usage_file).strip()
+    if limit.isdigit() and usage.isdigit():
+        # File cache counts as used, but the system gives it up on demand.
+        reclaimable = _field(_read(folder / "memory.stat"), cache) or 0
+        yield max(0, int(limit) - int(usage) + reclaimable)
+
+
+def _sysconf_available() -> int | None:
+    for pages in ("SC_AVPHYS_PAGES", "SC_PHYS_PAGES"):
+        try:
+            return os.sysconf(pages) * os.sysconf("SC_PAGE_SIZE")
+        except (AttributeError, ValueError, OSError):
+            continue
+    return None
