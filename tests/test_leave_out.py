@@ -447,3 +447,23 @@ def test_the_model_is_not_changed():
     assert not hasattr(model, "coef_")
     assert not hasattr(model, "n_features_in_")
     assert model.alpha == 0.5
+
+
+def test_small_alphas_make_no_ties():
+    """With more features than rows and little penalty all pair determinants are tiny, and must stay apart."""
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(40, 200))
+    y = X[:, :5].sum(axis=1)
+    higher, lower = np.nonzero(y[:, None] > y)
+    for scale, alpha in ((1.0, 1.0), (1.0, 1e-8), (1000.0, 1e-3), (3000.0, 1e-3)):
+        result = leave_pair_out(RankRLS(alpha), scale * X, y)
+        difference = result.predictions[higher, lower] - result.predictions[lower, higher]
+        assert result.error == pytest.approx(np.mean(difference < 0), abs=1e-12)
+        assert result.error == pytest.approx(0.417949, abs=1e-6)
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_a_class_of_one_row_leaves_nothing_to_learn(ties):
+    X = np.random.default_rng(0).normal(size=(12, 3))
+    with pytest.raises(NoPairsError, match="nothing to learn"):
+        leave_pair_out(RankRLS(ties=ties), X, np.eye(12)[0])

@@ -135,7 +135,8 @@ def leave_query_out(
         f_U = (I - G_UU L_UU)^-1 ((G M N)_U - G_UU (M N)_U),
 
     equation (33) of Pahikkala et al. (2009); lambda is alpha times the queries (`average="pairs"`: pairs)
-    that remain. Any cost, any weights: a query's pairs leave with it.
+    that remain. Any cost, any weights: a query's pairs leave with it. Rounding errors grow as in
+    `leave_pair_out` when alpha is small against the scale of the rows.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
     lesser of O(b^2 r + b^3) an alpha and O(b r^2 + r^3) for all alphas together.
@@ -403,8 +404,6 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     formulas = pair_formulas(task)
     if formulas is None:
         return _refit_pairs(task)
-    for output in task.outputs:
-        _require_pairs_without_any_pair(output)
     errors = np.concatenate([formula.errors(task.alphas) for formula in formulas], axis=1)
     predictions = partial(_pair_predictions, task, formulas)
     return LeaveOutResult(task.squeezed(errors), task.alphas, "closed form", predictions)
@@ -435,6 +434,8 @@ def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
     if not has_pair_formula(task):
         return None
     outputs: list[Any] = task.outputs
+    for output in outputs:
+        _require_pairs_without_any_pair(output)
     if len(task.batches()) == 1 and keeps_ties(outputs[0], task.cost["cost"], task.cost["ties"]):
         return [AllPairs(task.features(), np.column_stack([output.values for output in outputs]))]
     return [_two_classes(task, output.labels) for output in outputs]

@@ -16,6 +16,8 @@ Signs = NDArray[np.int8]
 
 # Differences of scores below this part of the spread of the scores are those of equal rows, rounded.
 TIE = 1e-11
+# The terms of such a difference are known to this part of their size.
+ROUNDING = 1e-15
 _BLOCK_BYTES = 1_000_000
 
 
@@ -107,7 +109,9 @@ class _Smoother:
         P = (self.Z[rows] * self.weights) @ self.Z[before].T
         a_i, a_j = self.left[rows, None] - P, self.left[before] - P
         steepness = (self.diagonal[rows, None] - self.diagonal[before]) / len(self.Y)
-        smallest = TIE * np.minimum(np.abs(a_i), np.abs(a_j))
+        share = 1.0 / len(self.Y)
+        determinant = (self.left[rows, None] + share) * (self.left[before] + share) - (P + share) ** 2
+        smallest = np.maximum(TIE * np.abs(determinant), ROUNDING * np.minimum(np.abs(a_i), np.abs(a_j)))
         wrong = np.empty(self.Y.shape[1])
         for k, y in enumerate(self.Y.T):
             difference = (self.own[rows, k, None] - P * y[before]) * a_j

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -85,8 +86,8 @@ def permutation_test(
     >>> result.method, result.pvalue
     ('leave-pair-out', 0.01)
     """
-    if n_permutations < 1:
-        raise ValueError(f"n_permutations must be at least 1; got {n_permutations!r}.")
+    if not isinstance(n_permutations, Integral) or n_permutations < 1:
+        raise ValueError(f"n_permutations must be a whole number of at least 1; got {n_permutations!r}.")
     labels = as_vector(y, "y")
     query = np.zeros(len(labels), np.int64) if qid is None else as_codes(qid, "qid", len(labels))[1]
     shuffled = permuted_labels(labels, query, n_permutations, np.random.default_rng(random_state))
