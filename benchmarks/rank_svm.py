@@ -156,6 +156,13 @@ def letor_folds():
         yield tuple(np.concatenate(columns) for columns in zip(*train, strict=True)), parts[(fold + 4) % 5]
 
 
+def held_out_ndcg(pair_weight, train, test):
+    X, y, qid = train
+    X_test, y_test, qid_test = test
+    model = RankSVM(1e-3, pair_weight=pair_weight).fit(X, y, qid=qid)
+    return np.nanmean(ndcg(y_test, model.predict(X_test), qid_test, k=10, per_query=True))
+
+
 def pair_weight_table():
     """NDCG@10 with all pairs alike and with pairs that weigh the difference of their grades."""
     print(f"\n{'NDCG@10, pair_weight':<36}{'None':>8}{'difference':>12}")
@@ -165,18 +172,7 @@ def pair_weight_table():
             print(f"{name:<36}RANKWISE_DATA names no folder with letor2_ohsumed")
             continue
         values = [
-            np.mean(
-                [
-                    ndcg(
-                        y_test,
-                        RankSVM(1e-3, pair_weight=w).fit(X, y, qid=qid).predict(X_test),
-                        qid_test,
-                        k=10,
-                    )
-                    for (X, y, qid), (X_test, y_test, qid_test) in folds
-                ]
-            )
-            for w in (None, "difference")
+            np.mean([held_out_ndcg(weight, *fold) for fold in folds]) for weight in (None, "difference")
         ]
         print(f"{name:<36}{values[0]:>8.4f}{values[1]:>12.4f}")
 
