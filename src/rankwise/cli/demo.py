@@ -13,7 +13,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise.estimators import RankSVM, RankSVMCV
+from rankwise.estimators import RankSVMCV
 from rankwise.metrics import ranking_error
 
 EXAMPLE = """example:
@@ -32,12 +32,17 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--output", default="demo-report", help="folder of the report (default: %(default)s)")
+    parser.add_argument(
+        "--splits", type=int, default=10, help="splits into training and held-out rows (default: %(default)s)"
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> None:
     """Train, evaluate, write."""
-    tasks = [diabetes(), tumours()]
+    if options.splits < 1:
+        raise ValueError(f"--splits must be at least 1; got {options.splits}.")
+    tasks = [diabetes(options.splits), tumours(options.splits)]
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# What was learned", ""]
@@ -51,20 +56,21 @@ def run(options: argparse.Namespace) -> None:
     print(f"Written to {folder / 'report.md'}")
 
 
-def diabetes() -> dict[str, Any]:
+def diabetes(n_splits: int) -> dict[str, Any]:
     """Rank patients by how far the disease has progressed a year later."""
     X, y = load_diabetes(return_X_y=True)
     return compare(
         "Diabetes patients by disease progression",
-        "Who will be worse in a year? 442 patients, ten measurements; a third of them held out.",
+        "Who will be worse in a year? 442 patients, ten measurements.",
         X,
         y,
         {"Ridge regression (scikit-learn)": Ridge(alpha=1e-2)},
         "progression after one year",
+        n_splits,
     )
 
 
-def tumours() -> dict[str, Any]:
+def tumours(n_splits: int) -> dict[str, Any]:
     """Rank tumours so that malignant ones come first: 1 - error is the area under the ROC curve."""
     X, y = load_breast_cancer(return_X_y=True)
     return compare(
@@ -74,49 +80,59 @@ def tumours() -> dict[str, Any]:
         1 - y,
         {"Logistic regression (scikit-learn)": LogisticRegression(max_iter=1000)},
         "malignant",
+        n_splits,
     )
 
 
-def compare(title: str, question: str, X: Any, y: Any, rivals: dict[str, Any], target: str) -> dict[str, Any]:
-    """Fit RankSVM with alpha chosen by cross-validation, and the rivals, to two thirds of the rows."""
-    X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=0)
+def compare(
+    title: str, question: str, X: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
+) -> dict[str, Any]:
+    """Fit RankSVM, its alpha chosen by cross-validation, and the rivals to two thirds of the rows."""
     models: dict[str, Any] = {
         "RankSVM": RankSVMCV(),
         "RankSVM, squared hinge": RankSVMCV(loss="squared_hinge"),
     }
-    errors, fitted = {}, {}
-    for name, model in (models | rivals).items():
-        fitted[name] = make_pipeline(StandardScaler(), model).fit(X_train, y_train)
-        method = "predict_proba" if hasattr(model, "predict_proba") else "predict"
-        scores = getattr(fitted[name], method)(X_test)
-        scores = scores[:, 1] if scores.ndim == 2 else scores
-        errors[name] = ranking_error(y_test, scores)
-    ours: RankSVM = fitted["RankSVM"][-1]
+    errors: dict[str, list[float]] = {name: [] for name in models | rivals}
+    for split in reversed(range(n_splits)):  # the first split is the last, and the one to be drawn
+        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=split)
+        for name, model in (models | rivals).items():
+            pipeline = make_pipeline(StandardScaler(), model).fit(X_train, y_train)
+            errors[name].append(float(ranking_error(y_test, scores_of(pipeline, X_test))))
+            if name == "RankSVM":
+                ours, scores = pipeline[-1], pipeline.predict(X_test)
     return {
         "title": title,
         "question": question,
         "errors": errors,
         "model": ours,
-        "scores": fitted["RankSVM"].predict(X_test),
+        "scores": scores,
         "y": y_test,
         "target": target,
     }
 
 
+def scores_of(pipeline: Any, X: Any) -> Any:
+    """Give the scores by which a fitted pipeline ranks."""
+    return pipeline.predict_proba(X)[:, 1] if hasattr(pipeline, "predict_proba") else pipeline.predict(X)
+
+
 def describe(task: dict[str, Any]) -> list[str]:
     """Write a task as Markdown."""
     model = task["model"]
-    table = [f"| {name} | {1 - error:.4f} |" for name, error in task["errors"].items()]
+    right = {name: 1 - np.array(errors) for name, errors in task["errors"].items()}
+    table = [f"| {name} | {values.mean():.4f} | {values.std():.4f} |" for name, values in right.items()]
+    n_splits = len(next(iter(right.values())))
     return [
         f"## {task['title']}",
         "",
         task["question"],
         "",
-        "| model | held-out pairs in the right order |",
-        "|---|---|",
+        f"| model | held-out pairs in the right order, mean of {n_splits} splits | standard deviation |",
+        "|---|---|---|",
         *table,
         "",
-        f"RankSVM compared {model.n_pairs_:,} pairs in {model.n_iter_} iterations. Cross-validation chose "
+        f"On the first split RankSVM compared {model.n_pairs_:,} pairs in {model.n_iter_} iterations. "
+        "Cross-validation chose "
         f"alpha = {model.alpha_:.1e}; the objective, {model.objective_:.4f}, is certified to be within "
         f"{model.gap_:.1e} of the optimum.",
         "",
