@@ -74,3 +74,24 @@ def csr_rmatvec(
     n_threads: int = 1,
     squared: bool = False,
 ) -> Vector: ...
+
+class SvmlightReader:
+    n_rows: int
+    n_lines: int
+    largest_index: int
+    smallest_index: int
+    def __init__(self, first_index: int, last_index: int, keep_comments: bool, n_threads: int) -> None: ...
+    def read(self, text: NDArray[np.uint8], n_characters_left: int) -> tuple[int, str] | None: ...
+    def take(self) -> dict[str, Any]: ...
+
+class SvmlightReaderFloat32(SvmlightReader): ...
+
+def svmlight_text(
+    indptr: NDArray[np.int64],
+    indices: NDArray[np.int64],
+    data: NDArray[Any],
+    y: Vector,
+    queries: tuple[bytes, NDArray[np.int64]] | None,
+    comments: tuple[bytes, NDArray[np.int64]] | None,
+    first_index: int,
+) -> bytes: ...

@@ -14,7 +14,16 @@ from sklearn.datasets import load_diabetes
 from sklearn.preprocessing import normalize
 from sklearn.utils import Bunch, check_random_state
 
-__all__ = ["load_diabetes_ranking", "make_ordinal", "make_ranking", "make_text_ranking"]
+from rankwise.io.svmlight import dump_svmlight, load_svmlight
+
+__all__ = [
+    "dump_svmlight",
+    "load_diabetes_ranking",
+    "load_svmlight",
+    "make_ordinal",
+    "make_ranking",
+    "make_text_ranking",
+]
 
 _ORDINAL_CUTS = (-1.0, -0.1, 0.25, 1.0)
 

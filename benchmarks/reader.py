@@ -1,0 +1,95 @@
+"""Speed and memory of the svmlight reader, beside scikit-learn's load_svmlight_file on the same files.
+
+    python benchmarks/reader.py [--quick]
+
+Two kinds of lines: dense ones in the manner of LETOR (25 features with eight decimals and a comment), and
+sparse ones in the manner of RCV1 (about 76 words, values with all their digits). scikit-learn's reader and
+ours take turns on each file; the shortest time of each counts. Memory is the peak above what the process held
+before, over the bytes of the CSR matrix that comes out, each in a process of its own.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from sklearn.datasets import load_svmlight_file
+from timing import best_times, peak_memory, two_thread_calibration
+
+from rankwise.datasets import dump_svmlight, load_svmlight, make_text_ranking
+
+N_FEATURES = 25
+
+
+def write_letor(path, n_rows):
+    generator = np.random.default_rng(0)
+    with open(path, "w") as file:
+        for begin in range(0, n_rows, 10_000):
+            X = generator.lognormal(0.0, 2.0, (min(10_000, n_rows - begin), N_FEATURES)) - 1.0
+            for row, entries in enumerate(X, start=begin):
+                text = " ".join(f"{index}:{value:.8f}" for index, value in enumerate(entries, start=1))
+                file.write(f"{row % 3} qid:{row // 150} {text} #docid = {7919 * row % 348_566}\n")
+
+
+def write_text(path, n_rows):
+    X, y = make_text_ranking(n_rows, random_state=0)
+    dump_svmlight(X, y, path, qid=np.arange(n_rows) // 100)
+
+
+def csr_bytes(X):
+    return X.data.nbytes + X.indices.nbytes + X.indptr.nbytes
+
+
+def memory_ratio(path, n_jobs):
+    """Print the peak of one reading over the size of the matrix: run in a fresh process."""
+    load_svmlight(os.devnull)
+    result = []
+    peak = peak_memory(lambda: result.append(load_svmlight(path, n_jobs=n_jobs)))
+    print("nan" if peak is None else peak / csr_bytes(result[0].X))
+
+
+def measured_memory_ratio(path, n_jobs):
+    command = [sys.executable, __file__, "--memory-of", str(path), "--jobs", str(n_jobs)]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+
+
+def compare(name, path, repeats):
+    tasks = {
+        "scikit-learn": partial(load_svmlight_file, str(path), query_id=True),
+        "one thread": partial(load_svmlight, path, n_jobs=1),
+        "two threads": partial(load_svmlight, path, n_jobs=2),
+    }
+    best = best_times(tasks, repeats)
+    megabytes = path.stat().st_size / 1e6
+    print(f"\n{name}: {megabytes:.0f} MB of text")
+    for task, seconds in best.items():
+        ratio = best["scikit-learn"] / seconds
+        print(f"  {task:<13} {seconds:8.3f} s {megabytes / seconds:8.0f} MB/s {ratio:7.1f} x scikit-learn")
+    for n_jobs in (1, 2):
+        print(f"  memory with {n_jobs} thread(s): {measured_memory_ratio(path, n_jobs):.2f} x the CSR matrix")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="smaller files, fewer repetitions")
+    parser.add_argument("--memory-of", help=argparse.SUPPRESS)
+    parser.add_argument("--jobs", type=int, default=1, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory_of:
+        return memory_ratio(options.memory_of, options.jobs)
+    repeats = 3 if options.quick else 5
+    print(f"two sorts at once take {two_thread_calibration():.2f} of one after the other (0.5 is ideal)")
+    with tempfile.TemporaryDirectory() as folder:
+        dense, sparse = Path(folder, "letor.txt"), Path(folder, "text.txt")
+        write_letor(dense, 60_000 if options.quick else 300_000)
+        write_text(sparse, 30_000 if options.quick else 150_000)
+        compare("dense lines, as in LETOR", dense, repeats)
+        compare("sparse lines, as in RCV1", sparse, repeats)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,307 @@
+"""The text of SVMlight, SVMrank, LIBSVM and LETOR: ``label [qid:token] index:value ... [# comment]``."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+
+from rankwise import _native
+from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
+from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
+from rankwise.io.svmlight_writer import dump_svmlight
+
+__all__ = ["SvmlightData", "SvmlightError", "dump_svmlight", "iter_svmlight", "load_svmlight"]
+
+ZeroBased = bool | Literal["auto"]
+
+# An index has to fit into the int32 of a CSR matrix, and so has the number of columns.
+_MOST_FEATURES = 2**31 - 1
+_EXCERPT = 40
+
+
+class SvmlightError(ValueError):
+    """The text is malformed; the message says in which file, line and column, and what is wrong."""
+
+
+class SvmlightData(NamedTuple):
+    """What a file holds.
+
+    Attributes
+    ----------
+    X : CSR matrix of shape (n_rows, n_features)
+    y : float64 array of shape (n_rows,)
+    qid : array of shape (n_rows,) or None
+        int64 where every token is an integer that is written in the usual way, else an object array of str;
+        None where no line has a qid.
+    comments : list of str or None
+        What follows the first ``#`` of each row's line, "" where there is none; None unless asked for.
+    """
+
+    X: sp.csr_matrix
+    y: NDArray[np.float64]
+    qid: NDArray[Any] | None
+    comments: list[str] | None
+
+
+def load_svmlight(
+    source: Any,
+    *,
+    n_features: int | None = None,
+    zero_based: ZeroBased = False,
+    comments: bool = False,
+    dtype: Any = np.float64,
+    n_jobs: int | None = None,
+) -> SvmlightData:
+    r"""Read a svmlight or LETOR file.
+
+    Memory is that of the result and a few megabytes; the time is shared by `n_jobs` threads.
+
+    Parameters
+    ----------
+    source : path, "-", binary file object, or list of paths
+        A path that ends in .gz, .bz2, .xz or .zst is unpacked; "-" is standard input; the rows of several
+        files follow one another.
+    n_features : int, optional
+        Number of columns; a larger index is an error. None takes the largest index of the file.
+    zero_based : bool or "auto"
+        Whether indices begin at 0 or at 1. "auto" takes 0 if an index 0 occurs, else 1.
+    comments : bool
+        Keep the comments of the rows.
+    dtype : float64 or float32
+        Of the entries of X.
+    n_jobs : int, optional
+        Number of threads; None is 1, -1 is all cores.
+
+    Returns
+    -------
+    SvmlightData
+        A named tuple ``(X, y, qid, comments)``.
+
+    Raises
+    ------
+    SvmlightError
+        With file, line and column, when the text is malformed.
+
+    Examples
+    --------
+    >>> import io
+    >>> text = b"2 qid:7 1:0.5 3:25e-2 # good\n0 qid:7 2:4\n"
+    >>> data = load_svmlight(io.BytesIO(text))
+    >>> data.X.toarray()
+    array([[0.5 , 0.  , 0.25],
+           [0.  , 4.  , 0.  ]])
+    >>> data.y.tolist(), data.qid.tolist()
+    ([2.0, 0.0], [7, 7])
+    >>> load_svmlight(io.BytesIO(b"1 2:0.5\n1 3:0,5\n"))
+    Traceback (most recent call last):
+    ...
+    rankwise.io.svmlight.SvmlightError: <file object>, line 2, column 5: the value is not a number; got '0,5'.
+    """
+    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
+    reader = settings.new_reader()
+    for _ in _read_blocks(reader, source, keep=True):
+        pass
+    return settings.finish(reader)
+
+
+def iter_svmlight(
+    source: Any,
+    *,
+    chunk_rows: int = 100_000,
+    n_features: int | None = None,
+    zero_based: ZeroBased = False,
+    comments: bool = False,
+    dtype: Any = np.float64,
+    n_jobs: int | None = None,
+) -> Iterator[SvmlightData]:
+    r"""Read a svmlight or LETOR file in chunks of whole queries, in constant memory.
+
+    A chunk has at most `chunk_rows` rows, unless a single query has more. Without qid it may end after any
+    row. A chunk has `n_features` columns or, where that is None, as many as the largest index met so far.
+    Rows of a query that do not follow one another count as several queries.
+
+    Parameters
+    ----------
+    source, n_features, zero_based, comments, dtype, n_jobs
+        As for `load_svmlight`; `zero_based` must be known.
+    chunk_rows : int
+        Number of rows of a chunk.
+
+    Yields
+    ------
+    SvmlightData
+
+    Examples
+    --------
+    >>> import io
+    >>> lines = b"1 qid:1 1:1\n0 qid:1 1:2\n1 qid:2 1:3\n0 qid:3 1:4\n1 qid:3 1:5\n"
+    >>> [chunk.qid.tolist() for chunk in iter_svmlight(io.BytesIO(lines), chunk_rows=3)]
+    [[1, 1, 2], [3, 3]]
+    """
+    chunk_rows = check_chunk_rows(chunk_rows)
+    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
+    if settings.zero_based == "auto":
+        raise ValueError("zero_based='auto' needs the whole file; iter_svmlight accepts True or False.")
+    reader = settings.new_reader()
+    pieces = (settings.finish(reader) for _ in _read_blocks(reader, source, keep=False))
+    return query_chunks(pieces, chunk_rows, _rows, _join)
+
+
+class _Settings(NamedTuple):
+    n_features: int | None
+    zero_based: ZeroBased
+    comments: bool
+    dtype: np.dtype
+    n_threads: int
+
+    @classmethod
+    def checked(cls, n_features: Any, zero_based: Any, comments: Any, dtype: Any, n_jobs: Any) -> _Settings:
+        if not (isinstance(zero_based, bool | np.bool_) or zero_based == "auto"):
+            raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
+        whole = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
+        if n_features is not None and not (whole and 0 <= n_features <= _MOST_FEATURES):
+            raise ValueError(f"n_features must be a whole number up to {_MOST_FEATURES}; got {n_features!r}.")
+        dtype = np.dtype(dtype)
+        if dtype not in (np.float64, np.float32):
+            raise ValueError(f"dtype must be float64 or float32; got {dtype}.")
+        return cls(n_features, zero_based, bool(comments), dtype, int(effective_n_jobs(n_jobs)))
+
+    def new_reader(self) -> _native.SvmlightReader:
+        first = 0 if self.zero_based else 1
+        n_features = _MOST_FEATURES if self.n_features is None else self.n_features
+        # "auto" must let the last index of a file that begins at 1 pass.
+        last = n_features if self.zero_based == "auto" else n_features - 1 + first
+        single = self.dtype == np.float32
+        return (_native.SvmlightReaderFloat32 if single else _native.SvmlightReader)(
+            first, last, self.comments, self.n_threads
+        )
+
+    def finish(self, reader: _native.SvmlightReader) -> SvmlightData:
+        """Take the rows out of the reader."""
+        shift = self.zero_based == "auto" and reader.smallest_index > 0
+        n_columns = reader.largest_index + 1 - shift
+        columns = reader.take()
+        if shift:
+            columns["indices"] -= 1
+        most = _MOST_FEATURES if self.n_features is None else self.n_features
+        if n_columns > most:  # only where the file had to tell whether indices begin at 0
+            raise SvmlightError(f"indices begin at 0 and go up to {n_columns - 1}, but n_features is {most}.")
+        n_columns = n_columns if self.n_features is None else self.n_features
+        return SvmlightData(
+            _as_csr(columns["data"], columns["indices"], columns["indptr"], n_columns),
+            columns["y"],
+            _queries(columns),
+            _texts(columns["comments"], columns["comment_end"]) if self.comments else None,
+        )
+
+
+def _as_csr(data: NDArray, indices: NDArray, indptr: NDArray, n_columns: int) -> sp.csr_matrix:
+    if indptr[-1] <= _MOST_FEATURES:
+        indptr = indptr.astype(np.int32)
+    X = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
+    X.has_canonical_format = True
+    return X
+
+
+def _queries(columns: dict[str, Any]) -> NDArray[Any] | None:
+    begin, numbers = columns["query_begin"], columns["query_number"]
+    if not len(begin):
+        return None
+    if numbers is None:
+        numbers = np.array(_texts(columns["query_words"], columns["query_word_end"]), dtype=object)
+    return np.repeat(numbers, np.diff(begin, append=len(columns["y"])))
+
+
+def _texts(text: bytes, end: NDArray[np.int64]) -> list[str]:
+    bounds = [0, *end.tolist()]
+    # Bytes that are not UTF-8 become surrogates, which dump_svmlight turns into the same bytes again.
+    return [text[begin:stop].decode("utf-8", "surrogateescape") for begin, stop in pairwise(bounds)]
+
+
+def _read_blocks(reader: _native.SvmlightReader, source: Any, keep: bool) -> Iterator[None]:
+    """Read the sources block by block; between two blocks Python can be interrupted.
+
+    With `keep` all rows stay in the reader, which then makes room for those of the whole file.
+    """
+    for one in source if isinstance(source, list | tuple) else [source]:
+        with open_input(one) as opened:
+            n_bytes = opened.n_bytes if keep else None
+            yield from _read_one(reader, opened._replace(n_bytes=n_bytes))
+
+
+def _read_one(reader: _native.SvmlightReader, opened: Input) -> Iterator[None]:
+    lines_before, n_bytes = reader.n_lines, 0
+    try:
+        for block in line_blocks(opened.stream):
+            skip = 3 if n_bytes == 0 and block[:3] == b"\xef\xbb\xbf" else 0  # a byte order mark
+            n_bytes += len(block)
+            n_lines = reader.n_lines - lines_before
+            problem = reader.read(
+                np.frombuffer(block, np.uint8)[skip:], max(0, (opened.n_bytes or 0) - n_bytes)
+            )
+            if problem is not None:
+                raise SvmlightError(_describe(opened.name, n_lines, block[skip:], *problem))
+            yield
+    except LineTooLongError:
+        line = reader.n_lines - lines_before + 1
+        raise SvmlightError(
+            f"{opened.name}, line {line}, column {LONGEST_LINE + 1}: the line has more than "
+            f"{LONGEST_LINE:,} bytes, which is the most that is accepted."
+        ) from None
+
+
+def _describe(name: str, n_lines: int, block: memoryview, offset: int, sentence: str) -> str:
+    """Say what is wrong and where; columns count bytes from 1."""
+    before = bytes(block[:offset])
+    line = n_lines + before.count(b"\n") + 1
+    column = offset - before.rfind(b"\n")
+    excerpt = _excerpt(bytes(block[offset : offset + 4 * _EXCERPT]))
+    return f"{name}, line {line}, column {column}: {sentence}; got {excerpt}."
+
+
+def _excerpt(text: bytes) -> str:
+    """Quote the word at the beginning of a text, shortened."""
+    word = re.split(rb"[ \t\r\n]", text, maxsplit=1)[0].decode("utf-8", "backslashreplace")
+    return repr(word) if len(word) <= _EXCERPT else f"{word[:_EXCERPT]!r}..."
+
+
+def _rows(data: SvmlightData, begin: int, end: int) -> SvmlightData:
+    if end - begin == len(data.y):
+        return data
+    X = data.X
+    first, last = X.indptr[[begin, end]]
+    # Copies: a view would keep the memory of all rows alive.
+    part = (X.data[first:last].copy(), X.indices[first:last].copy(), X.indptr[begin : end + 1] - first)
+    return SvmlightData(
+        _as_csr(*part, X.shape[1]),
+        data.y[begin:end].copy(),
+        None if data.qid is None else data.qid[begin:end].copy(),
+        None if data.comments is None else data.comments[begin:end],
+    )
+
+
+def _join(pieces: list[SvmlightData]) -> SvmlightData:
+    """Put rows that follow one another together; the last piece has as many columns as any."""
+    if len(pieces) == 1:
+        return pieces[0]
+    n_columns = pieces[-1].X.shape[1]
+    ends = np.cumsum([0, *(piece.X.nnz for piece in pieces)])
+    begins = [piece.X.indptr[:-1] + end for piece, end in zip(pieces, ends[:-1], strict=True)]
+    return SvmlightData(
+        _as_csr(
+            np.concatenate([piece.X.data for piece in pieces]),
+            np.concatenate([piece.X.indices for piece in pieces]),
+            np.concatenate([*begins, ends[-1:]]),
+            n_columns,
+        ),
+        np.concatenate([piece.y for piece in pieces]),
+        join_queries([piece.qid for piece in pieces]),
+        None if pieces[0].comments is None else [text for piece in pieces for text in piece.comments or ()],
+    )
