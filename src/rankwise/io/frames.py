@@ -1,0 +1,403 @@
+"""Ranking data from tables, CSV and Parquet, by the names of the columns; read by pandas or by polars."""
+
+from __future__ import annotations
+
+import importlib.util
+import io
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
+from rankwise.io.streams import PACKED_SUFFIXES, open_input
+
+__all__ = ["TableData", "TableError", "iter_table", "read_table"]
+
+_SEPARATORS = {".csv": ",", ".tsv": "\t"}
+_PARQUET = (".parquet", ".pq")
+_PIECE_ROWS = 1 << 16
+
+
+class TableError(ValueError):
+    """A table lacks a column or holds what is not a finite number; the message says which and where."""
+
+
+class TableData(NamedTuple):
+    """What a table holds.
+
+    Attributes
+    ----------
+    X : float64 array of shape (n_rows, n_features)
+    y : float64 array of shape (n_rows,) or None
+        None where no label is asked for.
+    qid : array of shape (n_rows,) or None
+        int64 where every entry is an integer, else an object array of str; None where none is asked for.
+    feature_names : list of str
+        The columns of X.
+    """
+
+    X: NDArray[np.float64]
+    y: NDArray[np.float64] | None
+    qid: NDArray[Any] | None
+    feature_names: list[str]
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    label: str | None,
+    qid: str | None = None,
+    features: Sequence[str] | None = None,
+) -> TableData:
+    """Read a table in CSV, TSV or Parquet by the names of its columns.
+
+    Parameters
+    ----------
+    path : path
+        Ends in .csv, .tsv, .parquet or .pq; the first two also packed, as in .csv.gz (.bz2, .xz, .zst).
+    label : str or None
+        The column of the labels; None for a table without.
+    qid : str, optional
+        The column of the queries.
+    features : sequence of str, optional
+        The columns of X, in this order. None takes all others as they stand.
+
+    Returns
+    -------
+    TableData
+        A named tuple ``(X, y, qid, feature_names)``.
+
+    Raises
+    ------
+    TableError
+        When a column is missing, or a label or feature is missing, not a number or not finite.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "hotels.csv")
+    ...     _ = path.write_text("search,clicked,price,stars\\n7,1,80.5,4\\n7,0,99,3\\n")
+    ...     table = read_table(path, label="clicked", qid="search")
+    >>> table.feature_names, table.X.tolist()
+    (['price', 'stars'], [[80.5, 4.0], [99.0, 3.0]])
+    >>> table.y.tolist(), table.qid.tolist()
+    ([1.0, 0.0], [7, 7])
+    """
+    table = _Table(path, label, qid, features)
+    pieces = list(table.pieces(None))
+    return _join(pieces) if pieces else table.empty()
+
+
+def iter_table(
+    path: str | os.PathLike[str],
+    *,
+    label: str | None,
+    qid: str | None = None,
+    features: Sequence[str] | None = None,
+    chunk_rows: int = 100_000,
+) -> Iterator[TableData]:
+    """Read a table in chunks of whole queries.
+
+    A chunk has at most `chunk_rows` rows, unless a single query has more; without `qid` it may end after any
+    row. CSV is read in constant memory where pandas is installed; polars reads it as a whole.
+
+    Parameters
+    ----------
+    path, label, qid, features
+        As for `read_table`.
+    chunk_rows : int
+        Number of rows of a chunk.
+
+    Yields
+    ------
+    TableData
+    """
+    chunk_rows = check_chunk_rows(chunk_rows)
+    table = _Table(path, label, qid, features)
+    return query_chunks(table.pieces(chunk_rows), chunk_rows, _take, _join)
+
+
+class _Table:
+    """A table and the columns that are wanted of it."""
+
+    def __init__(self, path: Any, label: str | None, qid: str | None, features: Any) -> None:
+        self.path = Path(path)
+        self.format = _format(self.path)
+        self.label, self.qid = label, qid
+        self.reader: Any = _reader(self.format)
+        present = self.reader.columns(self.path, self.format)
+        others = (name for name in present if name not in (label, qid))
+        self.features = list(others) if features is None else _names(features)
+        self._check_columns(present)
+
+    def pieces(self, n_piece_rows: int | None) -> Iterator[TableData]:
+        """Give the rows in pieces of about as many rows, or all at once."""
+        wanted = [name for name in (self.label, self.qid, *self.features) if name is not None]
+        first_row = 0
+        for frame in self.reader.frames(self.path, self.format, wanted, self.qid, n_piece_rows):
+            yield self._convert(frame, first_row)
+            first_row += len(frame)
+
+    def empty(self) -> TableData:
+        """Give the data of a table without rows."""
+        y = None if self.label is None else np.empty(0)
+        qid = None if self.qid is None else np.empty(0, dtype=np.int64)
+        return TableData(np.empty((0, len(self.features))), y, qid, self.features)
+
+    def _convert(self, frame: Any, first_row: int) -> TableData:
+        X = np.empty((len(frame), len(self.features)))
+        for column, name in enumerate(self.features):
+            X[:, column] = self._numbers(frame[name], first_row)
+        y = None if self.label is None else self._numbers(frame[self.label], first_row)
+        qid = None if self.qid is None else self._queries(frame[self.qid], first_row)
+        return TableData(X, y, qid, self.features)
+
+    def _check_columns(self, present: list[str]) -> None:
+        named = [name for name in (self.label, self.qid, *self.features) if name is not None]
+        missing = [name for name in named if name not in present]
+        if missing:
+            raise TableError(
+                f"{self.path} has no column {_listing(missing)}; its columns are {_listing(present)}."
+            )
+        twice = sorted({name for name in named if named.count(name) > 1})
+        if twice:
+            raise TableError(f"The column {_listing(twice)} of {self.path} is asked for more than once.")
+        if not self.features:
+            raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
+
+    def _numbers(self, column: Any, first_row: int) -> NDArray[np.float64]:
+        array = _to_numpy(column)
+        if array.dtype.kind not in "biuf":
+            array = self._parsed(array, column.name, first_row)
+        numbers = np.ascontiguousarray(array, dtype=np.float64)
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            self._refuse(column.name, first_row, finite, "is missing or not finite", array)
+        return numbers
+
+    def _parsed(self, array: NDArray[Any], name: str, first_row: int) -> NDArray[np.float64]:
+        """Convert a column that is not numeric as a whole; missing entries become NaN."""
+        values = [_number(value) for value in array.tolist()]
+        good = np.array([value is not None for value in values], dtype=bool)
+        if not good.all():
+            self._refuse(name, first_row, good, "is not a number", array)
+        return np.array(values, dtype=np.float64)
+
+    def _queries(self, column: Any, first_row: int) -> NDArray[Any]:
+        array = column.to_numpy()
+        if array.dtype.kind in "iu" and array.dtype != np.uint64:
+            return array.astype(np.int64)
+        values = array.tolist()
+        good = np.array([not _is_missing(value) for value in values], dtype=bool)
+        if not good.all():
+            self._refuse(column.name, first_row, good, "is missing", array)
+        return _integers_or_words([_word(value) for value in values])
+
+    def _refuse(
+        self, name: Any, first_row: int, good: NDArray[Any], problem: str, array: NDArray[Any]
+    ) -> None:
+        row = int(np.argmin(good))
+        value = array[row]
+        given = "" if _is_missing(value) else f" (it is {str(value)[:40]!r})"
+        raise TableError(f"{self.path}, row {first_row + row + 1}: column {str(name)!r} {problem}{given}.")
+
+
+def _format(path: Path) -> str:
+    packed = path.suffix.lower() in PACKED_SUFFIXES
+    suffix = (path.with_suffix("") if packed else path).suffix.lower()
+    if suffix in _SEPARATORS or (suffix in _PARQUET and not packed):
+        return suffix
+    raise ValueError(
+        f"path must end in .csv, .tsv (or these packed, as in .csv.gz), .parquet or .pq; got {path}."
+    )
+
+
+def _names(features: Any) -> list[str]:
+    if isinstance(features, str):
+        raise ValueError(f"features must be a sequence of column names; got the string {features!r}.")
+    return list(features)
+
+
+def _listing(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(name) for name in names[:10])
+    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
+
+
+def _to_numpy(column: Any) -> NDArray[Any]:
+    dtype = column.dtype
+    if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable numbers
+        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    return column.to_numpy()
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or value != value or type(value).__name__ == "NAType"
+
+
+def _number(value: Any) -> float | None:
+    if _is_missing(value):
+        return np.nan
+    try:
+        return None if isinstance(value, str) else float(value)
+    except (TypeError, ValueError):
+        return None
+
+
+def _word(value: Any) -> str:
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _integers_or_words(words: list[str]) -> NDArray[Any]:
+    """Give int64 where each word is the usual way to write an integer, as for svmlight files."""
+    try:
+        integers = np.array([int(word) for word in words], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return np.array(words, dtype=object)
+    usual = all(str(integer) == word for integer, word in zip(integers.tolist(), words, strict=True))
+    return integers if usual else np.array(words, dtype=object)
+
+
+def _take(table: TableData, begin: int, end: int) -> TableData:
+    if end - begin == n_rows(table):
+        return table
+    return TableData(
+        table.X[begin:end].copy(),
+        None if table.y is None else table.y[begin:end].copy(),
+        None if table.qid is None else table.qid[begin:end].copy(),
+        table.feature_names,
+    )
+
+
+def _join(tables: list[TableData]) -> TableData:
+    if len(tables) == 1:
+        return tables[0]
+    labels = [table.y for table in tables if table.y is not None]
+    return TableData(
+        np.concatenate([table.X for table in tables]),
+        np.concatenate(labels) if labels else None,
+        join_queries([table.qid for table in tables]),
+        tables[0].feature_names,
+    )
+
+
+def _reader(file_format: str) -> Any:
+    """Choose the package that reads the table: pandas where it can, else polars."""
+    has = {name: importlib.util.find_spec(name) is not None for name in ("pandas", "polars", "pyarrow")}
+    if has["pandas"] and (has["pyarrow"] or file_format in _SEPARATORS):
+        return _Pandas()
+    if has["polars"]:
+        return _Polars()
+    also = " and pyarrow" if file_format in _PARQUET else ""
+    raise ImportError(f"Tables need polars, or pandas{also}: pip install 'rankwise[frames]'.")
+
+
+@contextmanager
+def _open_text(path: Path) -> Iterator[Any]:
+    with open_input(path) as opened:
+        stream = opened.stream
+        yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
+
+
+class _Pandas:
+    def columns(self, path: Path, file_format: str) -> list[str]:
+        import pandas as pd
+
+        if file_format in _PARQUET:
+            from pyarrow import parquet
+
+            return list(parquet.read_schema(path).names)
+        with _open_text(path) as stream:
+            return list(_explained(path, pd.read_csv, stream, sep=_SEPARATORS[file_format], nrows=0).columns)
+
+    def frames(
+        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+    ) -> Iterator[Any]:
+        if file_format in _PARQUET:
+            yield from self._parquet(path, wanted, n_rows)
+            return
+        import pandas as pd
+
+        options: dict[str, Any] = {"sep": _SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (
+            3,
+            1,
+        ):  # later ones read the nearest double anyway
+            options["float_precision"] = "round_trip"
+        with _open_text(path) as stream:
+            # All columns: of a few, pandas would not see lines that are too long.
+            frames = _explained(path, pd.read_csv, stream, dtype={} if qid is None else {qid: str}, **options)
+            while (frame := _explained(path, next, frames, None)) is not None:
+                if not isinstance(frame.index, pd.RangeIndex):
+                    raise TableError(f"{path} has lines with more fields than its first line has names.")
+                yield frame
+
+    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+        import pandas as pd
+        from pyarrow import parquet
+
+        if n_rows is None:
+            yield pd.read_parquet(path, engine="pyarrow", columns=wanted)
+            return
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(n_rows, columns=wanted):
+                yield batch.to_pandas()
+
+
+class _Polars:
+    def columns(self, path: Path, file_format: str) -> list[str]:
+        import polars as pl
+
+        if file_format in _PARQUET:
+            return list(pl.read_parquet_schema(path))
+        with _open_text(path) as stream:
+            header = io.BytesIO(stream.readline())
+        return _explained(path, pl.read_csv, header, separator=_SEPARATORS[file_format]).columns
+
+    def frames(
+        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+    ) -> Iterator[Any]:
+        import polars as pl
+
+        if file_format in _PARQUET:
+            yield from self._parquet(path, wanted, n_rows)
+            return
+        with _open_text(path) as stream:
+            options = {
+                "separator": _SEPARATORS[file_format],
+                "columns": wanted,
+                "schema_overrides": {} if qid is None else {qid: pl.String},
+                "infer_schema_length": None,
+            }
+            frame = _explained(path, pl.read_csv, stream.read(), **options)
+        yield from frame.iter_slices(n_rows or max(1, len(frame)))
+
+    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+        import polars as pl
+
+        scan = pl.scan_parquet(path).select(wanted)
+        if n_rows is None:
+            yield scan.collect()
+            return
+        begin = 0
+        while len(frame := scan.slice(begin, n_rows).collect()):
+            yield frame
+            begin += n_rows
+
+
+def _explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a CSV reader; what it finds wrong with the text is told with the name of the file."""
+    try:
+        return read(*arguments, **options)
+    except (ImportError, OSError, TableError):
+        raise
+    except Exception as error:
+        kind = type(error).__module__.split(".")[0]
+        if kind not in ("pandas", "polars") and not isinstance(error, UnicodeDecodeError):
+            raise
+        raise TableError(f"{path} is not a table that can be read: {error}") from None

@@ -1,0 +1,193 @@
+import gzip
+import struct
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rankwise.io import frames
+from rankwise.io.frames import TableError, iter_table, read_table
+from rankwise.io.streams import DamagedFileError
+
+TABLE = pd.DataFrame(
+    {
+        "query": [3, 3, 5, 5, 5],
+        "price": [80.5, 1 / 3, -2.0, 5e-324, 1e22],
+        "label": [1, 0, 2, 1, 0],
+        "stars": [4, 3, 5, 1, 2],
+        "open": [True, False, True, True, False],
+    }
+)
+FEATURES = ["price", "stars", "open"]
+
+
+@pytest.fixture(params=["pandas", "polars"])
+def package(request, monkeypatch):
+    """Leave only one of the two packages to be found."""
+    find = frames.importlib.util.find_spec
+    hidden = {"pandas": "polars", "polars": "pandas"}[request.param]
+    monkeypatch.setattr(
+        frames.importlib.util, "find_spec", lambda name: None if name == hidden else find(name)
+    )
+    return request.param
+
+
+def write(folder, suffix, table=TABLE):
+    path = folder / f"table{suffix}"
+    if suffix == ".parquet":
+        table.to_parquet(path, index=False)
+    else:
+        table.to_csv(path, index=False, sep="\t" if ".tsv" in suffix else ",")
+    return path
+
+
+SUFFIXES = pytest.mark.parametrize("suffix", [".csv", ".tsv", ".csv.gz", ".csv.xz", ".parquet"])
+
+
+@SUFFIXES
+def test_columns_by_name(tmp_path, suffix, package):
+    path = write(tmp_path, suffix)
+    data = read_table(path, label="label", qid="query")
+    assert data.feature_names == FEATURES
+    np.testing.assert_array_equal(data.X, TABLE[FEATURES].to_numpy(dtype=float))
+    assert data.y.tolist() == [1, 0, 2, 1, 0]
+    assert data.qid.tolist() == [3, 3, 5, 5, 5]
+    assert data.X.dtype == data.y.dtype == np.float64
+    assert data.qid.dtype == np.int64
+    chosen = read_table(str(path), label=None, features=["stars", "price"])
+    np.testing.assert_array_equal(chosen.X, TABLE[["stars", "price"]].to_numpy())
+    assert chosen.y is None
+    assert chosen.qid is None
+
+
+@SUFFIXES
+@pytest.mark.parametrize(("chunk_rows", "sizes"), [(1, [2, 3]), (2, [2, 3]), (4, [2, 3]), (5, [5]), (9, [5])])
+def test_chunks_end_at_query_borders(tmp_path, suffix, package, chunk_rows, sizes):
+    path = write(tmp_path, suffix)
+    chunks = list(iter_table(path, label="label", qid="query", chunk_rows=chunk_rows))
+    assert [len(chunk.y) for chunk in chunks] == sizes
+    whole = read_table(path, label="label", qid="query")
+    for name in ("X", "y", "qid"):
+        joined = np.concatenate([getattr(chunk, name) for chunk in chunks])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+
+
+def test_chunks_without_label_and_qid(tmp_path, package):
+    path = write(tmp_path, ".csv")
+    chunks = list(iter_table(path, label=None, features=["stars"], chunk_rows=2))
+    assert [chunk.X.ravel().tolist() for chunk in chunks] == [[4, 3], [5, 1], [2]]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"),
+    [(["01", "2"], ["01", "2"]), (["7", "-3"], [7, -3]), (["a", "1"], ["a", "1"])],
+)
+def test_queries_in_csv_are_tokens(tmp_path, package, tokens, expected):
+    path = tmp_path / "table.csv"
+    path.write_text("q,y,x\n" + "".join(f"{token},1,1\n" for token in tokens))
+    assert read_table(path, label="y", qid="q").qid.tolist() == expected
+
+
+def test_queries_of_several_kinds_in_chunks(tmp_path, package):
+    path = tmp_path / "table.csv"
+    path.write_text("q,y,x\n1,1,1\n1,1,2\n1,1,3\na,1,4\n2,1,5\n")
+    chunks = list(iter_table(path, label="y", qid="q", chunk_rows=2))
+    assert [[str(q) for q in chunk.qid] for chunk in chunks] == [["1", "1", "1"], ["a", "2"]]
+
+
+@SUFFIXES
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"label": "grade"}, "has no column 'grade'; its columns are 'query', 'price', 'label'"),
+        ({"label": "label", "qid": "q"}, "has no column 'q'"),
+        ({"label": "label", "features": ["price", "size"]}, "has no column 'size'"),
+        ({"label": "label", "features": ["price", "label"]}, "column 'label' of .* more than once"),
+        ({"label": "label", "features": []}, "no columns for features"),
+    ],
+)
+def test_missing_columns_are_named(tmp_path, suffix, package, arguments, sentence):
+    with pytest.raises(TableError, match=sentence):
+        read_table(write(tmp_path, suffix), **arguments)
+
+
+@SUFFIXES
+@pytest.mark.parametrize(
+    ("column", "values", "sentence"),
+    [
+        ("price", [1.0, None, 3.0, 4.0, 5.0], r"row 2: column 'price' is missing or not finite\."),
+        ("price", [1.0, 2.0, np.inf, 4.0, 5.0], r"row 3: column 'price' is missing or not finite"),
+        ("price", ["1", "2", "3", "cheap", "5"], r"row \d: column 'price' is not a number \(it is "),
+        ("label", [1.0, 2.0, 3.0, 4.0, None], r"row 5: column 'label' is missing"),
+        ("query", ["a", None, "b", "b", "b"], r"row 2: column 'query' is missing"),
+    ],
+)
+def test_entries_that_are_no_numbers_are_named(tmp_path, suffix, package, column, values, sentence):
+    path = write(tmp_path, suffix, TABLE.assign(**{column: pd.Series(values)}))
+    with pytest.raises(TableError, match=sentence):
+        read_table(path, label="label", qid="query")
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=60))
+def test_csv_reads_the_nearest_double(tmp_path, package, values):
+    path = tmp_path / "table.csv"
+    path.write_text("x\n" + "".join(f"{value!r}\n" for value in values))
+    X = read_table(path, label=None).X
+    assert [struct.pack("<d", x) for x in X.ravel()] == [struct.pack("<d", value) for value in values]
+
+
+@SUFFIXES
+def test_a_table_without_rows(tmp_path, suffix, package):
+    data = read_table(write(tmp_path, suffix, TABLE[:0]), label="label", qid="query")
+    assert data.X.shape == (0, 3)
+    assert len(data.y) == len(data.qid) == 0
+
+
+def test_nullable_and_large_integers(tmp_path, package):
+    path = tmp_path / "table.parquet"
+    pl.DataFrame(
+        {"q": [2**63, 1], "x": [1, 2], "y": [0.5, 1]}, schema_overrides={"q": pl.UInt64}
+    ).write_parquet(path)
+    assert read_table(path, label="y", qid="q").qid.tolist() == ["9223372036854775808", "1"]
+    TABLE.astype({"stars": "Int64", "query": "Int64", "open": "boolean"}).to_parquet(path)
+    data = read_table(path, label="label", qid="query")
+    np.testing.assert_array_equal(data.X, TABLE[FEATURES].to_numpy(dtype=float))
+    assert data.qid.tolist() == [3, 3, 5, 5, 5]
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n1,2,3,4\n", "a,b\n1,2,3\n1,2,3\n"])
+def test_text_that_is_no_table(tmp_path, package, text):
+    path = tmp_path / "table.csv"
+    path.write_text(text)
+    with pytest.raises(TableError, match=r"table\.csv"):
+        read_table(path, label="a")
+
+
+def test_a_damaged_packed_table(tmp_path, package):
+    path = tmp_path / "table.csv.gz"
+    path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 10_000)[:50])
+    with pytest.raises(DamagedFileError, match="is cut off"):
+        read_table(path, label="y")
+
+
+def test_wrong_arguments(tmp_path):
+    with pytest.raises(ValueError, match=r"path must end in \.csv"):
+        read_table(tmp_path / "table.xlsx", label="y")
+    with pytest.raises(ValueError, match=r"path must end in \.csv"):
+        read_table(tmp_path / "table.parquet.gz", label="y")
+    with pytest.raises(ValueError, match="got the string 'price'"):
+        read_table(write(tmp_path, ".csv"), label="label", features="price")
+    with pytest.raises(ValueError, match="chunk_rows"):
+        iter_table(write(tmp_path, ".csv"), label="label", chunk_rows=0)
+    with pytest.raises(FileNotFoundError):
+        read_table(tmp_path / "none.csv", label="y")
+
+
+def test_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
+    with pytest.raises(ImportError, match=r"pip install 'rankwise\[frames\]'"):
+        read_table(write(tmp_path, ".csv"), label="label")
