@@ -1,0 +1,83 @@
+"""Models in the form of other programs: one file a format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rankwise._checks import check_choice
+from rankwise.io.atomic import atomic_write
+from rankwise.io.export.c import c_source
+from rankwise.io.export.elasticsearch import elasticsearch_model
+from rankwise.io.export.onnx import onnx_model
+from rankwise.io.export.solr import solr_model
+from rankwise.io.export.sql import sql_expression
+from rankwise.io.export.svmrank import read_svmrank_model, svmrank_model
+
+__all__ = ["FORMATS", "export_model", "read_svmrank_model"]
+
+FORMATS: dict[str, Callable[..., str | bytes]] = {
+    "svmrank": svmrank_model,
+    "solr": solr_model,
+    "elasticsearch": elasticsearch_model,
+    "opensearch": elasticsearch_model,
+    "onnx": onnx_model,
+    "c": c_source,
+    "sql": sql_expression,
+}
+
+
+def export_model(
+    model: Any,
+    path: str | os.PathLike[str] | None,
+    format: str,
+    *,
+    feature_names: Sequence[str] | None = None,
+    model_name: str = "rankwise_model",
+    output: int | None = None,
+    **options: Any,
+) -> str | bytes:
+    """Write a fitted model in the form of another program.
+
+    Parameters
+    ----------
+    model : ranker, or Pipeline of scalers and a ranker
+        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. All formats
+        take linear models; "onnx" takes named and precomputed kernels too. Of OrdinalSVM and HullRanker the
+        utility is exported.
+    path : path or None
+        Where to write, whole or not at all; None only returns the content.
+    format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c" or "sql"
+    feature_names : sequence of str, optional
+        By default those that the model was fitted or saved with, and "f1", "f2", ... where there are none.
+        SVMrank files have numbers in place of names; C code takes an array and has them in comments.
+    model_name : str
+        The name that Solr and Elasticsearch store the model under, the C function's name, the name of the
+        ONNX graph.
+    output : int, optional
+        Which of several outputs to export, counted from 0. Only "onnx" holds all of them.
+    **options
+        Of one format: `feature_store` (Solr), `dtype` ("float32" or "float64", ONNX), `quote` (SQL),
+        `n_documents` (SVMrank).
+
+    Returns
+    -------
+    str, or bytes for ONNX
+        The content of the file.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> model = RankRLS(alpha=0.5).fit([[0.0, 1.0], [1.0, 1.0]], [0, 1])
+    >>> print(export_model(model, None, "sql", feature_names=["age", "order"]))
+    0.5 * "age"
+    """
+    check_choice(format, "format", FORMATS)
+    content = FORMATS[format](
+        model, format=format, feature_names=feature_names, model_name=model_name, output=output, **options
+    )
+    if path is not None:
+        with atomic_write(path) as file:
+            file.write(content.encode("utf-8") if isinstance(content, str) else content)
+    return content

@@ -1,0 +1,68 @@
+"""Linear models as a SQL expression."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from rankwise._checks import check_choice
+from rankwise.io.export.linear import LinearScorer, linear_scorer
+
+# What ends a name, by what begins it: doubled inside the name.
+QUOTES = {'"': '"', "`": "`", "[": "]"}
+
+
+def sql_expression(
+    model: Any,
+    *,
+    format: str = "sql",
+    feature_names: Sequence[str] | None = None,
+    model_name: str = "",
+    output: int | None = None,
+    quote: str = '"',
+) -> str:
+    """Give the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
+
+    The names of the features are the names of the columns, always in quotes: `quote` is '"' for the standard
+    (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server.
+    Scalers are part of the expression. A feature with weight zero is left out; a NULL in any other column
+    makes the score NULL.
+    """
+    check_choice(quote, "quote", QUOTES)
+    scorer = linear_scorer(model, format, feature_names, output)
+    terms = [_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0]
+    if len(terms) <= 100:
+        return " + ".join(terms) or "0.0"
+    # Databases limit how deep an expression nests, and a plain sum nests once a term.
+    step = math.isqrt(len(terms)) + 1
+    groups = [terms[start : start + step] for start in range(0, len(terms), step)]
+    return " +\n".join(f"({' + '.join(group)})" for group in groups)
+
+
+def _term(scorer: LinearScorer, k: int, quote: str) -> str:
+    value = quoted(scorer.names[k], quote)
+    for scaling in scorer.scalings:
+        shift, scale = _number(scaling.shift[k]), _number(scaling.scale[k])
+        value = f"({value} * {scale} + {shift})" if scaling.min_max else f"(({value} - {shift}) / {scale})"
+    return f"{_number(scorer.weights[k])} * {value}"
+
+
+def quoted(name: str, quote: str) -> str:
+    """Give the name of a column in quotes.
+
+    Examples
+    --------
+    >>> print(quoted('the "best" one', '"'))
+    "the ""best"" one"
+    """
+    if not name or "\0" in name:
+        raise ValueError(f"{name!r} cannot be the name of a column.")
+    end = QUOTES[quote]
+    return quote + name.replace(end, 2 * end) + end
+
+
+def _number(number: float) -> str:
+    text = repr(float(number))
+    text = text if "." in text or "e" not in text else text.replace("e", ".0e")
+    return f"({text})" if text.startswith("-") else text

@@ -1,0 +1,341 @@
+"""Saving and loading of fitted models: one versioned file with a checksum, which never runs code.
+
+A file names its estimators, and only names in the tables below are known: loading imports nothing, calls
+nothing that the file chooses, and unpickles nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import sklearn
+from sklearn.base import BaseEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise import estimators
+from rankwise.io.atomic import atomic_write
+from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
+from rankwise.io.model_values import Arrays, decode, encode
+
+__all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
+
+RANKERS: dict[str, type[BaseEstimator]] = {
+    name: getattr(estimators, name)
+    for name in ("RankSVM", "RankSVMCV", "RankRLS", "RankRLSCV", "OrdinalSVM", "HullRanker")
+    if hasattr(estimators, name)
+}
+# What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
+SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
+    StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
+    MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"),
+    MaxAbsScaler: ("max_abs_", "scale_", "n_samples_seen_"),
+    RobustScaler: ("center_", "scale_"),
+}
+SCALER_NAMES = {kind.__name__: kind for kind in SCALERS}
+COMMON = ("n_features_in_", "feature_names_in_")
+
+
+@dataclass(frozen=True)
+class ModelInfo:
+    """What a model file says of itself.
+
+    Attributes
+    ----------
+    estimator : str
+        The class of the ranker, and of the scalers in front of it.
+    feature_names : list of str or None
+    metadata : dict
+        As given to `save_model`.
+    left_out : list of str
+        Parameters that a file cannot hold, such as callbacks; they have their defaults after loading.
+    created, rankwise, sklearn : str
+        Time (UTC) and versions at writing.
+    version : int
+        Of the file format.
+    """
+
+    estimator: str
+    feature_names: list[str] | None
+    metadata: dict[str, Any]
+    left_out: list[str]
+    created: str
+    rankwise: str
+    sklearn: str
+    version: int
+
+
+@dataclass
+class _Writer:
+    """What gathers while a model is taken apart."""
+
+    arrays: Arrays = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def save_model(
+    model: Any,
+    path: str | os.PathLike[str],
+    *,
+    feature_names: Sequence[str] | None = None,
+    metadata: dict[str, Any] | None = None,
+) -> None:
+    """Write a fitted model to a file, whole or not at all.
+
+    The file is JSON with a checksum and the arrays in base64. A model that was there before is replaced in
+    one step, so that a crash leaves the old one or the new one.
+
+    Parameters
+    ----------
+    model : ranker, or Pipeline of scalers and a ranker
+        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. Kernels have
+        to be named or precomputed, since a function cannot be stored. Parameters that hold functions or
+        other objects (callback, a random state, a splitter) are left out.
+    path : path
+    feature_names : sequence of str, optional
+        For a model that was not fitted to named columns; `export_model` will use them.
+    metadata : dict, optional
+        Anything JSON can hold; `model_info` gives it back.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from rankwise import RankSVM
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankSVM().fit(X, y)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.json"
+    ...     save_model(model, path, metadata={"data": "diabetes"})
+    ...     loaded = load_model(path)
+    >>> bool((loaded.predict(X) == model.predict(X)).all())
+    True
+    """
+    writer = _Writer()
+    try:
+        tree = _taken_apart(model, writer)
+        header = _header(model, tree, writer, feature_names, metadata)
+    except ModelFileError as error:
+        raise ModelFileError(f"This model cannot be saved: {error}.") from None
+    with atomic_write(path) as file:
+        write_layout(file, header, writer.arrays)
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Give the model of a file: it predicts what it did before it was saved, to the last bit.
+
+    Raises
+    ------
+    ModelFileError
+        The file is not a model, is cut short, was altered, or is of a newer version.
+    """
+    header, arrays = _read(path, with_arrays=True)
+    with _refusals(path):
+        model = _put_together(header["model"], arrays)
+        names = decode(header["feature_names"], arrays)
+        if names is not None and not hasattr(model, "feature_names_in_"):
+            _ranker(model).feature_names_ = names
+        _check_consistent(_ranker(model))
+    return model
+
+
+def model_info(path: str | os.PathLike[str]) -> ModelInfo:
+    """Give what a model file says of itself, without its arrays.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from rankwise import RankRLS
+    >>> model = RankRLS().fit([[0.0], [1.0]], [0, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder) / "model.json"
+    ...     save_model(model, path, feature_names=["age"])
+    ...     info = model_info(path)
+    >>> info.estimator, info.feature_names
+    ('RankRLS', ['age'])
+    """
+    header, _ = _read(path, with_arrays=False)
+    with _refusals(path):
+        names = decode(header["feature_names"], [])
+        said = {key: header[key] for key in ("metadata", "left_out", "created", "rankwise", "sklearn")}
+        return ModelInfo(header["estimator"], names, version=VERSION, **said)
+
+
+def _header(
+    model: Any, tree: Any, writer: _Writer, names: Sequence[str] | None, metadata: dict[str, Any] | None
+) -> dict[str, Any]:
+    return {
+        "estimator": _described(model),
+        "rankwise": _package_version(),
+        "sklearn": sklearn.__version__,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "metadata": _checked_metadata(metadata),
+        "feature_names": _checked_names(model, names),
+        "left_out": writer.left_out,
+        "model": tree,
+    }
+
+
+def _package_version() -> str:
+    from rankwise import __version__  # here, as the package imports this module before it has a version
+
+    return __version__
+
+
+def _described(model: Any) -> str:
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    return " > ".join(type(step).__name__ for step in steps if not isinstance(step, str))
+
+
+def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
+    """Give the metadata as JSON would give it back."""
+    try:
+        return json.loads(json.dumps({} if metadata is None else dict(metadata), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"metadata must be a dict of what JSON can hold ({error})") from None
+
+
+def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
+    ranker = _ranker(model)
+    if names is None:
+        names = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_", None))
+        return None if names is None else [str(name) for name in names]
+    listed = [str(name) for name in names]
+    if len(listed) != ranker.n_features_in_:
+        raise ModelFileError(
+            f"feature_names has {len(listed)} names, but the model has {ranker.n_features_in_} features"
+        )
+    return listed
+
+
+def _ranker(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
+
+
+def _taken_apart(model: Any, writer: _Writer) -> dict[str, Any]:
+    if isinstance(model, Pipeline):
+        *front, (name, ranker) = model.steps
+        steps = [[title, _scaler_apart(step, writer)] for title, step in front]
+        return {"pipeline": [*steps, [name, _ranker_apart(ranker, writer)]]}
+    return _ranker_apart(model, writer)
+
+
+def _scaler_apart(scaler: Any, writer: _Writer) -> Any:
+    if scaler is None or (isinstance(scaler, str) and scaler == "passthrough"):
+        return "passthrough"
+    if type(scaler) not in SCALERS:
+        accepted = ", ".join(SCALER_NAMES)
+        raise ModelFileError(f"a step in front of the ranker must be one of {accepted}; got {scaler!r}")
+    _check_fitted(scaler)
+    attributes = {
+        name: getattr(scaler, name) for name in (*SCALERS[type(scaler)], *COMMON) if hasattr(scaler, name)
+    }
+    return _apart(scaler, attributes, writer)
+
+
+def _ranker_apart(ranker: Any, writer: _Writer) -> dict[str, Any]:
+    if RANKERS.get(type(ranker).__name__) is not type(ranker):
+        raise ModelFileError(
+            f"the model, or the last step of a Pipeline, must be one of {', '.join(RANKERS)}; got {ranker!r}"
+        )
+    _check_fitted(ranker)
+    if callable(getattr(ranker, "kernel", None)):
+        raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
+    parameters = ranker.get_params(deep=False)
+    learned = {name: value for name, value in vars(ranker).items() if name not in parameters}
+    return _apart(ranker, learned, writer)
+
+
+def _check_fitted(estimator: Any) -> None:
+    try:
+        check_is_fitted(estimator)
+    except Exception:  # NotFittedError says more than one sentence
+        raise ModelFileError(f"{type(estimator).__name__} is not fitted; call fit first") from None
+
+
+def _apart(estimator: Any, learned: dict[str, Any], writer: _Writer) -> dict[str, Any]:
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        n_arrays = len(writer.arrays)
+        try:
+            parameters[name] = encode(value, writer.arrays)
+        except ModelFileError:
+            del writer.arrays[n_arrays:]
+            writer.left_out.append(name)
+    attributes = {}
+    for name, value in learned.items():
+        try:
+            attributes[name] = encode(value, writer.arrays)
+        except ModelFileError as error:
+            raise ModelFileError(f"of its attribute {name}, {error}") from None
+    return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
+
+
+@contextmanager
+def _refusals(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into one sentence that names the file."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}.") from None
+    except OSError:
+        raise
+    # A checksum keeps accidents out but not intent: the content may be anything that JSON can say.
+    except Exception as error:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} cannot be loaded: its content is not that of a model "
+            f"({type(error).__name__})."
+        ) from error
+
+
+def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str, Any], Arrays]:
+    with open(path, "rb") as file, _refusals(path):
+        return read_layout(file, with_arrays=with_arrays)
+
+
+def _put_together(node: dict[str, Any], arrays: Arrays) -> Any:
+    if "pipeline" in node:
+        *front, (name, ranker) = node["pipeline"]
+        steps = [(title, _scaler_together(step, arrays)) for title, step in front]
+        return Pipeline([*steps, (name, _together(RANKERS, ranker, arrays))])
+    return _together(RANKERS, node, arrays)
+
+
+def _scaler_together(node: Any, arrays: Arrays) -> Any:
+    return node if node == "passthrough" else _together(SCALER_NAMES, node, arrays)
+
+
+def _together(known: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
+    if node["class"] not in known:
+        raise ModelFileError(f"this rankwise has no estimator named {node['class']!r}")
+    kind = known[node["class"]]
+    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
+    for name, value in node["attributes"].items():
+        if name.startswith("__") or hasattr(kind, name):
+            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
+        setattr(estimator, name, decode(value, arrays))
+    return estimator
+
+
+def _check_consistent(ranker: Any) -> None:
+    """Refuse arrays that do not fit together, which would fail only when the model is used."""
+    features = ranker.n_features_in_
+    coef, basis = getattr(ranker, "coef_", None), getattr(ranker, "basis_", None)
+    fits = type(features) is int and features >= 0
+    if coef is not None:
+        fits &= np.asarray(coef).dtype.kind == "f" and coef.shape[-1] == features
+    else:
+        n_basis = len(ranker.basis_indices_)
+        fits &= ranker.dual_coef_.dtype.kind == "f" and ranker.dual_coef_.shape[-1] == n_basis
+        fits &= not callable(ranker._kernel_arguments["kernel"])
+        fits &= basis is None or basis.shape == (n_basis, features)
+    if not fits:
+        raise ModelFileError("its arrays do not fit together")

@@ -1,0 +1,173 @@
+"""The bytes of a model file: a JSON text whose lines are a header, one line an array, and a checksum.
+
+    {"format":"rankwise-model","version":1,
+    "header":{...},
+    "arrays":[
+    "base64 of little-endian numbers",
+    "..."
+    ],
+    "sha256":"of all bytes before this number"}
+
+Any JSON reader can read it. The line breaks are part of the format: they let a large array go from the file
+into its place in memory piece by piece, so that loading takes little more memory than the model itself.
+"""
+
+from __future__ import annotations
+
+import binascii
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+VERSION = 1
+
+_START = b'{"format":"rankwise-model","version":'
+_HEADER = b'"header":'
+_ARRAYS = b'"arrays":[\n'
+_CHECKSUM = b'],\n"sha256":"'
+_END = b'"}\n'
+_TAIL_BYTES = len(_CHECKSUM) + 64 + len(_END)
+# A multiple of 3, so that every piece but the last becomes base64 without padding.
+_PIECE = 3 << 18
+
+
+class ModelFileError(ValueError):
+    """A model cannot be written to a file, or a file is not a whole and unaltered model."""
+
+
+def write_layout(file: IO[bytes], header: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
+    """Write header and arrays; the arrays are described in the header's "arrays", as `described` gives it."""
+    digest = hashlib.sha256()
+    for piece in _pieces(header, arrays):
+        digest.update(piece)
+        file.write(piece)
+    file.write(digest.hexdigest().encode() + _END)
+
+
+def _pieces(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Iterator[bytes]:
+    table = {"arrays": [described(array) for array in arrays]}
+    text = json.dumps(header | table, allow_nan=False, separators=(",", ":"))
+    yield _START + str(VERSION).encode() + b",\n" + _HEADER + text.encode("ascii") + b",\n" + _ARRAYS
+    for number, array in enumerate(arrays):
+        yield b',\n"' if number else b'"'
+        content = _as_bytes(array)
+        for start in range(0, len(content), _PIECE):
+            yield binascii.b2a_base64(content[start : start + _PIECE].data, newline=False)
+        yield b'"'
+    yield (b"\n" if arrays else b"") + _CHECKSUM
+
+
+def described(array: NDArray[Any]) -> dict[str, Any]:
+    """Give what is needed to make an array from its bytes; the memory order decides how sums are rounded."""
+    order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
+    return {"dtype": array.dtype.str.lstrip("<>=|"), "shape": list(array.shape), "order": order}
+
+
+def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    """Give the little-endian bytes of an array in its own memory order, without a copy where they are so."""
+    flat = array.ravel(order="F" if described(array)["order"] == "F" else "C")
+    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).view(np.uint8)
+
+
+def read_layout(file: IO[bytes], *, with_arrays: bool = True) -> tuple[dict[str, Any], list[NDArray[Any]]]:
+    """Give the header and the arrays of a file that is whole and unaltered; refuse any other."""
+    size = os.fstat(file.fileno()).st_size
+    _check_start(file.read(len(_START) + 20))
+    _check_whole(file, size)
+    file.seek(0)
+    file.readline()
+    line = file.readline()
+    _require(line.startswith(_HEADER) and line.endswith(b",\n"))
+    header = json.loads(line[len(_HEADER) : -2])
+    _require(isinstance(header, dict) and file.read(len(_ARRAYS)) == _ARRAYS)
+    if not with_arrays:
+        return header, []
+    room = size - file.tell()
+    table = [_checked_description(entry) for entry in header["arrays"]]
+    # Before any memory is taken: what the header declares has to be in the file.
+    _require(sum(_text_bytes(dtype, shape) for dtype, shape, _ in table) <= room)
+    return header, [_read_array(file, number, *entry) for number, entry in enumerate(table)]
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise ModelFileError("its content does not have the form of a model")
+
+
+def _check_start(start: bytes) -> None:
+    if not start:
+        raise ModelFileError("it is empty")
+    if not start.startswith(_START):
+        if _START.startswith(start):
+            raise ModelFileError("it is cut short")
+        if b"rankwise-model" in start:
+            raise ModelFileError("it was altered after it was written")
+        raise ModelFileError("it is not a rankwise model file")
+    digits, separator, _ = start[len(_START) :].partition(b",\n")
+    if not separator or not digits.isdigit():
+        raise ModelFileError("it is cut short or was altered after it was written")
+    if int(digits) > VERSION:
+        raise ModelFileError(
+            f"it has version {int(digits)} of the format and this rankwise reads up to version {VERSION}: "
+            "install a newer rankwise"
+        )
+    if int(digits) != VERSION:
+        raise ModelFileError(f"it has version {int(digits)} of the format, which never existed")
+
+
+def _check_whole(file: IO[bytes], size: int) -> None:
+    """Compare the checksum at the end with that of all bytes before it."""
+    file.seek(max(0, size - _TAIL_BYTES))
+    tail = file.read()
+    if len(tail) != _TAIL_BYTES or not (tail.startswith(_CHECKSUM) and tail.endswith(_END)):
+        raise ModelFileError("it is cut short: its last line, the checksum, is missing")
+    digest, left = hashlib.sha256(), size - 64 - len(_END)
+    file.seek(0)
+    while left > 0:
+        piece = file.read(min(left, _PIECE))
+        if not piece:
+            raise ModelFileError("it is cut short")
+        digest.update(piece)
+        left -= len(piece)
+    if digest.hexdigest().encode() != tail[len(_CHECKSUM) : -len(_END)]:
+        raise ModelFileError("it was altered or damaged after it was written: its checksum does not match")
+
+
+def _checked_description(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], str]:
+    name, shape, order = entry["dtype"], entry["shape"], entry["order"]
+    _require(isinstance(name, str) and len(name) <= 3 and name[:1] in "biuf" and order in ("C", "F"))
+    _require(len(shape) <= 32 and all(type(length) is int and length >= 0 for length in shape))
+    return np.dtype("<" + name), tuple(shape), order
+
+
+def _n_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    total = dtype.itemsize
+    for length in shape:  # in Python's integers, which do not overflow
+        total *= length
+    return total
+
+
+def _text_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
+    return -(-_n_bytes(dtype, shape) // 3) * 4
+
+
+def _read_array(
+    file: IO[bytes], number: int, dtype: np.dtype[Any], shape: tuple[int, ...], order: str
+) -> NDArray[Any]:
+    opening = b',\n"' if number else b'"'
+    _require(file.read(len(opening)) == opening)
+    n_bytes = _n_bytes(dtype, shape)
+    content = np.empty(n_bytes, dtype=np.uint8)
+    for start in range(0, n_bytes, _PIECE):
+        wanted = min(_PIECE, n_bytes - start)
+        piece = binascii.a2b_base64(file.read(-(-wanted // 3) * 4), strict_mode=True)
+        _require(len(piece) == wanted)
+        content[start : start + wanted] = np.frombuffer(piece, dtype=np.uint8)
+    _require(file.read(1) == b'"')
+    array = content.view(dtype).reshape(shape, order="F" if order == "F" else "C")
+    return array.astype(dtype.newbyteorder("="), copy=False)

@@ -1,0 +1,141 @@
+"""Values of parameters and fitted attributes as JSON, with the arrays set apart.
+
+What JSON has stands for itself: null, booleans, finite numbers, strings and lists. Everything else is an
+object with one key that names its type: {"array": 3} is the array number 3 of the file, {"tuple": [...]} a
+tuple. Reading makes values of these few types and nothing else.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.io.model_layout import ModelFileError
+
+Arrays = list[NDArray[Any]]
+
+_PLAIN = (str, bool, type(None))
+
+
+def encode(value: Any, arrays: Arrays) -> Any:
+    """Give a value as JSON, appending its arrays to `arrays`; refuse types that a model file does not hold.
+
+    Examples
+    --------
+    >>> arrays = []
+    >>> encode({"tol": 1e-3, "weights": np.zeros(2)}, arrays)
+    {'map': [['tol', 0.001], ['weights', {'array': 0}]]}
+    """
+    if isinstance(value, np.ndarray) and value.ndim:
+        return _encode_array(value, arrays)
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.item()
+    if isinstance(value, _PLAIN):
+        return str(value) if isinstance(value, str) else value
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        number = float(value)
+        return number if math.isfinite(number) else {"float": repr(number)}
+    if isinstance(value, list | tuple):
+        items = [encode(item, arrays) for item in value]
+        return items if isinstance(value, list) else {"tuple": items}
+    if isinstance(value, dict):
+        return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
+    if sp.issparse(value) and value.format == "csr":
+        return _encode_csr(value, arrays)
+    raise ModelFileError(f"a value of type {type(value).__name__} cannot be stored")
+
+
+def _encode_array(array: NDArray[Any], arrays: Arrays) -> Any:
+    if array.dtype.kind in "biuf" and array.dtype.itemsize <= 8:
+        arrays.append(array)
+        return {"array": len(arrays) - 1}
+    if array.dtype.kind in "UO":
+        items = [encode(item, arrays) for item in array.ravel().tolist()]
+        kind = "text" if array.dtype.kind == "U" else "objects"
+        return {kind: [list(array.shape), items]}
+    raise ModelFileError(f"an array of {array.dtype} cannot be stored")
+
+
+def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
+    parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
+    return {"csr": [sp.isspmatrix(matrix), list(matrix.shape), parts]}
+
+
+def decode(node: Any, arrays: Arrays) -> Any:
+    """Give the value that `encode` was given.
+
+    Examples
+    --------
+    >>> decode({"map": [["tol", 0.001], ["weights", {"array": 0}]]}, [np.zeros(2)])
+    {'tol': 0.001, 'weights': array([0., 0.])}
+    """
+    if isinstance(node, list):
+        return [decode(item, arrays) for item in node]
+    if not isinstance(node, dict):
+        return node
+    ((kind, content),) = node.items()
+    return _DECODERS[kind](content, arrays)
+
+
+def _decode_number(content: Any, arrays: Arrays) -> float:
+    return {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}[content]
+
+
+def _decode_tuple(content: Any, arrays: Arrays) -> tuple[Any, ...]:
+    return tuple(decode(item, arrays) for item in content)
+
+
+def _decode_map(content: Any, arrays: Arrays) -> dict[Any, Any]:
+    return {decode(key, arrays): decode(item, arrays) for key, item in content}
+
+
+def _decode_array(content: Any, arrays: Arrays) -> NDArray[Any]:
+    if type(content) is not int or not 0 <= content < len(arrays):
+        raise ModelFileError(f"there is no array number {content!r}")
+    return arrays[content]
+
+
+def _decode_text(content: Any, arrays: Arrays) -> NDArray[Any]:
+    shape, items = content
+    if not all(isinstance(item, str) for item in items):
+        raise ModelFileError("a text array holds something else")
+    # The longest entry sets the width of all of them.
+    if max(map(len, items), default=0) * len(items) > 100 * sum(map(len, items)) + 1_000_000:
+        raise ModelFileError("a text array would take far more memory than its text")
+    return np.array(items, dtype=str).reshape(shape)
+
+
+def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
+    shape, items = content
+    array = np.empty(len(items), dtype=object)
+    for number, item in enumerate(items):  # one by one, or numpy would take tuples apart
+        array[number] = decode(item, arrays)
+    return array.reshape(shape)
+
+
+def _decode_csr(content: Any, arrays: Arrays) -> Any:
+    is_matrix, shape, parts = content
+    data, indices, indptr = (decode(part, arrays) for part in parts)
+    kind = sp.csr_matrix if is_matrix else sp.csr_array
+    matrix = kind((data, indices, indptr), shape=tuple(shape))
+    matrix.check_format(full_check=True)  # the products trust the indices
+    return matrix
+
+
+_DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
+    "float": _decode_number,
+    "tuple": _decode_tuple,
+    "map": _decode_map,
+    "array": _decode_array,
+    "text": _decode_text,
+    "objects": _decode_objects,
+    "csr": _decode_csr,
+}

@@ -1,0 +1,562 @@
+"""Saving and loading: the same bits come back, or one clear sentence."""
+
+import base64
+import io
+import json
+import os
+import pickle
+import re
+import stat
+import subprocess
+import sys
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import KFold
+from sklearn.pipeline import Pipeline, make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    PolynomialFeatures,
+    RobustScaler,
+    StandardScaler,
+)
+
+import rankwise
+from fuzz.fuzz_model_file import Target, overwritten, signed, write_signed
+from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.io.atomic import atomic_write
+from rankwise.io.model_file import RANKERS, ModelFileError, load_model, model_info, save_model
+from rankwise.io.model_layout import read_layout
+from rankwise.io.model_values import decode, encode
+
+random = np.random.RandomState(0)
+X = np.abs(random.randn(40, 4)) * [1.0, 10.0, 0.1, 3.0]
+Y = random.randint(0, 3, 40)
+QID = np.repeat(["a", "b"], 20)
+NEW = np.abs(random.randn(25, 4))
+
+KERNELS = {
+    "linear": {},
+    "rbf": {"gamma": "scale"},
+    "poly": {"degree": 2, "gamma": 0.3},
+    "chi2": {"gamma": 0.5},
+    "laplacian": {"n_components": 7, "random_state": 0},
+    "precomputed": {},
+}
+SCALERS = {
+    "none": None,
+    "standard": StandardScaler(with_mean=False),
+    "min_max": MinMaxScaler(feature_range=(0, 2)),
+    "max_abs": MaxAbsScaler(),
+    "robust": RobustScaler(with_centering=False),
+}
+
+
+def round_trip(model, path):
+    save_model(model, path)
+    return load_model(path)
+
+
+def assert_same(left, right):
+    """Compare what two models have learned, entry by entry and bit by bit."""
+    assert type(left) is type(right)
+    if isinstance(left, dict):
+        assert list(left) == list(right)
+        for key in left:
+            assert_same(left[key], right[key])
+    elif isinstance(left, list | tuple):
+        for pair in zip(left, right, strict=True):
+            assert_same(*pair)
+    elif sp.issparse(left):
+        assert left.shape == right.shape
+        for name in ("data", "indices", "indptr"):
+            assert_same(getattr(left, name), getattr(right, name))
+    elif isinstance(left, np.ndarray):
+        assert left.dtype == right.dtype
+        assert left.flags.f_contiguous == right.flags.f_contiguous
+        np.testing.assert_array_equal(left, right)
+    elif isinstance(left, float):
+        assert np.float64(left).tobytes() == np.float64(right).tobytes() or (left != left and right != right)
+    else:
+        assert left == right
+
+
+def learned(model):
+    values = {name: value for name, value in sorted(vars(model).items()) if name not in model.get_params()}
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
+
+
+@pytest.mark.parametrize("kind", [RankSVM, RankSVMCV, RankRLS, RankRLSCV])
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("form", ["dense", "fortran", "float32", "csr"])
+def test_a_loaded_model_is_the_saved_one(kind, kernel, form, tmp_path):
+    options = dict(KERNELS[kernel]) | (
+        {"alphas": [1e-1, 1e-2], "cv": 2} if kind.__name__.endswith("CV") else {}
+    )
+    rows, new = (X @ X.T, NEW @ X.T) if kernel == "precomputed" else (X, NEW)
+    if kernel == "chi2" and form == "csr":
+        pytest.skip("scikit-learn has no chi2 kernel for sparse rows")
+    change = {
+        "dense": np.asarray,
+        "fortran": np.asfortranarray,
+        "float32": lambda a: np.asarray(a, dtype=np.float32),
+        "csr": sp.csr_array,
+    }[form]
+    rows, new = change(rows), change(new)
+    model = kind(kernel=kernel, **options).fit(rows, Y, qid=QID)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert loaded.get_params() == model.get_params()
+    assert_same(learned(loaded), learned(model))
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    np.testing.assert_array_equal(loaded.rank(new), model.rank(new))
+    assert loaded.score(rows, Y, qid=QID) == model.score(rows, Y, qid=QID)
+    assert loaded.n_features_in_ == model.n_features_in_
+    if kernel == "linear":
+        np.testing.assert_array_equal(loaded.explain_pair(X[0], X[1]), model.explain_pair(X[0], X[1]))
+    with pytest.warns(UserWarning, match="fitted with qid"):
+        loaded.score(rows, Y)
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+@pytest.mark.parametrize("scaler", SCALERS)
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_scaler_in_front(kernel, scaler, sparse, tmp_path):
+    if scaler == "min_max" and sparse:
+        pytest.skip("MinMaxScaler takes dense rows only")
+    rows, new = (sp.csr_matrix(X), sp.csr_matrix(NEW)) if sparse else (X, NEW)
+    front = SCALERS[scaler] or "passthrough"
+    model = Pipeline([("scale", front), ("rank", RankRLS(kernel=kernel, alpha=0.1))]).fit(rows, Y)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert [name for name, _ in loaded.steps] == ["scale", "rank"]
+    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
+    assert loaded.score(rows, Y) == model.score(rows, Y)
+
+
+def test_scalers_keep_what_they_learned(tmp_path):
+    steps = [StandardScaler(), MinMaxScaler((-1, 1), clip=True), MaxAbsScaler(), RobustScaler()]
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    model = make_pipeline(*steps, RankSVM()).fit(frame, Y)
+    loaded = round_trip(model, tmp_path / "model.json")
+    for (_, before), (_, after) in zip(model.steps, loaded.steps, strict=True):
+        assert before.get_params() == after.get_params()
+        assert_same(learned(after), learned(before))
+    assert loaded.feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    with pytest.raises(ValueError, match="feature names"):
+        loaded.predict(frame[list("dcba")])
+
+
+def test_several_outputs_and_names(tmp_path):
+    frame = pd.DataFrame(X, columns=["title", "körper", "a b", 'quote"'])
+    outputs = np.column_stack([Y, random.randn(40)])
+    model = RankRLSCV(alphas=[1.0, 0.1], cv=2).fit(frame, outputs)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert_same(learned(loaded), learned(model))
+    assert loaded.predict(frame).shape == (40, 2)
+    np.testing.assert_array_equal(loaded.predict(frame), model.predict(frame))
+    assert loaded.feature_names_in_.dtype == object
+    assert model_info(tmp_path / "model.json").feature_names == list(frame.columns)
+
+
+@pytest.mark.skipif("OrdinalSVM" not in RANKERS, reason="there is no OrdinalSVM")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("labels", [[1, 2, 3], [0.5, 1.5, 9.0], ["bad", "fair", "good"]])
+def test_ordinal_svm(kernel, labels, tmp_path):
+    kind = RANKERS["OrdinalSVM"]
+    y = np.array(labels)[Y]
+    model = kind(kernel=kernel, categories=labels).fit(X, y)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert_same(learned(loaded), learned(model))
+    assert loaded.predict(NEW).dtype == model.predict(NEW).dtype
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+    np.testing.assert_array_equal(loaded.utility(NEW), model.utility(NEW))
+    np.testing.assert_array_equal(loaded.decision_function(NEW), model.decision_function(NEW))
+    assert loaded.score(X, y) == model.score(X, y)
+
+
+@pytest.mark.skipif("HullRanker" not in RANKERS, reason="there is no HullRanker")
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("order", ["chain", "full", [("c", "a"), ("b", "a")]])
+def test_hull_ranker(kernel, order, tmp_path):
+    kind = RANKERS["HullRanker"]
+    y = np.array(["a", "b", "c"])[Y]
+    model = kind(alpha=0.1, kernel=kernel, order=order).fit(X, y)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert loaded.get_params() == model.get_params()
+    assert_same(learned(loaded), learned(model))
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+def test_training_goes_on_from_a_loaded_model(tmp_path):
+    model = RankSVM(warm_start=True, tol=1e-8).fit(X, Y)
+    loaded = round_trip(model, tmp_path / "model.json")
+    assert loaded.fit(X, Y).n_iter_ < model.n_iter_
+
+
+def test_what_cannot_be_stored_is_left_out_and_said(tmp_path):
+    path = tmp_path / "model.json"
+    model = RankSVMCV(
+        alphas=np.array([1.0, 0.1]),
+        cv=KFold(2),
+        callback=lambda state: None,
+        random_state=np.random.RandomState(0),
+    ).fit(X, Y)
+    loaded = round_trip(model, path)
+    assert sorted(model_info(path).left_out) == ["callback", "cv", "random_state"]
+    assert (loaded.callback, loaded.cv, loaded.random_state) == (None, 5, None)
+    np.testing.assert_array_equal(loaded.alphas, [1.0, 0.1])
+    np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
+
+
+def test_the_file_says_what_it_is(tmp_path):
+    path = tmp_path / "model.json"
+    model = make_pipeline(StandardScaler(), RankSVM()).fit(X, Y)
+    metadata = {"data": "täst", "ndcg": [0.5, None], "nested": {"n": 3}}
+    save_model(model, path, feature_names=list("abcd"), metadata=metadata)
+    info = model_info(path)
+    assert (info.estimator, info.feature_names) == ("StandardScaler > RankSVM", list("abcd"))
+    assert (info.metadata, info.version, info.rankwise) == (metadata, 1, rankwise.__version__)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", info.created)
+    loaded = load_model(path)
+    loaded.predict(NEW)  # and no warning that X has no names, as the fit had none
+    save_model(loaded, path)
+    assert model_info(path).feature_names == list("abcd")
+
+
+def test_any_json_reader_can_read_the_file(tmp_path):
+    path = tmp_path / "model.json"
+    model = RankSVM(kernel="rbf", n_components=5, random_state=1).fit(X, Y)
+    save_model(model, path)
+    with open(path) as file:
+        content = json.load(file, parse_constant=pytest.fail)
+    node = content["header"]["model"]["attributes"]["basis_"]["array"]
+    described = content["header"]["arrays"][node]
+    values = np.frombuffer(base64.b64decode(content["arrays"][node]), dtype="<" + described["dtype"])
+    np.testing.assert_array_equal(values.reshape(described["shape"]), model.basis_)
+
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text()
+    | st.sampled_from([np.zeros((2, 0)), np.array(["a", "äöü"]), np.array(["x", None, 3], dtype=object)])
+    | st.sampled_from([np.arange(6.0).reshape(2, 3).T, np.array([True]), np.array([-0.0, np.nan, 1e-300])])
+    | st.sampled_from([sp.csr_matrix(np.eye(2)), sp.csr_array(np.eye(3, dtype=np.float32))]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(st.text() | st.tuples(st.text(), st.integers()), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+@given(VALUES)
+def test_values_come_back_as_they_were(value):
+    arrays = []
+    text = json.dumps(encode(value, arrays), allow_nan=False)
+    assert_same(decode(json.loads(text), arrays), value)
+
+
+@pytest.mark.parametrize(
+    ("model", "words"),
+    [
+        (RankSVM(), "RankSVM is not fitted"),
+        (Ridge(), "must be one of RankSVM, .*Ridge"),
+        (Ridge().fit(X, Y), "must be one of RankSVM, .*Ridge"),
+        (make_pipeline(PolynomialFeatures(), RankSVM()).fit(X, Y), "StandardScaler, .*PolynomialFeatures"),
+        (make_pipeline(StandardScaler(), RankSVM()), "StandardScaler is not fitted"),
+        (RankSVM(kernel=lambda a, b: a @ b).fit(X[:9], Y[:9]), "kernel is a function"),
+        (type("RankSVM", (RankSVM,), {})().fit(X, Y), "must be one of"),
+        ("model", "must be one of"),
+    ],
+)
+def test_refusals_when_saving(model, words, tmp_path):
+    with pytest.raises(ModelFileError, match=f"^This model cannot be saved: .*{words}.*\\.$"):
+        save_model(model, tmp_path / "model.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refusals_of_arguments_and_attributes(tmp_path):
+    path, model = tmp_path / "model.json", RankSVM().fit(X, Y)
+    with pytest.raises(ModelFileError, match="feature_names has 2 names, but the model has 4 features"):
+        save_model(model, path, feature_names=["a", "b"])
+    with pytest.raises(ModelFileError, match="metadata must be a dict"):
+        save_model(model, path, metadata={"model": model})
+    model.strange_ = object()
+    with pytest.raises(ModelFileError, match="of its attribute strange_, a value of type object"):
+        save_model(model, path)
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory):
+    """A small valid file."""
+    path = tmp_path_factory.mktemp("saved") / "model.json"
+    save_model(RankSVM().fit(X, Y), path)
+    return path.read_bytes()
+
+
+def refusal(content, tmp_path):
+    path = tmp_path / "damaged.json"
+    path.write_bytes(content)
+    with pytest.raises(ModelFileError) as caught:
+        load_model(path)
+    message = str(caught.value)
+    assert message.startswith(f"{str(path)!r} cannot be loaded: ")
+    assert message.endswith(".")
+    assert "\n" not in message
+    return message
+
+
+def test_damage_is_named(saved, tmp_path):
+    middle = len(saved) // 2
+    assert "is empty" in refusal(b"", tmp_path)
+    for size in (1, 30, 40, 60, middle, len(saved) - 70, len(saved) - 1):
+        assert "cut short" in refusal(saved[:size], tmp_path), size
+    flipped = saved[:middle] + bytes([saved[middle] ^ 1]) + saved[middle + 1 :]
+    assert "checksum does not match" in refusal(flipped, tmp_path)
+    assert "cut short" in refusal(saved + b"\n", tmp_path)
+    newer = saved.replace(b'"version":1', b'"version":12', 1)
+    assert "version 12 of the format and this rankwise reads up to version 1" in refusal(newer, tmp_path)
+    assert "never existed" in refusal(saved.replace(b'"version":1', b'"version":0', 1), tmp_path)
+    assert "not a rankwise model file" in refusal(b'{"a": 1}', tmp_path)
+    assert "altered" in refusal(json.dumps(json.loads(saved), indent=1).encode(), tmp_path)
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "nothing.json")
+
+
+def test_a_pickle_is_refused_and_not_run(tmp_path):
+    class Trap:
+        def __reduce__(self):
+            return os.mkdir, (str(tmp_path / "sprung"),)
+
+    assert "not a rankwise model file" in refusal(pickle.dumps(Trap()), tmp_path)
+    assert not (tmp_path / "sprung").exists()
+
+
+def crafted(saved, change):
+    """Change the header of a valid file and sign it again, as somebody with intent would."""
+    content = json.loads(saved)
+    header = content["header"]
+    arrays = [
+        np.frombuffer(base64.b64decode(text), dtype="<" + entry["dtype"]).reshape(entry["shape"])
+        for text, entry in zip(content["arrays"], header["arrays"], strict=True)
+    ]
+    change(header)
+    result = io.BytesIO()
+    write_signed(result, header, arrays)
+    return result.getvalue()
+
+
+def put(*keys):
+    """Give a change of a header: the last of the arguments at the place named by the others."""
+    *path, last, value = keys
+
+    def change(header):
+        for key in path:
+            header = header[key]
+        header[last] = value
+
+    return change
+
+
+HOSTILE = {
+    "unknown class": (put("model", "class", "Popen"), "no estimator named 'Popen'"),
+    "module path": (put("model", "class", "os.system"), "no estimator named"),
+    "class is a list": (put("model", "class", ["RankSVM"]), "not that of a model"),
+    "method": (put("model", "attributes", "predict", 1), "'predict' is not the name"),
+    "dunder": (put("model", "attributes", "__class__", 1), "'__class__' is not the name"),
+    "unknown parameter": (put("model", "parameters", "exec", 1), "not that of a model"),
+    "size bomb": (put("arrays", 0, "shape", [10**15]), "form of a model"),
+    "size overflow": (put("arrays", 0, "shape", [2**62, 2**62, 4]), "form of a model"),
+    "zero times bomb": (put("arrays", 0, "shape", [0, 10**18]), "form of a model|not that of a model"),
+    "negative shape": (put("arrays", 0, "shape", [-1]), "form of a model"),
+    "float shape": (put("arrays", 0, "shape", [4.0]), "form of a model"),
+    "shape too small": (put("arrays", 0, "shape", [3]), "form of a model"),
+    "object dtype": (put("arrays", 0, "dtype", "O8"), "form of a model"),
+    "record dtype": (put("arrays", 0, "dtype", "f8,f8"), "form of a model"),
+    "no such dtype": (put("arrays", 0, "dtype", "f7"), "not that of a model"),
+    "no arrays": (put("arrays", []), "no array number"),
+    "array number": (put("model", "attributes", "coef_", {"array": 99}), "no array number 99"),
+    "negative number": (put("model", "attributes", "coef_", {"array": -1}), "no array number -1"),
+    "unknown type": (put("model", "attributes", "coef_", {"pickle": "gASV"}), "not that of a model"),
+    "coef is text": (put("model", "attributes", "coef_", "gASV"), "not that of a model|fit together"),
+    "coef is short": (put("model", "attributes", "n_features_in_", 5), "fit together"),
+    "unhashable key": (put("model", "attributes", "history_", {"map": [[[], 1]]}), "not that of a model"),
+    "csr out of range": (
+        put("model", "attributes", "x_", {"csr": [True, [1, 4], [{"array": 0}, [0, 1, 2, 9], [0, 4]]]}),
+        "not that of a model",
+    ),
+    "wide text": (
+        put("model", "attributes", "x_", {"text": [[3000], ["x" * 200_000] + [""] * 2999]}),
+        "far more memory",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HOSTILE)
+def test_hostile_content_with_a_right_checksum(case, saved, tmp_path):
+    change, words = HOSTILE[case]
+    assert re.search(words, refusal(crafted(saved, change), tmp_path))
+
+
+def test_the_hostile_cases_would_load_without_the_change(saved, tmp_path):
+    (tmp_path / "same.json").write_bytes(crafted(saved, lambda header: None))
+    np.testing.assert_array_equal(load_model(tmp_path / "same.json").coef_, RankSVM().fit(X, Y).coef_)
+
+
+def test_deep_nesting_and_bad_base64(saved, tmp_path):
+    deep = saved.replace(b'"metadata":{}', b'"metadata":' + b"[" * 200_000 + b"]" * 200_000)
+    assert "RecursionError" in refusal(signed(deep), tmp_path)
+    start = saved.index(b'"arrays":[\n"') + 12
+    assert "not that of a model" in refusal(signed(saved[:start] + b"*" + saved[start + 1 :]), tmp_path)
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory):
+    return Target(tmp_path_factory.mktemp("fuzz"))
+
+
+@given(st.binary(max_size=60), st.integers(0, 14))
+def test_whatever_the_bytes_loading_is_harmless(target, data, choice):
+    target.check(bytes([choice]) + data)
+
+
+@given(st.lists(st.tuples(st.integers(0, 65535), st.integers(0, 255)), max_size=3), st.integers(0, 2))
+def test_overwritten_bytes_never_change_a_prediction(target, patches, model):
+    content, _, _, scores = target.valid[model]
+    changed = overwritten(content, b"".join(p.to_bytes(2, "little") + bytes([v]) for p, v in patches))
+    target.check_bytes(changed, scores)
+
+
+@given(st.data())
+def test_headers_with_exchanged_parts_are_harmless(target, data):
+    """Exchange a node of a header for another value, or for another node, and sign it."""
+    _, header, arrays, _ = target.valid[data.draw(st.integers(0, 2))]
+    header = json.loads(json.dumps(header))
+    places = list(nodes(header))
+    holder, key = data.draw(st.sampled_from(places))
+    other = data.draw(
+        st.sampled_from([None, -1, 0, 10**30, 1e300, "", "rbf", [], [[]], {}, {"map": []}, {"array": 0}])
+        | st.sampled_from([place[0][place[1]] for place in places])
+    )
+    holder[key] = json.loads(json.dumps(other))
+    target.check_header(json.dumps(header), arrays)
+
+
+def nodes(tree):
+    """Give all places of a tree, as a container and the key in it."""
+    for key in list(tree) if isinstance(tree, dict) else range(len(tree)):
+        yield tree, key
+        if isinstance(tree[key], dict | list):
+            yield from nodes(tree[key])
+
+
+def test_a_large_kernel_model_takes_little_more_memory_than_itself(tmp_path):
+    model = RankSVM(kernel="rbf").fit(X, Y)
+    model.basis_, model.n_features_in_ = random.randn(10_000, 100), 100
+    model.basis_indices_, model.dual_coef_ = np.arange(10_000), random.randn(10_000)
+    path = tmp_path / "model.json"
+    tracemalloc.start()
+    save_model(model, path)
+    assert tracemalloc.get_traced_memory()[1] < 0.6 * model.basis_.nbytes
+    tracemalloc.reset_peak()
+    loaded = load_model(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 1.6 * model.basis_.nbytes
+    assert path.stat().st_size < 1.4 * model.basis_.nbytes
+    np.testing.assert_array_equal(loaded.basis_, model.basis_)
+    assert loaded.basis_.flags.writeable
+
+
+def test_the_info_does_not_read_arrays(saved, tmp_path):
+    path = tmp_path / "model.json"
+    path.write_bytes(saved)
+    with open(path, "rb") as file:
+        assert read_layout(file, with_arrays=False)[1] == []
+
+
+def test_atomic_write_replaces_or_leaves_alone(tmp_path):
+    path = tmp_path / "file.txt"
+    with atomic_write(path, "w") as file:
+        file.write("äold")
+    assert path.read_bytes() == "äold".encode()
+    mask = os.umask(0o022)
+    os.umask(mask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~mask
+    path.chmod(0o640)
+    with pytest.raises(ZeroDivisionError), atomic_write(path) as file:
+        file.write(b"new" * (file.write(b"new") // 0))
+    assert path.read_bytes() == "äold".encode()
+    link = tmp_path / "link.txt"
+    link.symlink_to(path)
+    with atomic_write(link) as file:
+        file.write(b"new")
+        assert path.read_bytes() == "äold".encode()
+    assert (path.read_bytes(), link.is_symlink()) == (b"new", True)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file.txt", "link.txt"]
+    with pytest.raises(ValueError, match="mode must be 'wb' or 'w'; got 'a'"), atomic_write(path, "a"):
+        pass
+    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "no" / "folder.txt"):
+        pass
+
+
+def test_atomic_write_to_what_is_no_file():
+    with atomic_write(os.devnull) as file:
+        file.write(b"gone")
+    assert not os.path.isfile(os.devnull)
+
+
+KILLED = """
+import os, random, signal, sys, time
+import numpy as np
+from rankwise import RankSVM
+from rankwise.io.model_file import load_model, save_model
+
+path, rounds = sys.argv[1], int(sys.argv[2])
+X = np.eye(3)
+model = RankSVM(kernel="rbf").fit(X, [0, 1, 2])
+model.basis_, model.n_features_in_ = np.zeros((5000, 20)), 20
+model.basis_indices_, model.dual_coef_ = np.arange(5000), np.zeros(5000)
+begin = time.perf_counter()
+save_model(model, path)
+cost = time.perf_counter() - begin
+draw = random.Random(0)
+seen = set()
+for round in range(rounds):
+    child = os.fork()
+    if child == 0:
+        model.basis_[:], model.dual_coef_[:] = round, round
+        while True:
+            save_model(model, path)
+    time.sleep(draw.uniform(0, 3 * cost))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    loaded = load_model(path)
+    number = loaded.dual_coef_[0]
+    assert (loaded.dual_coef_ == number).all() and (loaded.basis_ == number).all()
+    seen.add(float(number))
+assert len(seen) > 1, seen
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the writer is a forked process")
+def test_a_killed_writer_leaves_a_whole_model(tmp_path):
+    path = tmp_path / "model.json"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path), "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-c", KILLED, str(path), "40"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    # Writers were killed in the middle: they left temporary files, never a half model.
+    assert [entry for entry in tmp_path.iterdir() if entry.name.endswith(".part")]
