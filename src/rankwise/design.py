@@ -33,6 +33,16 @@ class Design(LinearOperator):
     def __init__(self, shape: tuple[int, int]) -> None:
         super().__init__(np.float64, shape)
 
+    def joined(self, loss: Any, tol: float) -> tuple[Design, Any]:
+        """Give the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
+        return self, loss
+
+    def __sizeof__(self) -> int:
+        """Give the bytes of the data, which is how Dask knows what a block takes."""
+        X: Any = getattr(self, "X", None)
+        arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        return 256 + sum(getattr(array, "nbytes", 0) for array in arrays)
+
     def take(self, rows: NDArray[np.int64]) -> Design:
         """Give the design of some of the rows, copied."""
         return as_design(self.X[rows], n_threads=self.n_threads)

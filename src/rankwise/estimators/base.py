@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import logging
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from threadpoolctl import threadpool_limits
 
 from rankwise._checks import as_array, as_codes, as_vector
 from rankwise.design import Design, as_design
+from rankwise.distributed import DaskDesign, PartitionLostError, gathered, is_distributed, lazy_scores
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.metrics import ranking_error
 from rankwise.preferences import Preferences
@@ -36,6 +39,8 @@ class BaseRanker(BaseEstimator):
 
     # What `tol` bounds.
     _measure = "gap"
+    # Whether the rows may be on Dask.
+    _takes_dask = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -54,8 +59,12 @@ class BaseRanker(BaseEstimator):
         Returns
         -------
         scores : array of shape (n_rows,), or (n_rows, n_outputs) after a fit to several outputs
+            For rows on Dask a Dask array, not yet computed.
         """
         check_is_fitted(self)
+        if is_distributed(X):
+            self._check_linear()
+            return lazy_scores(X, self.coef_)
         X = self._validated(X, reset=False)
         if hasattr(self, "coef_"):
             return as_design(X, n_threads=self._threads()) @ self.coef_.T
@@ -76,7 +85,7 @@ class BaseRanker(BaseEstimator):
         positions : array of the shape of the scores
             Several outputs are ranked column by column.
         """
-        scores = self.predict(X)
+        scores, qid = gathered(self.predict(X)), gathered(qid)
         query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
         return np.apply_along_axis(positions_within, 0, scores, query)
 
@@ -93,7 +102,7 @@ class BaseRanker(BaseEstimator):
                 "The model was fitted with qid, but score got none: rows of different queries are compared.",
                 stacklevel=2,
             )
-        scores = self.predict(X)
+        scores, y, qid, sample_weight = map(gathered, (self.predict(X), y, qid, sample_weight))
         pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
         with warnings.catch_warnings():  # queries without pairs are common, and left out
             warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -148,7 +157,7 @@ class BaseRanker(BaseEstimator):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        X = self._validated(X, reset=True)
+        X, y, qid, sample_weight = self._loaded(X), *map(gathered, (y, qid, sample_weight))
         if isinstance(y, Preferences):
             preferences = self._checked_preferences(y, qid, sample_weight)
         else:
@@ -161,9 +170,32 @@ class BaseRanker(BaseEstimator):
         preferences.require_pairs()
         self.fitted_with_qid_ = qid is not None
         self.n_pairs_: Any = preferences.n_pairs
-        if self._is_linear():
+        if self._is_linear() and not isinstance(X, Design):
             hint_at_scale(X)
         return X, preferences
+
+    def _loaded(self, X: Any) -> Any:
+        """Give X as validated by scikit-learn or, where its rows are on Dask, as a design."""
+        self.__dict__.pop("rounds_", None)  # of a previous fit
+        if not is_distributed(X):
+            return self._validated(X, reset=True)
+        if not self._takes_dask:
+            name = type(self).__name__
+            raise ValueError(f"{name} needs all rows in one place, but X is on Dask; use RankSVM or RankRLS.")
+        self._check_linear()
+        design = DaskDesign.of(X)
+        self.n_features_in_ = design.shape[1]
+        self.__dict__.pop("feature_names_in_", None)  # of a previous fit
+        if design.feature_names is not None:
+            self.feature_names_in_ = np.array(design.feature_names, dtype=object)
+        self.rounds_ = design.engine.log
+        return design
+
+    def _check_linear(self) -> None:
+        if not self._is_linear():
+            raise ValueError(
+                f"kernel={self.kernel!r} needs all rows in one place, but X is on Dask; use kernel='linear'."
+            )
 
     def _checked_preferences(
         self, y: Preferences, qid: ArrayLike | None, sample_weight: ArrayLike | None
@@ -208,6 +240,16 @@ class BaseRanker(BaseEstimator):
     def _blas_on_one_thread() -> Any:
         """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
         return threadpool_limits(limits=1, user_api="blas")
+
+    @contextmanager
+    def _keeping_best(self, monitor: Monitor) -> Iterator[None]:
+        """Where rows are lost for good, keep the best weights so far: a warm start goes on from them."""
+        try:
+            yield
+        except PartitionLostError as error:
+            if monitor.coef is not None:
+                error.coef = self._weights = self.coef_ = monitor.coef.copy()
+            raise
 
     def _monitor(self) -> Monitor:
         return Monitor(self.verbose, self.callback)

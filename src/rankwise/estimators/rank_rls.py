@@ -14,6 +14,7 @@ from sklearn.base import clone
 from rankwise._checks import as_array, check_choice
 from rankwise._memory import available_memory
 from rankwise.design import Design
+from rankwise.distributed import DaskDesign, gathered
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
@@ -106,6 +107,8 @@ class RankRLS(BaseRanker):
         Objective, bound, gap and seconds for each iteration of conjugate gradients.
     solver_ : str
         The solver that ran.
+    rounds_ : RoundLog
+        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
 
     References
     ----------
@@ -125,6 +128,7 @@ class RankRLS(BaseRanker):
     """
 
     _measure = "relative residual"
+    _takes_dask = True
 
     def __init__(
         self,
@@ -178,7 +182,8 @@ class RankRLS(BaseRanker):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix.
+            With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
+            list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
         y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences
             Labels, higher is better; or explicit preferences among the rows. Each column of several outputs
             is a ranking of its own.
@@ -262,6 +267,7 @@ class RankRLS(BaseRanker):
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, list[QuadraticForm]]:
         """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
+        y, qid, sample_weight = map(gathered, (y, qid, sample_weight))
         columns = label_columns(y)
         if columns is None:
             X, preferences = self._checked_input(X, y, qid, sample_weight)
@@ -274,14 +280,10 @@ class RankRLS(BaseRanker):
         return X, [self._form(preferences) for preferences in outputs]
 
     def _form(self, preferences: Preferences, labels: FloatArray | None = None) -> QuadraticForm:
-        return least_squares_form(
-            preferences,
-            cost=self.cost,
-            ties=self.ties,
-            average=self.average,
-            n_threads=self._threads(),
-            labels=labels,
-        )
+        options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
+        form = least_squares_form(preferences, n_threads=self._threads(), labels=labels, **options)
+        form.recipe = (preferences, options) if labels is None else None
+        return form
 
     def _uses_kernel_matrix(self, n_rows: int) -> bool:
         """Tell whether the function space is that of a kernel with all rows as its basis."""
@@ -289,6 +291,8 @@ class RankRLS(BaseRanker):
         return not (self._is_linear() or reduced)
 
     def _chosen_solver(self, X: Any, form: QuadraticForm) -> str:
+        if isinstance(X, DaskDesign):
+            return self._distributed_solver(X, form)
         if self.solver != "auto":
             return self.solver
         if not self._is_linear():
@@ -296,15 +300,27 @@ class RankRLS(BaseRanker):
         stored = X.nnz if sp.issparse(X) else X.size
         return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
 
+    def _distributed_solver(self, X: DaskDesign, form: QuadraticForm) -> str:
+        if self.solver == "dual":
+            raise ValueError(
+                "solver='dual' needs all rows in one place, but X is on Dask; use 'cg' or 'primal'."
+            )
+        if self.solver != "auto":
+            return self.solver
+        cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
+        return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
+
     def _solve(self, design: Design, form: QuadraticForm, n_forms: int) -> SolverResult:
         alpha = float(self.alpha)
         if self.solver_ == "primal":
             return solve_primal(design, form, alpha)
         if self.solver_ == "dual":
             return solve_dual(design, form, alpha)
-        with self._blas_on_one_thread():
+        monitor = self._monitor()
+        design, form = design.joined(form, self.tol)
+        with self._blas_on_one_thread(), self._keeping_best(monitor):
             result = solve_conjugate_gradients(
-                design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=self._monitor()
+                design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=monitor
             )
         if result.status == "interrupted" and n_forms > 1:
             raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept

@@ -83,6 +83,8 @@ class RankRLSCV(RankRLS):
     0.75
     """
 
+    _takes_dask = False  # folds are rows that are taken out
+
     def __init__(
         self,
         alphas: ArrayLike | None = None,

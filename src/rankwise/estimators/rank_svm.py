@@ -81,6 +81,8 @@ class RankSVM(BaseRanker):
         Objective, bound, gap and seconds for each iteration.
     solver_ : str
         The solver that ran.
+    rounds_ : RoundLog
+        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
 
     Examples
     --------
@@ -93,6 +95,8 @@ class RankSVM(BaseRanker):
     >>> round(model.score(X, y), 2)
     0.74
     """
+
+    _takes_dask = True
 
     def __init__(
         self,
@@ -143,7 +147,8 @@ class RankSVM(BaseRanker):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix.
+            With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
+            list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
         y : array of shape (n_rows,) or Preferences
             Labels, higher is better; or explicit preferences among the rows.
         qid : array of shape (n_rows,), optional
@@ -167,10 +172,11 @@ class RankSVM(BaseRanker):
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
+            kind = SquaredHinge if self.solver_ == "newton" else Hinge
+            design, loss = design.joined(kind(preferences, **averaging), options["tol"])
             if self.solver_ == "newton":
-                return solve_newton(design, SquaredHinge(preferences, **averaging), strength, **options)
-            loss, line_search = Hinge(preferences, **averaging), self.solver_ == "bundle"
-            return solve_bundle(design, loss, strength, line_search=line_search, **options)
+                return solve_newton(design, loss, strength, **options)
+            return solve_bundle(design, loss, strength, line_search=self.solver_ == "bundle", **options)
 
         with self._blas_on_one_thread():
             return self._solve_from_sample(solve, design, preferences, start, more)
@@ -189,15 +195,16 @@ class RankSVM(BaseRanker):
             rough = partial(solve, tol=max(self.tol, 3e-3), max_iter=max_iter)
             sampled = solve_sample(design, preferences, rough)
         interrupted = sampled is not None and sampled.status == "interrupted"
-        result = solve(
-            design,
-            preferences,
-            start=start if sampled is None else sampled.coef,
-            monitor=monitor,
-            tol=self.tol,
-            max_iter=1 if interrupted else max_iter,
-            **more,
-        )
+        with self._keeping_best(monitor):
+            result = solve(
+                design,
+                preferences,
+                start=start if sampled is None else sampled.coef,
+                monitor=monitor,
+                tol=self.tol,
+                max_iter=1 if interrupted else max_iter,
+                **more,
+            )
         return replace(result, status="interrupted") if interrupted else result
 
 

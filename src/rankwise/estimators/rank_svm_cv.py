@@ -59,6 +59,8 @@ class RankSVMCV(RankSVM):
     (2, 3)
     """
 
+    _takes_dask = False  # folds are rows that are taken out
+
     def __init__(
         self,
         alphas: ArrayLike | None = None,

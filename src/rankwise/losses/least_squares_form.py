@@ -42,12 +42,15 @@ class QuadraticForm(ABC):
         The mean of t^2, which is the loss of the zero function.
     diagonal : array of shape (n_rows,)
         The diagonal of L.
+    recipe : (Preferences, dict), or None
+        What `least_squares_form` made it of, where there is one output: parts of the rows have forms too.
     """
 
     n_rows: int
     pull: FloatArray
     constant: Any
     diagonal: FloatArray
+    recipe: Any = None
 
     @abstractmethod
     def product(self, U: FloatArray) -> FloatArray:

@@ -93,6 +93,13 @@ class LevelRoot:
         result += (of_level - of_query) * between
         return result
 
+    def parts(self) -> tuple[FloatArray, list[NDArray[np.int64]], list[FloatArray]]:
+        """Give the weights, the groups (queries, then levels if they matter) and the scales B (and A)."""
+        groups, scales = [self._query.group], [self._between]
+        if self._level is not None and self._within is not None:
+            groups, scales = [*groups, self._level.group], [*scales, self._within]
+        return self._root_weight**2, groups, scales
+
     def apply(self, U: FloatArray) -> FloatArray:
         """Give R U."""
         result = self.rows(U, self.means(U))
@@ -113,7 +120,7 @@ class _Averages:
     """Weighted means of groups of rows."""
 
     def __init__(self, group: NDArray[np.int64], weight: FloatArray):
-        self._group = group
+        self.group = group
         n_rows, n_groups = len(group), int(group.max(initial=0)) + 1
         total = np.bincount(group, weight, minlength=n_groups)
         total = np.where(total > 0, total, 1.0)
@@ -129,7 +136,7 @@ class _Averages:
         return product.toarray() if sp.issparse(product) else product
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
-        return means if self._one is not None else means[self._group[part]]
+        return means if self._one is not None else means[self.group[part]]
 
 
 class PivotedRoot:

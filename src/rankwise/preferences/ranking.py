@@ -206,6 +206,10 @@ class Ranking(Preferences):
     def _pair_totals(self) -> FloatVector:
         return self._by_query(self.sums(None).up)
 
+    def pair_totals(self) -> FloatVector:
+        """Give the weight of each query's pairs, as `sums` takes them."""
+        return self._pair_totals
+
     def row_weight(self) -> FloatVector:
         """Give the weights of the rows as `sums` takes them: the largest of each query is 1."""
         return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight

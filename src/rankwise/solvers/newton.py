@@ -41,7 +41,7 @@ def solve_newton(
     scores = design.matvec(coef)
     objective, gradient = _objective(design, loss, alpha, coef, scores)
     if objective > 1.0:  # zero is the better start
-        coef, scores = np.zeros_like(coef), np.zeros_like(scores)
+        coef, scores = np.zeros_like(coef), 0.0 * scores
         objective, gradient = _objective(design, loss, alpha, coef, scores)
     first = np.linalg.norm(gradient)
     try:
@@ -88,7 +88,7 @@ def _newton_step(
     hessian = loss.hessian(scores)
     # Up to the means of queries this is the diagonal of the Hessian.
     diagonal = design.weighted_spread(hessian.diagonal) + 2 * alpha
-    step, step_scores = np.zeros_like(gradient), np.zeros_like(scores)
+    step, step_scores = np.zeros_like(gradient), 0.0 * scores
     residual = -gradient
     scaled = residual / diagonal
     direction = scaled.copy()

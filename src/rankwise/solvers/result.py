@@ -61,9 +61,11 @@ class Monitor:
         self.callback = callback
         self._rows: list[tuple[float, ...]] = []
         self._start = perf_counter()
+        self.coef: NDArray[np.float64] | None = None
 
     def stops(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> bool:
         """Record an iteration; say whether the callback wants to stop."""
+        self.coef = coef  # the best so far, for a run that cannot go on
         shown = coef.view()
         shown.flags.writeable = False  # the solver goes on with these numbers
         state = State(iteration, objective, bound, objective - bound, perf_counter() - self._start, shown)

@@ -1,0 +1,310 @@
+"""Rows on Dask: time and bytes of a round, a fit beside the one in memory, and what to expect of a cluster.
+
+    python benchmarks/dask_scaling.py             # up to 2 million rows: some minutes, 4 GB
+    python benchmarks/dask_scaling.py --rows 500000
+    python benchmarks/dask_scaling.py --quick     # up to 100,000 rows
+    python benchmarks/dask_scaling.py --spill     # rows three times larger than the memory of the worker
+
+The scheduler and two workers are processes of their own. Bytes are those that enter and leave the driver's
+process, all messages of Dask included, counted where they pass from and to the sockets.
+"""
+
+import argparse
+import logging
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import contextmanager
+from itertools import product
+from statistics import median
+from time import perf_counter
+
+import dask
+import dask.array as da
+import numpy as np
+from dask import delayed
+from distributed import Client, LocalCluster
+from distributed.comm import tcp
+
+from rankwise import Preferences, RankSVM
+from rankwise.distributed import DaskDesign, whole_queries
+from rankwise.distributed.client import ClientEngine
+from rankwise.losses import Hinge
+
+NETWORK = 1.25e9  # bytes a second: 10 Gb/s
+CORES = 8  # of a worker of the model
+EVALUATIONS = 6  # of the loss on a line, for each iteration
+QUERY_ROWS = 100
+
+
+class Wire:
+    """Counts the bytes that pass between this process and others."""
+
+    def __init__(self):
+        self.sent = self.received = 0
+        write, read = tcp.TCP.write, tcp.read_bytes_rw
+
+        async def counted_write(comm, *args, **options):
+            size = await write(comm, *args, **options)
+            self.sent += size
+            return size
+
+        async def counted_read(stream, n):
+            self.received += n
+            return await read(stream, n)
+
+        tcp.TCP.write, tcp.read_bytes_rw = counted_write, counted_read
+
+    @property
+    def total(self):
+        return self.sent + self.received
+
+
+@contextmanager
+def workers(n_workers=2, memory_limit="0"):
+    """Start a scheduler and workers in processes of their own, and connect to them."""
+    command = [sys.executable, __file__, "--serve", str(n_workers), memory_limit]
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        with Client(server.stdout.readline().strip()) as client:
+            yield client
+    finally:
+        server.stdin.close()
+        server.wait(30)
+        server.stdout.close()
+
+
+def serve(n_workers, memory_limit):
+    with tempfile.TemporaryDirectory() as folder, dask.config.set({"temporary_directory": folder}):
+        limit = memory_limit if memory_limit != "0" else 0
+        options = {"n_workers": n_workers, "threads_per_worker": 1, "dashboard_address": ":0"}
+        with LocalCluster(memory_limit=limit, silence_logs=logging.CRITICAL, **options) as cluster:
+            print(cluster.scheduler_address, flush=True)
+            sys.stdin.read()
+
+
+def make_block(seed, n_rows, n_features):
+    return np.random.default_rng(seed).standard_normal((n_rows, n_features))
+
+
+def make_rows(m, n, n_partitions):
+    """Give rows with a recipe, and labels; partitions end at the borders of queries."""
+    n_rows = m // n_partitions // QUERY_ROWS * QUERY_ROWS
+    blocks = [
+        da.from_delayed(delayed(make_block)(seed, n_rows, n), (n_rows, n), np.float64)
+        for seed in range(n_partitions)
+    ]
+    first = np.concatenate([make_block(seed, n_rows, n)[:, 0] for seed in range(n_partitions)])
+    y = np.round(3 * (first + np.random.default_rng(0).standard_normal(len(first))))
+    return da.concatenate(blocks), y
+
+
+def round_costs(wire, m, n, n_partitions, whole, repeats):
+    """Give the mode that ran, the rows, and seconds and bytes of a round: scores, the loss, and X' c."""
+    X, y = make_rows(m, n, n_partitions)
+    whole_queries.ROUND_BYTES = -(10**9) if whole else 10**12
+    loss = Hinge(Preferences.from_scores(y, np.arange(len(y)) // QUERY_ROWS if whole else None))
+    design, loss = DaskDesign.of(X).joined(loss, 1e-3)
+    w = np.random.default_rng(0).standard_normal(n) / np.sqrt(n)
+
+    def one_round():
+        _, coefficients, _ = loss.plane(design.matvec(w))
+        return design.rmatvec(coefficients)
+
+    for _ in range(3):
+        one_round()
+    start, before = perf_counter(), wire.total
+    for _ in range(repeats):
+        one_round()
+    seconds, moved = (perf_counter() - start) / repeats, (wire.total - before) / repeats
+    return design.engine.log.mode, len(y), seconds, moved
+
+
+def round_table(wire, sizes, widths, partitions, repeats):
+    print(
+        "\nA round is X w, the loss and X' c; bytes in and out of the driver, Dask's own messages included."
+    )
+    print(
+        f"{'mode':<15}{'m':>10}{'n':>7}{'P':>4}{'rounds/s':>10}{'bytes/round':>13}{'limit':>13}{'share':>7}"
+    )
+    for whole, m, n, n_partitions in product((False, True), sizes, widths, partitions):
+        name, rows, seconds, moved = round_costs(wire, m, n, n_partitions, whole, repeats)
+        assert (name == "whole queries") == whole, "the table compares the mode that was asked for"
+        limit = 16 * n * n_partitions if whole else 8 * (rows + 2 * n)
+        print(
+            f"{name:<15}{rows:>10,}{n:>7,}{n_partitions:>4}{1 / seconds:>10.1f}{moved:>13,.0f}{limit:>13,}"
+            f"{moved / limit:>7.2f}"
+        )
+
+
+def fit_table(m, n, n_partitions):
+    X, y = make_rows(m, n, n_partitions)
+    whole_queries.ROUND_BYTES = 1_000_000
+    here = X.compute()
+    print(f"\nFits of {m:,} x {n} rows, alpha 1e-3, tol 1e-3")
+    for name, columns in (("global ranking", {}), ("queries", {"qid": np.arange(len(y)) // QUERY_ROWS})):
+        for place, data in (("in memory", here), ("on Dask", X)):
+            start = perf_counter()
+            model = RankSVM(1e-3).fit(data, y, **columns)
+            seconds = perf_counter() - start
+            mode = f"   mode {model.rounds_.mode}, {model.rounds_.rounds} rounds" if data is X else ""
+            print(
+                f"{name:<16}{place:<11}{seconds:>7.2f} s   {model.n_iter_} iterations   "
+                f"objective {model.objective_:.6f}   gap {model.gap_:.1e}{mode}"
+            )
+
+
+def seconds_of(task, repeats=3, choose=min):
+    times = []
+    for _ in range(repeats):
+        start = perf_counter()
+        task()
+        times.append(perf_counter() - start)
+    return choose(times)
+
+
+class Constants:
+    """What one core does here: seconds for an entry of a product, for a row of a count; and for a round."""
+
+    def __init__(self, m):
+        generator = np.random.default_rng(0)
+        X, w, c = (
+            generator.standard_normal((m, 50)),
+            generator.standard_normal(50),
+            generator.standard_normal(m),
+        )
+        self.entry = seconds_of(lambda: (X @ w, X.T @ c)) / (2 * m * 50)
+        y, s = np.round(c + generator.standard_normal(m)), generator.standard_normal(m)
+        ranking = Hinge(Preferences.from_scores(y))
+        self.row = seconds_of(lambda: ranking.plane(s)) / m
+        queries = Hinge(Preferences.from_scores(y, np.arange(m) // QUERY_ROWS))
+        self.query_row = seconds_of(lambda: queries.plane(s)) / m
+        self.m = m
+        self.round = self.task = 0.0
+
+    def measure_rounds(self, client):
+        """Fit seconds = round + task * P to empty rounds."""
+        few, many = (
+            seconds_of(lambda n=n: simulated_round(client, n, 0.0, 0.0), 15, median) for n in (8, 80)
+        )
+        self.task = max((many - few) / 72, 0.0)
+        self.round = max(few - 8 * self.task, 0.0)
+
+    def __str__(self):
+        return (
+            f"product {1e9 * self.entry:.2f} ns an entry; count {1e9 * self.row:.0f} ns a row in one ranking "
+            f"of {self.m:,}, {1e9 * self.query_row:.0f} ns in queries of {QUERY_ROWS}; "
+            f"a round {1e3 * self.round:.0f} ms and {1e3 * self.task:.2f} ms a partition"
+        )
+
+
+def modelled(constants, m, n, n_workers, whole):
+    """Give the seconds of an iteration: on workers, on the driver (network and counting), and of Dask."""
+    cores = n_workers * CORES
+    on_workers = 2 * constants.entry * m * n / cores
+    if whole:
+        on_workers += (EVALUATIONS + 1) * constants.query_row * m / cores
+        on_driver = 16 * n * np.log2(2 * n_workers) / NETWORK
+        return on_workers, on_driver, (EVALUATIONS + 2) * (constants.round + constants.task * n_workers)
+    levels = np.log2(m) / np.log2(constants.m)
+    counting = EVALUATIONS * constants.row * m * levels / CORES
+    return (
+        on_workers,
+        8 * (m + 2 * n) / NETWORK + counting,
+        2 * (constants.round + constants.task * n_workers),
+    )
+
+
+def sleep_for(seconds):
+    time.sleep(seconds)
+    return np.zeros(1)
+
+
+def simulated_round(client, n_workers, on_workers, on_driver):
+    """Run the tasks of one round, with workers and a driver that sleep instead of computing."""
+    runner = ClientEngine(client)
+    runner.round(lambda: [runner.total(runner.each(sleep_for, [on_workers] * n_workers))])
+    time.sleep(on_driver)
+
+
+def simulate(client, constants, m, n, n_workers, whole, speed):
+    on_workers, on_driver, _ = modelled(constants, m, n, n_workers, whole)
+    rounds = EVALUATIONS + 2 if whole else 2
+    start = perf_counter()
+    for _ in range(rounds):
+        simulated_round(client, n_workers, speed * on_workers / rounds, speed * on_driver / rounds)
+    return perf_counter() - start
+
+
+def model_table(m_constants, speed):
+    """Print the model of large clusters, and the time of workers that sleep for `speed` times the work."""
+    constants = Constants(m_constants)
+    options = {"n_workers": 1, "threads_per_worker": 110, "dashboard_address": ":0", "processes": False}
+    with LocalCluster(memory_limit=0, **options) as cluster, Client(cluster) as client:
+        constants.measure_rounds(client)
+        print(f"\nMeasured here: {constants}")
+        print(
+            f"Modelled iteration of 50 features: workers of {CORES} cores, {NETWORK / 1e9:g} GB/s to the "
+            f"driver, {EVALUATIONS} evaluations a line; simulated with the work times {speed:g}"
+        )
+        print(
+            f"{'mode':<15}{'m':>15}{'workers':>9}{'on workers':>12}{'on driver':>11}{'Dask':>8}{'total':>9}"
+            f"{'simulated':>11}{'expected':>10}"
+        )
+        for whole, m, n_workers in product((False, True), (10**8, 10**9), (10, 100)):
+            parts = modelled(constants, m, 50, n_workers, whole)
+            measured = simulate(client, constants, m, 50, n_workers, whole, speed)
+            expected = speed * (parts[0] + parts[1]) + parts[2]
+            name = "whole queries" if whole else "scores"
+            print(
+                f"{name:<15}{m:>15,}{n_workers:>9}{parts[0]:>10.2f} s{parts[1]:>9.2f} s{parts[2]:>6.2f} s"
+                f"{sum(parts):>7.2f} s{measured:>9.2f} s{expected:>8.2f} s"
+            )
+
+
+def spill_table(limit_megabytes, n=100):
+    """Fit rows that take three times the memory of the only worker."""
+    n_partitions = 48
+    m = 3 * limit_megabytes * 10**6 // (8 * n) // n_partitions * n_partitions
+    with workers(1, f"{limit_megabytes}MB") as client:
+        X, y = make_rows(m, n, n_partitions)
+        start = perf_counter()
+        model = RankSVM(1e-2, tol=1e-2).fit(X, y)
+        seconds = perf_counter() - start
+        spilled = sum(client.run(lambda dask_worker: dask_worker.data.spilled_total.disk).values())
+    print(
+        f"\n{X.nbytes / 1e6:,.0f} MB of rows on one worker with {limit_megabytes} MB: {seconds:.1f} s, "
+        f"{model.n_iter_} iterations, gap {model.gap_:.1e}, {spilled / 1e6:,.0f} MB on disk at the end"
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--rows", type=int, default=2_000_000, help="the most rows, without --quick")
+    parser.add_argument("--spill", action="store_true")
+    parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve(int(options.serve[0]), options.serve[1])
+    if options.spill:
+        return spill_table(400 if options.quick else 1000)
+    wire = Wire()
+    with workers() as client:
+        client.wait_for_workers(2)
+        if options.quick:
+            round_table(wire, (100_000,), (50,), (4,), 5)
+            round_table(wire, (4_000,), (5_000,), (4,), 5)
+            fit_table(100_000, 50, 4)
+        else:
+            round_table(wire, (options.rows // 10, options.rows), (50,), (2, 8, 32), 10)
+            round_table(wire, (20_000,), (5_000,), (2, 8), 10)
+            fit_table(options.rows, 50, 8)
+    return model_table(100_000 if options.quick else options.rows, 1e-2 if options.quick else 5e-2)
+
+
+if __name__ == "__main__":
+    main()

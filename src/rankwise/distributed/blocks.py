@@ -1,0 +1,105 @@
+"""What a worker does with one block of rows. A block is a `Design`; these functions travel, blocks do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.design import Design, as_design
+from rankwise.distributed.codec import FixedPoint, narrowed, uncounted
+
+FloatVector = NDArray[np.float64]
+
+
+class Description(NamedTuple):
+    """What the driver has to know of a block; `problem` is a sentence's end when it cannot be used."""
+
+    n_rows: int
+    n_features: int
+    stored: int
+    problem: str
+
+
+def as_block(rows: Any) -> Design:
+    """Make a block of an array, sparse matrix or frame."""
+    if isinstance(rows, Design):
+        return rows
+    if hasattr(rows, "to_numpy"):
+        rows = rows.to_numpy()
+    if not sp.issparse(rows):
+        rows = np.asanyarray(rows)
+        if rows.dtype.kind not in "fiub":  # such as a frame with columns of different types
+            rows = rows.astype(np.float64)
+    return as_design(rows)
+
+
+def describe(block: Design) -> Description:
+    """Look at a block once, before the first round."""
+    values = block.X.data if sp.issparse(block.X) else block.X
+    problem = "" if all_finite(values) else "contains NaN or infinity"
+    return Description(block.shape[0], block.shape[1], int(values.size), problem)
+
+
+def all_finite(values: NDArray) -> bool:
+    """Tell whether all numbers are finite, a piece at a time: a memory map may be larger than memory."""
+    step = max(1, (1 << 20) // max(1, values[:1].size))
+    return all(np.isfinite(values[start : start + step]).all() for start in range(0, len(values), step))
+
+
+def times(block: Design, w: FloatVector, error: float = 0.0) -> FloatVector | FixedPoint:
+    """Give the scores of the rows."""
+    return narrowed(block.matvec(w), error)
+
+
+def times_matrix(block: Design, W: FloatVector) -> FloatVector:
+    """Give the rows times several columns."""
+    return block.matmat(W)
+
+
+def adjoint(block: Design, c: NDArray[Any], unit: Any = None) -> FloatVector:
+    """Give X' c of the rows."""
+    return block.rmatvec(uncounted(c, unit))
+
+
+def adjoint_matrix(block: Design, C: FloatVector) -> FloatVector:
+    """Give X' times several columns."""
+    return block.rmatmat(C)
+
+
+def squares(block: Design, c: FloatVector) -> FloatVector:
+    """Give the weighted squares of each column."""
+    return block.weighted_squares(c)
+
+
+def spread_sums(block: Design, c: FloatVector) -> FloatVector:
+    """Give the weighted squares and sums of each column, and the sum of the weights."""
+    return np.concatenate([block.weighted_squares(c), block.rmatvec(c), [c.sum()]])
+
+
+def scale(block: Design) -> FloatVector:
+    """Give the largest absolute value of each column."""
+    return block.column_scale() if block.shape[0] else np.zeros(block.shape[1])
+
+
+def taken(block: Design, rows: NDArray[np.int64]) -> Design:
+    """Give some of the rows of a block."""
+    return block.take(rows)
+
+
+def combined(numbers: Sequence[float], vectors: Sequence[FloatVector], length: int = 0) -> FloatVector:
+    """Give the sum of numbers times vectors; zeros of that length where there are none."""
+    if not vectors:
+        return np.zeros(length)
+    result = numbers[0] * vectors[0]
+    for number, vector in zip(numbers[1:], vectors[1:], strict=True):
+        result += number * vector
+    return result
+
+
+def dot(c: FloatVector, scores: FloatVector) -> float:
+    """Give the product of two columns."""
+    return float(c @ scores)

@@ -1,0 +1,116 @@
+"""Partitions on the workers of a Dask client."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+from rankwise.distributed.blocks import as_block
+from rankwise.distributed.engine import Engine, nbytes, same
+from rankwise.distributed.threads import ThreadEngine
+
+# Up to this size an argument travels with each task; up to the second it is a task of its own, which workers
+# copy from one another; a larger one would make the graph heavy and is scattered.
+EMBEDDED_BYTES = 1 << 14
+TASK_BYTES = 1 << 22
+# So often the driver asks which workers there are.
+CHECK_SECONDS = 0.25
+
+
+def current_client() -> Any:
+    """Give the Dask client that is current in this process, or None."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def current_engine() -> Engine:
+    """Give the engine of the current client, or threads where there is none."""
+    client = current_client()
+    return ThreadEngine() if client is None else ClientEngine(client)
+
+
+class ClientEngine(Engine):
+    """The workers of a Dask client: blocks are futures that stay where they are."""
+
+    remote = True
+
+    def __init__(self, client: Any) -> None:
+        super().__init__()
+        self.client = client
+        self._workers, self._asked = self._addresses(), perf_counter()
+
+    def load(self, partitions: Sequence[Any]) -> list[Any]:
+        """Load the blocks on the workers, where they stay."""
+        return self.each(as_block, self.client.compute(list(partitions)))
+
+    def may_hold(self, n_bytes: float) -> bool:
+        """Workers spill to disk what they cannot hold."""
+        return True
+
+    def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+        """Submit one task a partition, all in one message."""
+        return self.client.map(function, *(list(column) for column in columns), pure=False)
+
+    def hold(self, handles: Sequence[Any]) -> list[Any]:
+        """Futures stay as long as they are known here."""
+        return list(handles)
+
+    def spread(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
+        """Send values with the tasks or, when they are large, ahead of them to where the blocks are."""
+        if sum(nbytes(value) for value in values) <= TASK_BYTES:
+            return list(values)
+        holders = self.client.who_has(blocks)
+        addresses = [list(holders.get(block.key) or ()) or None for block in blocks]
+        return self.client.sync(self._scatter_each, values, addresses)
+
+    async def _scatter_each(self, values: Sequence[Any], addresses: Sequence[Any]) -> list[Any]:
+        import asyncio
+
+        sent = (
+            self.client.scatter(value, workers=address, hash=False, asynchronous=True)
+            for value, address in zip(values, addresses, strict=True)
+        )
+        return list(await asyncio.gather(*sent))
+
+    def common(self, value: Any) -> Any:
+        """Send a value once; workers that need it copy it from one another."""
+        size = nbytes(value)
+        if size <= EMBEDDED_BYTES:
+            return value
+        if size <= TASK_BYTES:
+            return self.client.submit(same, value, pure=False)
+        return self.client.scatter(value, hash=False)
+
+    def status(self, handle: Any) -> str:
+        """Give the state of a future."""
+        return handle.status
+
+    def _gather(self, handles: Sequence[Any]) -> list[Any]:
+        return self.client.gather(list(handles))
+
+    def _is_loss(self, error: BaseException) -> bool:
+        from concurrent.futures import CancelledError
+
+        from distributed.comm import CommClosedError
+
+        return isinstance(error, CancelledError | CommClosedError)
+
+    def _addresses(self) -> set[str]:
+        return set(self.client.nthreads())
+
+    def _changes(self, after: float = CHECK_SECONDS) -> str:
+        """Say which workers came and went since this was last asked; asking costs a message."""
+        if perf_counter() - self._asked < after:
+            return ""
+        self._asked, now = perf_counter(), self._addresses()
+        gone, new, self._workers = self._workers - now, now - self._workers, now
+        words = [f"{len(gone)} worker(s) lost"] * bool(gone) + [f"{len(new)} worker(s) new"] * bool(new)
+        return f"; {', '.join(words)}" if words else ""

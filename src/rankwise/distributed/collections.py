@@ -1,0 +1,179 @@
+"""From what users hold, Dask arrays, frames, lists of partitions, to blocks of rows and columns in memory."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.distributed.blocks import as_block
+from rankwise.distributed.client import current_client
+from rankwise.distributed.engine import constant, require_dask
+
+
+@dataclass
+class Partitions:
+    """Blocks of rows that are loaded or computed when they are asked for.
+
+    Attributes
+    ----------
+    blocks : list of Delayed or Future
+        Each becomes an array, sparse matrix or frame with the same columns.
+    lengths : list of int, optional
+        The number of rows of each block, where it is known.
+    feature_names : list of str, optional
+    kept : list of arrays or sparse matrices, optional
+        The blocks themselves where the driver holds them; they are sent again when a worker is lost.
+    loaded : bool
+        Whether the blocks are handles of the current engine already.
+    """
+
+    blocks: list[Any]
+    lengths: list[int] | None = None
+    feature_names: list[str] | None = None
+    kept: list[Any] | None = None
+    loaded: bool = False
+
+    @property
+    def ndim(self) -> int:
+        """Two, as of any data matrix."""
+        return 2
+
+
+def is_distributed(values: Any) -> bool:
+    """Tell whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
+    if isinstance(values, list | tuple):
+        return len(values) > 0 and all(_is_dask(value) for value in values)
+    return isinstance(values, Partitions) or _is_dask(values)
+
+
+def _is_dask(value: Any) -> bool:
+    return hasattr(value, "__dask_graph__") or _is_future(value)
+
+
+def _is_future(value: Any) -> bool:
+    return type(value).__module__ == "distributed.client" and type(value).__name__ == "Future"
+
+
+def as_partitions(X: Any) -> Partitions:
+    """Cut a Dask collection into its blocks of rows.
+
+    Parameters
+    ----------
+    X : Dask array or dataframe, list of Delayed or Future, or Partitions
+        An array with several blocks of columns is rechunked to one. The blocks may be dense or sparse.
+    """
+    require_dask()
+    if isinstance(X, Partitions):
+        return X
+    if isinstance(X, list | tuple):
+        return Partitions(list(X))
+    if hasattr(X, "columns"):
+        return Partitions(list(X.to_delayed()), feature_names=_string_names(X.columns))
+    if not hasattr(X, "chunks"):
+        return Partitions([X])  # a single Delayed
+    if X.ndim != 2:
+        raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
+    if len(X.chunks[1]) > 1:
+        X = X.rechunk({1: -1})
+    known = not any(math.isnan(length) for length in X.chunks[0])
+    return Partitions(list(X.to_delayed().ravel()), list(X.chunks[0]) if known else None)
+
+
+def _string_names(columns: Any) -> list[str] | None:
+    names = list(columns)
+    return names if all(isinstance(name, str) for name in names) else None
+
+
+def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Partitions:
+    """Cut rows that are in memory into partitions, and send them to the workers of the current client.
+
+    Without a client the partitions stay where they are.
+
+    Parameters
+    ----------
+    X : array or sparse matrix of shape (n_rows, n_features)
+    n_partitions : int, optional
+        By default one for each thread of the workers.
+    keep : bool
+        Whether the driver keeps the rows, so that those of a lost worker can be sent again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankRLS
+    >>> rows = scatter(np.array([[0.0], [1.0], [2.0]]), n_partitions=2)
+    >>> RankRLS().fit(rows, [1.0, 2.0, 3.0]).coef_.round(3)
+    array([0.999])
+    """
+    require_dask()
+    X = X.tocsr() if sp.issparse(X) else np.asarray(X)
+    client = current_client()
+    if n_partitions is None:
+        n_partitions = 1 if client is None else max(1, sum(client.nthreads().values()))
+    borders = np.linspace(0, X.shape[0], n_partitions + 1).astype(int)
+    pieces = [X[begin:end] for begin, end in pairwise(borders)]
+    lengths = np.diff(borders).tolist()
+    if client is None:
+        return Partitions([constant(piece) for piece in pieces], lengths)
+    return Partitions(client.scatter(pieces, hash=False), lengths, kept=pieces if keep else None)
+
+
+def gathered(values: Any) -> Any:
+    """Bring a column (labels, queries, weights) here as an array; what is here already is left alone."""
+    if not is_distributed(values):
+        return values
+    if isinstance(values, list | tuple):
+        return np.concatenate([np.asarray(part) for part in _computed(list(values))])
+    if hasattr(values, "columns"):
+        return values.compute().to_numpy()
+    computed = values.compute()
+    return computed.to_numpy() if hasattr(computed, "to_numpy") else np.asarray(computed)
+
+
+def _computed(parts: list[Any]) -> list[Any]:
+    import dask
+
+    return [part.result() if _is_future(part) else dask.compute(part)[0] for part in parts]
+
+
+def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
+    """Give X times the weights as a Dask array whose chunks are the blocks of X; nothing is computed yet.
+
+    Examples
+    --------
+    >>> import dask.array, numpy as np
+    >>> X = dask.array.from_array(np.arange(6.0).reshape(3, 2), chunks=(2, 2))
+    >>> scores = lazy_scores(X, np.array([1.0, 10.0]))
+    >>> scores.chunks, scores.compute()
+    (((2, 1),), array([10., 32., 54.]))
+    """
+    import dask.array
+    from dask import delayed
+
+    partitions = as_partitions(X)
+    lengths: Any = partitions.lengths or [math.nan] * len(partitions.blocks)
+    weights = delayed(np.ascontiguousarray(coef.T), traverse=False, pure=False)
+    product = delayed(block_scores, pure=False)
+    parts = [
+        dask.array.from_delayed(product(block, weights), (length, *coef.shape[:-1]), np.float64)
+        for block, length in zip(partitions.blocks, lengths, strict=True)
+    ]
+    return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
+
+
+def block_scores(rows: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the scores of one block of rows; its width and its numbers are checked here, as it is lazy."""
+    from rankwise.distributed.blocks import describe
+
+    block = as_block(rows)
+    if block.shape[1] != len(weights):
+        raise ValueError(f"X has {block.shape[1]} features, but the model has {len(weights)}.")
+    if problem := describe(block).problem:
+        raise ValueError(f"X {problem}.")
+    return block @ weights

@@ -1,0 +1,216 @@
+"""The data matrix in partitions: w goes to the rows, scores come back; coefficients go, X' c comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.design import Design
+from rankwise.distributed import blocks
+from rankwise.distributed.client import current_engine
+from rankwise.distributed.codec import counted, widened
+from rankwise.distributed.collections import Partitions, as_partitions
+from rankwise.distributed.engine import Engine, Held, HeldRows, same
+from rankwise.losses import Hinge
+
+FloatVector = NDArray[np.float64]
+
+# Scores may be off by this share of the tolerance; the hinge loss is then off by at most twice as much.
+SCORE_SHARE = 1e-3
+
+
+class DaskDesign(Design):
+    """Rows in partitions on the workers of a Dask client or, without a client, wherever they are loaded from.
+
+    A product with X sends w once and brings 8 bytes a row; a product with X' sends 8 bytes a row and brings
+    X' c, summed in a tree. With a plain hinge loss both are 4 bytes a row (see `codec`). With a client the
+    blocks are loaded once, and Dask loads them again where a worker is lost. Without one they are loaded in
+    every round by threads, a few at a time, and may be larger than memory.
+
+    Parameters
+    ----------
+    engine : Engine
+    rows : Held
+        The blocks.
+    descriptions : list of Description
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        rows: Held,
+        descriptions: Sequence[blocks.Description],
+    ) -> None:
+        self.lengths = [description.n_rows for description in descriptions]
+        self.stored = sum(description.stored for description in descriptions)
+        super().__init__((sum(self.lengths), descriptions[0].n_features))
+        self.borders = np.concatenate([[0], np.cumsum(self.lengths)])
+        self.engine = engine
+        self.feature_names: list[str] | None = None
+        self._rows = rows
+        self._error = 0.0
+        self._unit: Any = None
+        self._row_units: Any = None
+
+    @property
+    def handles(self) -> list[Any]:
+        """One handle for each block."""
+        return self._rows.handles
+
+    @property
+    def n_partitions(self) -> int:
+        """The number of blocks, those without rows included."""
+        return len(self.lengths)
+
+    @classmethod
+    def of(cls, X: Any) -> DaskDesign:
+        """Load a Dask collection, or find out the shape of its blocks where they stay outside memory."""
+        partitions = as_partitions(X)
+        engine = current_engine()
+        handles = partitions.blocks if partitions.loaded else engine.load(partitions.blocks)
+        rows = HeldRows(engine, list(handles), partitions.kept)
+        engine.restore = rows.restore
+        descriptions = engine.round(lambda: engine.each(blocks.describe, rows.handles))
+        check_descriptions(descriptions, partitions)
+        rows.loaded = True
+        design = cls(engine, rows, descriptions)
+        design.feature_names = partitions.feature_names
+        return design
+
+    def slices(self, column: NDArray[Any]) -> list[NDArray[Any]]:
+        """Cut one entry a row into the parts of the partitions."""
+        return [column[begin:end] for begin, end in pairwise(self.borders)]
+
+    def joined(self, loss: Any, tol: float) -> tuple[Design, Any]:
+        """Give the design and the loss to solve with: those for which a round moves the fewest bytes."""
+        from rankwise.distributed.whole_queries import whole_queries
+
+        pair = whole_queries(self, loss)
+        if pair is not None:
+            return pair
+        if not self.engine.remote or not isinstance(loss, Hinge):
+            return self, loss
+        return self._for_hinge(loss, tol), loss
+
+    def _for_hinge(self, loss: Hinge, tol: float) -> DaskDesign:
+        """Give the same rows with four bytes a score and, where pairs count alike, a coefficient."""
+        design = copy(self)
+        design._error = SCORE_SHARE * tol
+        if getattr(loss.preferences, "counts_pairs", False):
+            design._set_unit(loss.factor)
+        return design
+
+    def _set_unit(self, factor: Any) -> None:
+        self._unit = self._row_units = factor
+        if np.ndim(factor) == 1:
+            parts = self.slices(factor)
+            self._row_units = Held(
+                self.engine, lambda: self.engine.each(same, self.engine.spread(parts, self.handles))
+            )
+
+    def _matvec(self, w: NDArray) -> FloatVector:
+        return self._scores(blocks.times, w.ravel(), [self._error] * self.n_partitions)
+
+    def _matmat(self, W: NDArray) -> FloatVector:
+        return self._scores(blocks.times_matrix, W)
+
+    def _scores(self, function: Any, w: NDArray, *columns: Any) -> FloatVector:
+        w = np.ascontiguousarray(w, dtype=np.float64)
+
+        def send() -> list[Any]:
+            sent = [self.engine.common(w)] * self.n_partitions
+            return self.engine.each(function, self.handles, sent, *columns)
+
+        return np.concatenate([widened(part) for part in self.engine.round(send)])
+
+    def _rmatvec(self, c: NDArray) -> FloatVector:
+        counts = counted(c.ravel().astype(np.float64, copy=False), self._unit)
+        if counts.dtype != np.int32:
+            return self._sum(blocks.adjoint, counts)
+        return self._sum(blocks.adjoint, counts, self._units)
+
+    def _rmatmat(self, C: NDArray) -> FloatVector:
+        return self._sum(blocks.adjoint_matrix, np.ascontiguousarray(C, dtype=np.float64))
+
+    def _units(self) -> list[Any]:
+        """Give each partition the factor of its rows: one number for all, or one a row that stays there."""
+        if isinstance(self._row_units, Held):
+            return self._row_units.handles
+        return [self._row_units] * self.n_partitions
+
+    def _sum(
+        self, function: Any, column: NDArray[Any], more: Callable[[], list[Any]] | None = None
+    ) -> FloatVector:
+        """Sum what a function gives for each block and its part of the column."""
+        parts = self.slices(column)
+
+        def send() -> list[Any]:
+            sent = [self.engine.spread(parts, self.handles)] + ([] if more is None else [more()])
+            return [self.engine.total(self.engine.each(function, self.handles, *sent))]
+
+        return np.asarray(self.engine.round(send)[0], dtype=np.float64)
+
+    def weighted_squares(self, c: FloatVector) -> FloatVector:
+        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        return self._sum(blocks.squares, c)
+
+    def weighted_spread(self, c: FloatVector) -> FloatVector:
+        """Give the weighted spread of each column, in one round."""
+        return spread_of(self._sum(blocks.spread_sums, c))
+
+    def column_scale(self) -> FloatVector:
+        """Give the largest absolute value of each column."""
+        return np.max(self.engine.round(lambda: self.engine.each(blocks.scale, self.handles)), axis=0)
+
+    def normal_equations(self, form: Any) -> tuple[FloatVector, FloatVector]:
+        """Give X'L X and X'r of a quadratic form."""
+        from rankwise.distributed.normal_equations import normal_equations
+
+        return normal_equations(self, form)
+
+    def take(self, rows: NDArray[np.int64]) -> DaskDesign:
+        """Give the design of some of the rows, in as many partitions; the rows are in ascending order."""
+        parts = [
+            rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin
+            for begin, end in pairwise(self.borders)
+        ]
+
+        def make() -> list[Any]:
+            return self.engine.each(blocks.taken, self.handles, self.engine.spread(parts, self.handles))
+
+        shapes = [blocks.Description(len(part), self.shape[1], 0, "") for part in parts]
+        bytes_held = 12 * self.stored * len(rows) / max(1, self.shape[0])
+        fits = self.engine.may_hold(bytes_held)
+        held = Held(self.engine, make) if fits else HeldRows(self.engine, make())
+        return DaskDesign(self.engine, held, shapes)
+
+
+def spread_of(sums: FloatVector) -> FloatVector:
+    """Give the spread of columns from the sums that `blocks.spread_sums` gives."""
+    n = (len(sums) - 1) // 2
+    squares, means, total = sums[:n], sums[n:-1], float(sums[-1])
+    return np.maximum(squares - means**2 / total if total > 0 else squares, 0.0)
+
+
+def check_descriptions(descriptions: Sequence[blocks.Description], partitions: Partitions) -> None:
+    """Refuse partitions that do not make a matrix, or have rows that cannot be used."""
+    if not descriptions:
+        raise ValueError("X has no partitions.")
+    for number, description in enumerate(descriptions):
+        if description.n_features != descriptions[0].n_features:
+            raise ValueError(
+                f"Partition {number} of X has {description.n_features} features, but partition 0 has "
+                f"{descriptions[0].n_features}."
+            )
+        if description.problem:
+            raise ValueError(f"Partition {number} of X {description.problem}.")
+    lengths = [description.n_rows for description in descriptions]
+    if partitions.lengths is not None and lengths != [int(length) for length in partitions.lengths]:
+        raise ValueError(
+            f"The partitions of X have {lengths} rows, but were said to have {partitions.lengths}."
+        )

@@ -1,0 +1,224 @@
+"""Files that are larger than memory, together: one partition a file, read when it is needed."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.design import Design
+from rankwise.distributed.blocks import as_block
+from rankwise.distributed.client import current_engine
+from rankwise.distributed.collections import Partitions
+from rankwise.distributed.engine import require_dask
+
+PARQUET = (".parquet", ".pq")
+
+
+@dataclass
+class FileData:
+    """What a set of files holds: rows that are read when they are needed, and columns in memory.
+
+    Attributes
+    ----------
+    X : Partitions
+    y : array of shape (n_rows,)
+    qid : array of shape (n_rows,) or None
+    """
+
+    X: Partitions
+    y: NDArray[np.float64]
+    qid: NDArray[Any] | None
+
+
+def from_files(
+    paths: Any,
+    *,
+    n_features: int | None = None,
+    zero_based: bool = False,
+    label: str = "label",
+    qid: str | None = "qid",
+    cache: Any = None,
+) -> FileData:
+    """Read svmlight (LETOR) or Parquet files, one partition each.
+
+    The files are read once to learn labels and queries. With a Dask client the rows then stay on the
+    workers. Without one they are read again in every round, which text makes slow: `cache` names a folder
+    for binary copies that are mapped into memory.
+
+    Parameters
+    ----------
+    paths : str, path, or list of them
+        A pattern such as ``"part-*.txt.gz"``, or files; every worker has to see them under these names.
+    n_features : int, optional
+        The number of columns of svmlight files; by default the largest index of all files, for which
+        they are read once more.
+    zero_based : bool
+        Whether the indices of svmlight files begin at 0.
+    label, qid : str
+        The columns of Parquet files with the label and the query; all other columns are features. A file
+        without a column of the name `qid`, or ``qid=None``, has no queries.
+    cache : path, optional
+        A folder for binary copies. A copy is made again when its file has changed.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> _ = (folder / "part-0.txt").write_text("2 qid:1 1:0.5 2:1\\n1 qid:1 1:0.25\\n")
+    >>> _ = (folder / "part-1.txt").write_text("0 qid:2 2:3\\n3 qid:2 1:2\\n")
+    >>> from rankwise import RankSVM
+    >>> data = from_files(folder / "part-*.txt")
+    >>> data.y.tolist(), data.qid.tolist()
+    ([2.0, 1.0, 0.0, 3.0], [1, 1, 2, 2])
+    >>> RankSVM().fit(data.X, data.y, qid=data.qid).n_pairs_
+    2
+    """
+    require_dask()
+    files = expanded(paths)
+    engine = current_engine()
+    load: Any = load_parquet
+    options: tuple = (label, qid)
+    if not files[0].endswith(PARQUET):
+        load, options = load_text, (n_features or _most_features(engine, files, zero_based), zero_based)
+    folder = None if cache is None else os.fspath(cache)
+    arguments = [[value] * len(files) for value in (load, options, folder)]
+    # A read is a task of its own: Dask keeps the recipe, and reads a file again that a worker lost.
+    reads = engine.each(load_cached, files, *arguments)
+    parts = engine.round(lambda: engine.each(columns_of, reads))
+    return FileData(
+        Partitions(engine.each(rows_of, reads), [len(part[0]) for part in parts], parts[0][2], loaded=True),
+        np.concatenate([part[0] for part in parts]),
+        joined_queries(files, [part[1] for part in parts]),
+    )
+
+
+def _most_features(engine: Any, files: list[str], zero_based: bool) -> int:
+    return max(engine.round(lambda: engine.each(text_width, files, [zero_based] * len(files))))
+
+
+def expanded(paths: Any) -> list[str]:
+    """Give the files that patterns stand for, in the order of the patterns and then of the names."""
+    patterns = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    files: list[str] = []
+    for pattern in (os.fspath(path) for path in patterns):
+        found = sorted(glob.glob(pattern)) or [pattern] * os.path.exists(pattern)
+        if not found:
+            raise FileNotFoundError(f"paths: no file has the name or pattern {pattern!r}.")
+        files.extend(found)
+    kinds = {file.endswith(PARQUET) for file in files}
+    if len(kinds) != 1:
+        raise ValueError("paths must name svmlight files or Parquet files; got both or none.")
+    return files
+
+
+def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any] | None:
+    """Join the queries of all files; a query may go on in the next file."""
+    missing = [file for file, query in zip(files, queries, strict=True) if query is None]
+    if len(missing) == len(files):
+        return None
+    if missing:
+        raise ValueError(f"{missing[0]} has no queries, but other files have.")
+    if len({query.dtype.kind for query in queries}) > 1:
+        queries = [query.astype(str).astype(object) for query in queries]
+    return np.concatenate(queries)
+
+
+def text_width(file: str, zero_based: bool) -> int:
+    """Give the number of columns of a svmlight file."""
+    from rankwise.io.svmlight import load_svmlight
+
+    return load_svmlight(file, zero_based=zero_based).X.shape[1]
+
+
+def load_text(file: str, n_features: int, zero_based: bool) -> tuple[Any, Any, Any, Any]:
+    """Give rows, labels, queries and no names."""
+    from rankwise.io.svmlight import load_svmlight
+
+    data = load_svmlight(file, n_features=n_features, zero_based=zero_based)
+    return data.X, data.y, data.qid, None
+
+
+def load_parquet(file: str, label: str, qid: str | None) -> tuple[Any, Any, Any, Any]:
+    """Give rows, labels, queries and the names of the features."""
+    try:
+        import pandas  # type: ignore[import-untyped,unused-ignore]
+    except ImportError:
+        raise ImportError("Parquet files need pandas and pyarrow: pip install 'rankwise[dask]'.") from None
+    frame = pandas.read_parquet(file)
+    if label not in frame:
+        raise ValueError(f"{file} has no column {label!r} for the label; it has {list(frame.columns)}.")
+    query = frame[qid].to_numpy() if qid is not None and qid in frame else None
+    rows = frame.drop(columns=[name for name in (label, qid) if name in frame])
+    names = [str(name) for name in rows.columns]
+    return rows.to_numpy(dtype=np.float64), frame[label].to_numpy(dtype=np.float64), query, names
+
+
+def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:
+    """Load a file, or its binary copy, which is made where there is none of this state of the file."""
+    if cache is None:
+        return load(file, *options)
+    state = os.stat(file)
+    name = repr((os.path.abspath(file), state.st_mtime_ns, state.st_size, options))
+    folder = Path(cache, sha256(name.encode()).hexdigest()[:24])
+    if not folder.exists():
+        write_copy(folder, *load(file, *options))
+    return read_copy(folder)
+
+
+def write_copy(folder: Path, X: Any, y: Any, qid: Any, names: Any) -> None:
+    """Write arrays that can be mapped; the folder gets its name when it is complete."""
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}")
+    partial.mkdir(parents=True, exist_ok=True)
+    parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr} if sp.issparse(X) else {"rows": X}
+    for name, array in parts.items():
+        np.save(partial / f"{name}.npy", array)
+    np.save(partial / "labels.npy", y)
+    more: dict[str, Any] = {"shape": np.array(X.shape), "names": np.array(names or [], dtype=str)}
+    if qid is not None:
+        more["query"] = qid.astype(str) if qid.dtype.kind == "O" else qid
+    np.savez(partial / "more.npz", **more)
+    try:
+        partial.rename(folder)
+    except OSError:  # another worker was first
+        if not folder.exists():
+            raise
+
+
+def read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
+    """Map the arrays of a copy; the rows are read when they are used."""
+    with np.load(folder / "more.npz") as arrays:
+        more = dict(arrays)
+    names, query = more["names"].tolist() or None, more.get("query")
+    if query is not None and query.dtype.kind == "U":
+        query = query.astype(object)
+    labels = np.load(folder / "labels.npy")
+    if (folder / "rows.npy").exists():
+        return np.load(folder / "rows.npy", mmap_mode="r"), labels, query, names
+    data, indices, indptr = (
+        np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("data", "indices", "indptr")
+    )
+    return (
+        sp.csr_matrix((data, indices, indptr), shape=tuple(more["shape"]), copy=False),
+        labels,
+        query,
+        names,
+    )
+
+
+def rows_of(read: tuple[Any, Any, Any, Any]) -> Design:
+    """Give the rows of a file as a block."""
+    return as_block(read[0])
+
+
+def columns_of(read: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Give labels, queries and names."""
+    return read[1:]

@@ -1,0 +1,27 @@
+"""Queries and borders: which groups of rows lie in more than one partition."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def split_groups(group: NDArray[np.int64], borders: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell of each group whether its rows lie in several partitions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> split_groups(np.array([0, 0, 1, 1, 2]), np.array([0, 3, 5]))
+    array([False,  True, False])
+    """
+    n_groups = int(group.max(initial=-1)) + 1
+    first = np.full(n_groups, len(borders))
+    last = np.full(n_groups, -1)
+    for number, (begin, end) in enumerate(pairwise(borders)):
+        present = group[begin:end]
+        first[present] = np.minimum(first[present], number)
+        last[present] = number
+    return np.asarray(first < last)

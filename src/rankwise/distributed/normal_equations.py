@@ -1,0 +1,184 @@
+"""The normal equations of pairwise least squares from rows in partitions: n^2 numbers a partition, once.
+
+Rows are centred first, as in memory: differences of large sums lose digits. A worker knows the means of the
+queries that it holds whole; those of a query that is cut are added up here and sent back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.design import Design
+from rankwise.distributed.design import DaskDesign
+from rankwise.distributed.engine import Held, same
+from rankwise.distributed.groups import split_groups
+from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses.roots import LevelRoot
+
+FloatArray = NDArray[np.float64]
+
+# Entries of a block of rows that is made dense, and of the scores of several columns at once.
+BLOCK_ENTRIES = 1 << 18
+COLUMN_ENTRIES = 1 << 24
+
+
+def normal_equations(design: DaskDesign, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+    """Give X'L X and X'r for rows in partitions.
+
+    Where L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains)
+    the columns of X pass through the driver, a few at a time: `solver="cg"` moves less.
+    """
+    if not form.root_is_sparse:
+        return _by_columns(design, form)
+    root: Any = form.root
+    assert isinstance(root, LevelRoot)
+    target = root.target.reshape(design.shape[0], -1)
+    grams = _Grams(design, root, target)
+    gram, pull = np.split(grams.total(), [design.shape[1]], axis=1)
+    return (gram + gram.T) / 2, pull[:, 0] if root.target.ndim == 1 else pull
+
+
+def _by_columns(design: DaskDesign, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+    m, n = design.shape
+    width = max(1, COLUMN_ENTRIES // max(1, m))
+    gram = np.empty((n, n))
+    for begin in range(0, n, width):
+        columns = np.eye(n)[:, begin : begin + width]
+        gram[:, begin : begin + width] = design.rmatmat(form.product(design.matmat(columns)))
+    return (gram + gram.T) / 2, design.rmatvec(form.pull)
+
+
+@dataclass
+class Groups:
+    """Groups of a partition's rows, numbered from 0, with the weight of all their rows wherever they are."""
+
+    code: NDArray[np.int64]
+    total: FloatArray
+    cut: NDArray[np.int64]
+
+    def sums(self, weight: FloatArray, X: Any) -> FloatArray:
+        """Give the weighted sum of the rows of each group."""
+        entries = (weight, (self.code, np.arange(len(weight))))
+        sums = sp.csr_array(entries, shape=(len(self.total), len(weight))) @ X
+        return sums.toarray() if sp.issparse(sums) else np.asarray(sums)
+
+    def means(self, weight: FloatArray, X: Any, of_cut: FloatArray) -> FloatArray:
+        """Give the mean of each group; of those that are cut it was sent."""
+        means = self.sums(weight, X) / np.where(self.total > 0, self.total, 1.0)[:, None]
+        means[self.cut] = of_cut
+        return means
+
+
+@dataclass
+class RootPiece:
+    """The rows of R that belong to one partition."""
+
+    weight: FloatArray
+    groups: list[Groups]
+    scales: list[FloatArray]
+    target: FloatArray
+
+
+class _Grams:
+    """The rows R X in partitions, with the means that pass between them."""
+
+    def __init__(self, design: DaskDesign, root: LevelRoot, target: FloatArray):
+        self._design, self._engine = design, design.engine
+        weight, codes, scales = root.parts()
+        self._totals = [np.asarray(np.bincount(code, weight), np.float64) for code in codes]
+        self._cut = [split_groups(code, design.borders) for code in codes]
+        self._codes = codes
+        pieces = [
+            RootPiece(
+                weight[begin:end],
+                [self._local(kind, begin, end) for kind in range(len(codes))],
+                [scale[begin:end] for scale in scales],
+                target[begin:end],
+            )
+            for begin, end in pairwise(design.borders)
+        ]
+        self._present = [
+            [np.unique(code[begin:end]) for code in codes] for begin, end in pairwise(design.borders)
+        ]
+        self._pieces = Held(
+            self._engine,
+            lambda: self._engine.each(same, self._engine.spread(pieces, design.handles)),
+        )
+
+    def _local(self, kind: int, begin: int, end: int) -> Groups:
+        present, code = np.unique(self._codes[kind][begin:end], return_inverse=True)
+        return Groups(code, self._totals[kind][present], np.flatnonzero(self._cut[kind][present]))
+
+    def total(self) -> FloatArray:
+        """Give [X'L X, X'r]."""
+        means = [self._cut_means(kind) for kind in range(len(self._codes))]
+        rows = [np.cumsum(cut) - 1 for cut in self._cut]
+        sent = [
+            [means[kind][rows[kind][present[self._cut[kind][present]]]] for kind, present in enumerate(parts)]
+            for parts in self._present
+        ]
+        engine, handles = self._engine, self._design.handles
+
+        def send() -> list[Any]:
+            columns = self._pieces.handles, engine.spread(sent, handles)
+            return [engine.total(engine.each(piece_gram, handles, *columns))]
+
+        return engine.round(send)[0]
+
+    def _cut_means(self, kind: int) -> FloatArray:
+        """Give the means of the groups of one kind that lie in several partitions."""
+        cut = self._cut[kind]
+        sums = np.zeros((int(cut.sum()), self._design.shape[1]))
+        if not len(sums):
+            return sums
+        engine, row = self._engine, np.cumsum(cut) - 1
+        parts = engine.round(
+            lambda: engine.each(
+                cut_sums, self._design.handles, self._pieces.handles, [kind] * self._design.n_partitions
+            )
+        )
+        for part, present in zip(parts, self._present, strict=True):
+            sums[row[present[kind][cut[present[kind]]]]] += part
+        total = self._totals[kind][cut]
+        return sums / np.where(total > 0, total, 1.0)[:, None]
+
+
+def cut_sums(block: Design, piece: RootPiece, kind: int) -> FloatArray:
+    """Give the weighted sums of the rows of the groups that other partitions share."""
+    groups = piece.groups[kind]
+    return groups.sums(piece.weight, _float_rows(block.X))[groups.cut]
+
+
+def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> FloatArray:
+    """Give [C'C, C'target] for the centred rows C = R X of one partition."""
+    X = _float_rows(block.X)
+    means = [groups.means(piece.weight, X, sent) for groups, sent in zip(piece.groups, of_cut, strict=True)]
+    n = block.shape[1]
+    result = np.zeros((n, n + piece.target.shape[1]))
+    step = max(1, BLOCK_ENTRIES // max(1, n))
+    for begin in range(0, block.shape[0], step):
+        part = slice(begin, begin + step)
+        rows = _centred(X[part], piece, means, part)
+        result[:, :n] += rows.T @ rows
+        result[:, n:] += rows.T @ piece.target[part]
+    return result
+
+
+def _centred(X: Any, piece: RootPiece, means: list[FloatArray], part: slice) -> FloatArray:
+    """Give B (x - query mean) or, with levels, A (x - level mean) + B (level mean - query mean)."""
+    rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    spread = [mean[groups.code[part]] for mean, groups in zip(means, piece.groups, strict=True)]
+    scales = [scale[part][:, None] for scale in piece.scales]
+    if len(spread) == 1:
+        return scales[0] * (rows - spread[0])
+    return scales[1] * (rows - spread[1]) + scales[0] * (spread[1] - spread[0])
+
+
+def _float_rows(X: Any) -> Any:
+    return X.astype(np.float64, copy=False) if sp.issparse(X) else X

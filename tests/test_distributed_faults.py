@@ -1,0 +1,185 @@
+"""Workers that die, stop, or come: the solution is the same, and the log says what it cost."""
+
+import logging
+import os
+import pickle
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from rankwise import RankRLS, RankSVM
+from rankwise.distributed import PartitionLostError, RoundLog, scatter, whole_queries
+
+dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
+distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
+da = pytest.importorskip("dask.array", reason="needs rankwise[dask]")
+
+generator = np.random.default_rng(5)
+X = generator.standard_normal((600, 6))
+Y = X @ generator.standard_normal(6) + generator.standard_normal(600)
+QID = np.arange(600) // 30
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
+    with distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as started:
+        yield started
+
+
+@pytest.fixture
+def client(cluster):
+    with distributed.Client(cluster) as connected:
+        cluster.scale(max(2, len(cluster.workers)))
+        wait_for_workers(connected, 2)
+        yield connected
+
+
+def wait_for_workers(client, count, seconds=30):
+    end = time.monotonic() + seconds
+    while len(client.nthreads()) < count:
+        if time.monotonic() > end:
+            pytest.skip(f"The machine did not start {count} workers within {seconds} s.")
+        time.sleep(0.05)
+
+
+class At:
+    """A callback that does something once, at an iteration."""
+
+    def __init__(self, iteration, action):
+        self.iteration = iteration
+        self.action = action
+
+    def __call__(self, state):
+        if state.iteration == self.iteration:
+            self.action()
+
+
+def pid_of_a_holder(client):
+    """Give the process of a worker that holds rows."""
+    pids = client.run(os.getpid)
+    held = client.has_what()
+    return pids[max(pids, key=lambda address: len(held[address]))]
+
+
+def kill(client):
+    return lambda: os.kill(pid_of_a_holder(client), signal.SIGKILL)
+
+
+def hinge(**options):
+    return RankSVM(1e-3, tol=1e-4, **options)
+
+
+@pytest.mark.parametrize("counting", ["driver", "workers"])
+def test_rows_of_a_killed_worker_are_loaded_again(client, monkeypatch, counting):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0 if counting == "workers" else 10**9)
+    data = da.from_array(X, chunks=(150, -1))
+    model = hinge(callback=At(3, kill(client))).fit(data, Y, qid=QID)
+    here = hinge().fit(X, Y, qid=QID)
+    assert model.n_iter_ > 3
+    assert model.objective_ == pytest.approx(here.objective_, abs=1e-9)
+    assert any("worker(s) lost" in event for event in model.rounds_.events)
+    assert model.rounds_.lost_seconds > 0
+
+
+@pytest.mark.parametrize("counting", ["driver", "workers"])
+def test_rows_that_the_driver_keeps_are_sent_again(client, monkeypatch, counting):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0 if counting == "workers" else 10**9)
+    options = {"loss": "squared_hinge", "tol": 1e-12}
+    model = RankSVM(1e-3, callback=At(3, kill(client)), **options)
+    model.fit(scatter(X, n_partitions=4), Y, qid=QID)
+    here = RankSVM(1e-3, **options).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-8)
+    assert any("worker(s) lost" in event for event in model.rounds_.events)
+
+
+def test_rows_that_are_gone_end_the_fit_and_keep_the_best_weights(client):
+    model = hinge(callback=At(4, kill(client)), warm_start=True)
+    with pytest.raises(PartitionLostError, match=r"cannot be read again") as caught:
+        model.fit(scatter(X, n_partitions=4, keep=False), Y)
+    kept = caught.value.coef
+    np.testing.assert_array_equal(kept, model.coef_)
+    assert model.score(X, Y) > 0.5
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(caught.value)).coef, kept)
+    model.set_params(callback=None).fit(X, Y)
+    assert model.n_iter_ < hinge().fit(X, Y).n_iter_
+    assert model.objective_ == pytest.approx(hinge().fit(X, Y).objective_, abs=1e-4)
+
+
+def test_files_that_are_gone_end_the_fit_and_keep_the_best_weights(client, tmp_path):
+    for k in range(4):
+        np.save(tmp_path / f"{k}.npy", X[150 * k : 150 * (k + 1)])
+
+    def lose():
+        for k in range(4):
+            (tmp_path / f"{k}.npy").unlink()
+        kill(client)()
+
+    model = hinge(callback=At(3, lose))
+    with pytest.raises(PartitionLostError, match=r"cannot be read again: FileNotFoundError") as caught:
+        model.fit([dask.delayed(np.load)(tmp_path / f"{k}.npy") for k in range(4)], Y)
+    assert len(caught.value.partitions) > 0
+    np.testing.assert_array_equal(caught.value.coef, model.coef_)
+
+
+def test_threads_keep_the_best_weights_too(tmp_path):
+    np.save(tmp_path / "rows.npy", X)
+    model = hinge(callback=At(3, (tmp_path / "rows.npy").unlink))
+    with pytest.raises(
+        PartitionLostError, match=r"Some partitions of X cannot be read again: File"
+    ) as caught:
+        model.fit([dask.delayed(np.load)(tmp_path / "rows.npy")], Y)
+    np.testing.assert_array_equal(caught.value.coef, model.coef_)
+
+
+def test_a_worker_that_stops_for_a_while_costs_time_only(client):
+    pid = pid_of_a_holder(client)
+
+    def stop():
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(1.5, os.kill, (pid, signal.SIGCONT)).start()
+
+    data = da.from_array(X, chunks=(60, -1)).persist()
+    distributed.wait(data)
+    model = RankRLS(1e-3, solver="cg", tol=1e-12, callback=At(4, stop)).fit(data, Y)
+    np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y).coef_, atol=1e-8)
+    assert model.rounds_.lost_seconds > 0.5
+    assert any(" s instead of " in event for event in model.rounds_.events)
+
+
+def test_a_worker_that_comes_is_welcome(client, cluster):
+    def add():
+        before = len(client.nthreads())
+        cluster.scale(len(cluster.workers) + 1)
+        wait_for_workers(client, before + 1)
+
+    model = RankRLS(1e-3, solver="cg", tol=1e-12, callback=At(2, add)).fit(
+        da.from_array(X, chunks=(60, -1)), Y
+    )
+    np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y).coef_, atol=1e-8)
+
+
+def test_an_error_in_a_task_is_not_retried(client):
+    def broken(block):
+        raise KeyError("no such row")
+
+    data = da.from_array(X, chunks=(150, -1)).map_blocks(broken, meta=X[:0])
+    with pytest.raises(KeyError, match="no such row"):
+        RankSVM().fit(data, Y)
+
+
+def test_the_log_tells_of_slow_rounds(caplog):
+    log = RoundLog()
+    for seconds in (0.1, 0.1, 0.2, 0.1):
+        log.answered(seconds)
+    log.answered(2.1, "; 1 worker(s) lost")
+    log.failed(0.5, "CancelledError")
+    assert (log.rounds, log.retried) == (5, 1)
+    assert log.seconds == pytest.approx(3.1)
+    assert log.lost_seconds == pytest.approx(2.5)
+    assert log.events[0] == "Round 5 took 2.10 s instead of 0.10 s; 1 worker(s) lost."
+    assert log.events[1] == "Round 6 is sent again after 0.50 s: CancelledError."
+    assert [record.getMessage() for record in caplog.records] == log.events
