@@ -1,0 +1,259 @@
+"""Ordinal regression by a large-margin utility and boundaries between ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClassifierMixin
+from sklearn.utils import check_consistent_length
+from sklearn.utils.metadata_routing import UNUSED
+
+from rankwise._checks import as_array, as_codes, check_choice
+from rankwise.distributed import gathered
+from rankwise.estimators.base import FloatVector, positions_within
+from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
+from rankwise.thresholds import (
+    ERRORS,
+    METHODS,
+    midpoint_thresholds,
+    min_error_thresholds,
+    ordered_classes,
+    ranks_of,
+)
+
+# How close to 1 a difference of utilities counts as 1, at least and at most.
+MARGIN_TOLERANCE = (1e-3, 0.5)
+
+
+class OrdinalSVM(ClassifierMixin, RankSVM):
+    """Ordinal regression: minimise the mean over pairs of max(0, 1 - (U(better) - U(worse))) + alpha ||U||^2.
+
+    The pairs are all pairs of rows of different rank. The utility U is cut into ranks: a row has rank k when
+    U lies between the boundaries theta_(k-1) and theta_k, equation (7) of Herbrich, Graepel and Obermayer
+    (1999). U is the solution of their equation (9), trained as `RankSVM` is: no pair is enumerated, and the
+    objective is within `gap_` of the optimum.
+
+    Cost: that of `RankSVM`, O(nnz + m log m) an iteration for m rows with nnz nonzeros, and O(m log m) once
+    for the boundaries (O(m K) more with K ranks for "min_error").
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty; `alpha = 1 / (2 C t)` for the C of the paper, t the number of pairs. (The
+        dual programme (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
+        text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
+    loss : "hinge" or "squared_hinge"
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
+        experiments, (x'z + 1)^2, is `kernel="poly", degree=2, gamma=1.0`.
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    thresholds : "midpoint" or "min_error"
+        "midpoint" is equation (12): halfway between the closest rows of two neighbouring ranks whose
+        utilities differ by at least 1, the mean of the midpoints where several pairs are closest (up to
+        the square root of `tol`, to which the differences are known). "min_error" has the least training
+        error, and is the better choice where ranks overlap much. See `fit_thresholds`.
+    categories : sequence, optional
+        The labels from the lowest rank to the highest. Without it an ordered categorical column (pandas, or
+        a polars Enum) has its own order, numbers are sorted, and text is sorted with a warning. Categories
+        that do not occur in `y` are not learned and never predicted.
+    error : "absolute" or "zero_one"
+        What "min_error" minimises: by how many ranks rows are missed, or how many rows are.
+    solver, tol, max_iter, warm_start, callback, n_jobs, random_state, verbose :
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels that occur, from the lowest rank to the highest.
+    thresholds_ : array of shape (n_classes - 1,)
+        The boundaries, rising; two that coincide leave out the rank between them.
+    fallback_ : array of bool of shape (n_classes - 1,)
+        Boundaries that "midpoint" had no pair for, as no two rows of the neighbouring ranks differ by 1
+        (alpha is large, or the ranks overlap): these part the lower from the higher ranks with the fewest
+        errors.
+    coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
+        As in `RankSVM`; `n_pairs_` is t.
+
+    Examples
+    --------
+    >>> from rankwise import OrdinalSVM
+    >>> from rankwise.datasets import make_ordinal
+    >>> X, y = make_ordinal(300, random_state=0)
+    >>> model = OrdinalSVM(alpha=1e-4, kernel="poly", degree=2).fit(X, y)
+    >>> model.predict([[0.9, 0.9], [0.1, 0.9]])
+    array([4, 0])
+    >>> model.thresholds_.shape
+    (4,)
+
+    Text needs an order:
+
+    >>> grades = ["bad", "poor", "fair", "good", "best"]
+    >>> labels = [grades[rank] for rank in y]
+    >>> model.set_params(categories=grades).fit(X, labels).predict([[0.9, 0.9], [0.1, 0.9]])
+    array(['best', 'bad'], dtype='<U4')
+    """
+
+    # A classifier has boundaries for all rows at once, so there are no queries to fit to or to score by.
+    __metadata_request__fit = {"qid": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"qid": UNUSED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        loss: str = "hinge",
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        thresholds: str = "midpoint",
+        categories: Sequence[Any] | None = None,
+        error: str = "absolute",
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            alpha,
+            loss=loss,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            n_components=n_components,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            callback=callback,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.thresholds = thresholds
+        self.categories = categories
+        self.error = error
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        # scikit-learn's test data are three blobs that no linear utility puts in the order of their labels.
+        tags.classifier_tags.poor_score = self._is_linear()
+        return tags
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalSVM:  # type: ignore[override]
+        """Learn the utility and the boundaries.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,)
+            The rank of each row: numbers, an ordered categorical column, or text (see `categories`).
+        sample_weight : array of shape (n_rows,), optional
+            A row of weight 2 is the row given twice, one of weight 0 is not there.
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError("This OrdinalSVM estimator requires y to be passed, but the target y is None.")
+        y, sample_weight = gathered(y), gathered(sample_weight)
+        classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
+        X, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
+        design, kernel_map = self._function_space(X)
+        result = self._solve(design, preferences, self._start(design))
+        self._store(result, kernel_map)
+        self.classes_ = classes
+        self._place_boundaries(design.matvec(result.coef), codes, weight)
+        return self
+
+    def _check_parameters(self) -> None:
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_choice(self.thresholds, "thresholds", METHODS)
+        check_choice(self.error, "error", ERRORS)
+        self.solver_ = chosen_solver(self.loss, self.solver)
+
+    def _place_boundaries(self, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector) -> None:
+        if self.thresholds == "min_error":
+            self.thresholds_ = min_error_thresholds(utility, codes, weight, error=self.error)
+            self.fallback_ = np.zeros(len(self.thresholds_), dtype=bool)
+        else:
+            # Around its minimum the objective rises with the square of a change of the utilities.
+            tol = float(np.clip(np.sqrt(self.tol), *MARGIN_TOLERANCE))
+            self.thresholds_, self.fallback_ = midpoint_thresholds(utility, codes, weight, tol=tol)
+
+    def utility(self, X: Any) -> FloatVector:
+        """Give the utility of each row, a score that is higher for higher ranks.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        utility : array of shape (n_rows,)
+        """
+        return gathered(super().predict(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Give the label of each row: the rank between whose boundaries its utility lies.
+
+        A utility that equals a boundary belongs to the lower rank.
+        """
+        utility = self.utility(X)
+        return self.classes_[ranks_of(utility, self.thresholds_)]
+
+    def decision_function(self, X: Any) -> FloatVector:
+        """Give how far inside each rank a row lies.
+
+        Returns
+        -------
+        decision : array of shape (n_rows,) or (n_rows, n_classes)
+            U - theta for two classes, positive for the higher. For more, column k is min(U - theta_(k-1),
+            theta_k - U), the distance to the nearer boundary of rank k, negative outside; the largest is that
+            of the predicted rank.
+        """
+        utility = self.utility(X)
+        if len(self.classes_) == 2:
+            return utility - self.thresholds_[0]
+        fence = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
+        above, below = utility[:, None] - fence[:-1], fence[1:] - utility[:, None]
+        return np.minimum(above, below)
+
+    def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
+        """Give the position of each row by utility, 0 for the highest; equal utilities keep their order.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+        qid : array of shape (n_rows,), optional
+            Positions within each query; one ranking of all rows without it.
+        """
+        utility = self.utility(X)
+        query = np.zeros(len(utility), dtype=np.int64)
+        return positions_within(
+            utility, query if qid is None else as_codes(gathered(qid), "qid", len(utility))[1]
+        )
+
+    def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
+        """Give the accuracy, as scikit-learn expects of a classifier: the share of rows with the right label.
+
+        The share of pairs in the right order is `1 - ranking_error(y, model.utility(X))`.
+        """
+        y, sample_weight = gathered(y), gathered(sample_weight)
+        predicted, labels = self.predict(X), as_array(y).reshape(-1)
+        check_consistent_length(predicted, labels, sample_weight)
+        right = predicted == labels
+        return float(np.average(right, weights=None if sample_weight is None else as_array(sample_weight)))

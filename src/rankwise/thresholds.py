@@ -1,0 +1,352 @@
+"""From scores to ranks: boundaries on the axis of the scores, one between each two neighbouring ranks.
+
+A row has rank k when its utility lies in (theta_(k-1), theta_k], with infinities at the two ends:
+equation (7) of Herbrich, Graepel and Obermayer (1999).
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
+
+from rankwise._checks import _declared_order, as_array, as_codes, as_vector, as_weights, check_choice
+
+__all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
+
+METHODS = ("midpoint", "min_error")
+ERRORS = ("absolute", "zero_one")
+
+FloatVector = NDArray[np.float64]
+IntVector = NDArray[np.int64]
+
+
+def fit_thresholds(
+    utility: ArrayLike,
+    y: ArrayLike,
+    *,
+    method: str = "min_error",
+    error: str = "absolute",
+    sample_weight: ArrayLike | None = None,
+    categories: Sequence[Any] | None = None,
+    margin: float = 1.0,
+    tol: float = 0.03,
+) -> FloatVector:
+    """Place the boundaries between ranks on the axis of any ranker's scores.
+
+    `method="min_error"` minimises the training error over all ordered boundaries, exactly:
+
+        sum over rows of |rank predicted - rank|   or   [rank predicted != rank].
+
+    A boundary lies in the middle of the gap between two neighbouring utilities, in the widest of the gaps
+    that are equally good; rows of equal utility are never parted. Two boundaries may coincide: the rank
+    between them is then never predicted. A boundary below (above) all utilities lies half a mean gap
+    outside them.
+
+    `method="midpoint"` is equation (12) of Herbrich et al. (1999): the boundary between two ranks is the
+    midpoint of the closest pair of the two, among the pairs at least `margin` apart in the right order. Such
+    pairs are seldom unique, so the midpoints of all pairs within `tol` of the closest are averaged. Where
+    there is no such pair, the boundary is the one that parts the lower from the higher ranks with the fewest
+    errors.
+
+    The thresholds never fall: each is at least as high as those before it.
+
+    Cost: O(m log m + m K) for m rows and K ranks; no pair is enumerated.
+
+    Parameters
+    ----------
+    utility : array of shape (n_rows,)
+        Scores, higher for higher ranks.
+    y : array of shape (n_rows,)
+        Labels of any sortable type, lowest first; or an ordered categorical column.
+    method : "min_error" or "midpoint"
+    error : "absolute" or "zero_one"
+        What "min_error" counts: by how many ranks a row is missed, or whether it is.
+    sample_weight : array of shape (n_rows,), optional
+        A row of weight 2 is the row given twice, one of weight 0 is not there.
+    categories : sequence, optional
+        The labels from the lowest to the highest rank, for text.
+    margin, tol : float
+        For "midpoint": what a ranking SVM asks of a pair, and how far short of it a solver may stay.
+
+    Returns
+    -------
+    thresholds : array of shape (n_classes - 1,)
+        `numpy.searchsorted(thresholds, utility)` is the number of a row's rank among the labels in `y`.
+
+    Examples
+    --------
+    >>> from rankwise import fit_thresholds
+    >>> scores = [0.1, 0.3, 0.9, 1.1, 1.0, 2.5]
+    >>> fit_thresholds(scores, ["low", "low", "mid", "mid", "mid", "high"], categories=["low", "mid", "high"])
+    array([0.6, 1.8])
+    """
+    check_choice(method, "method", METHODS)
+    check_choice(error, "error", ERRORS)
+    scores = as_vector(utility, "utility")
+    _, codes, weight = ordered_classes(y, categories, sample_weight)
+    if len(codes) != len(scores):
+        raise ValueError(f"utility has {len(scores)} entries, but y has {len(codes)}.")
+    if method == "midpoint":
+        return midpoint_thresholds(scores, codes, weight, margin=margin, tol=tol)[0]
+    return min_error_thresholds(scores, codes, weight, error=error)
+
+
+def ranks_of(utility: FloatVector, thresholds: FloatVector) -> IntVector:
+    """Give the number of each row's rank; a utility that equals a threshold belongs to the lower rank."""
+    return np.searchsorted(thresholds, utility, side="left").astype(np.int64)
+
+
+# Labels
+
+
+def ordered_classes(
+    y: Any, categories: Sequence[Any] | None = None, sample_weight: ArrayLike | None = None
+) -> tuple[NDArray[Any], IntVector, FloatVector]:
+    """Give the classes that occur, lowest first, the number of each row's class and the rows' weights.
+
+    A class all of whose rows weigh nothing does not occur; its rows, of weight 0, get the number of another.
+    """
+    y = _as_column(y)
+    distinct, codes = as_codes(y, "y")
+    _check_labels(distinct, len(codes), categories)
+    if categories is not None:
+        distinct, codes = _in_order_of(categories, distinct, codes)
+    elif _declared_order(y) is None and _holds_text(distinct):
+        warnings.warn(
+            f"y holds text, ordered alphabetically: {_listed(distinct, ' < ')}. Give the order of the ranks, "
+            "lowest first, with categories=[...].",
+            UserWarning,
+            stacklevel=3,
+        )
+    weight = np.ones(len(codes))
+    if sample_weight is not None:
+        weight = as_weights(sample_weight, "sample_weight", len(codes))
+        present = np.unique(codes[weight > 0])
+        distinct, codes = distinct[present], np.minimum(np.searchsorted(present, codes), len(present) - 1)
+    if len(distinct) < 2:
+        raise ValueError(f"y has one class only ({_listed(distinct)}); there must be at least two classes.")
+    return distinct, codes, weight
+
+
+def _as_column(y: Any) -> Any:
+    """Leave one-dimensional labels as they are: a categorical column knows the order of its values."""
+    if isinstance(y, list | tuple) and all(isinstance(value, Real) for value in y):
+        return np.asarray(y)
+    shape = getattr(y, "shape", None)
+    return column_or_1d(y, warn=True) if shape is not None and len(shape) > 1 else y
+
+
+def _check_labels(distinct: NDArray[Any], n_rows: int, categories: Sequence[Any] | None) -> None:
+    if distinct.dtype.kind == "c":
+        raise ValueError("Complex data not supported: y must hold labels that have an order.")
+    if distinct.dtype.kind != "f":
+        return
+    if not np.isfinite(distinct).all():
+        raise ValueError("y contains NaN or infinity.")
+    fractional = bool((distinct != np.floor(distinct)).any())
+    if categories is None and fractional and 2 * len(distinct) > n_rows:
+        raise ValueError(
+            f"Unknown label type: continuous. y holds {len(distinct)} different numbers in {n_rows} rows; "
+            "RankSVM learns from real-valued targets, and categories=[...] tells that these are ranks."
+        )
+
+
+def _in_order_of(
+    categories: Sequence[Any], distinct: NDArray[Any], codes: IntVector
+) -> tuple[NDArray[Any], IntVector]:
+    given = as_array(categories).tolist() if hasattr(categories, "dtype") else list(categories)
+    rank = {value: number for number, value in enumerate(given)}
+    if len(rank) < len(given):
+        raise ValueError(f"categories must not hold a value twice; got {given!r}.")
+    unknown = [value for value in distinct.tolist() if value not in rank]
+    if unknown:
+        raise ValueError(f"y holds {_listed(unknown)}, not among the categories {_listed(given)}.")
+    order = np.argsort([rank[value] for value in distinct.tolist()])
+    return distinct[order], np.argsort(order)[codes]
+
+
+def _holds_text(distinct: NDArray[Any]) -> bool:
+    return distinct.dtype.kind in "UST" or any(isinstance(value, str | bytes) for value in distinct.tolist())
+
+
+def _listed(values: Any, separator: str = ", ", most: int = 8) -> str:
+    names = [repr(value) for value in (values.tolist() if isinstance(values, np.ndarray) else values)]
+    return separator.join(names if len(names) <= most else [*names[: most - 1], "..."])
+
+
+# Boundaries of least error
+
+
+class _Levels:
+    """The distinct utilities, rising, and what each rank weighs at each of them.
+
+    A cut c, from 0 to the number of levels, parts the levels below c from the others.
+    """
+
+    def __init__(self, utility: FloatVector, codes: IntVector, weight: FloatVector):
+        kept = weight > 0
+        self.codes, self.weight = codes[kept], weight[kept]
+        self.utility, self.level = np.unique(utility[kept], return_inverse=True)
+        self.n_classes = int(self.codes.max()) + 1
+        self.gap = np.zeros(len(self.utility) + 1)
+        with np.errstate(over="ignore"):
+            self.gap[1:-1] = np.diff(self.utility)
+
+    def weight_of(self, rank: int) -> FloatVector:
+        return self._at_levels(self.codes == rank)
+
+    def total_weight(self) -> FloatVector:
+        return self._at_levels(np.ones(len(self.codes), dtype=bool))
+
+    def _at_levels(self, rows: NDArray[np.bool_]) -> FloatVector:
+        weight = np.bincount(self.level[rows], self.weight[rows], minlength=len(self.utility))
+        return weight.astype(np.float64, copy=False)
+
+    def weight_below(self, rank: int) -> FloatVector:
+        """Give the weight of a rank below each cut."""
+        return _cumulated(self.weight_of(rank))
+
+    def widest(self, cost: FloatVector, first: int = 0) -> int:
+        """Give the cut of least cost, in the widest gap; `cost` begins at the cut `first`."""
+        rounding = 4 * np.finfo(np.float64).eps * float(self.weight.sum())
+        cuts = first + np.flatnonzero(cost <= cost.min() + rounding)
+        return int(cuts[np.argmax(self.gap[cuts])])
+
+    def thresholds(self, cuts: IntVector) -> FloatVector:
+        """Give the middle of the gap at each cut, so that `ranks_of` puts the levels where the cuts do."""
+        u, first, last = self.utility, float(self.utility[0]), float(self.utility[-1])
+        half_gap = (last / 2 - first / 2) / max(len(u) - 1, 1) or max(abs(first), 1.0) / 2
+        largest = np.finfo(np.float64).max
+        below = max(min(first - 2 * half_gap, np.nextafter(first, -np.inf)), -largest)
+        lower = np.concatenate([[below], u])[cuts]
+        upper = np.append(u, min(last + 2 * half_gap, largest))[cuts]
+        middle = lower / 2 + upper / 2
+        # Between neighbouring numbers there is no middle, and a threshold belongs to what is below it.
+        return np.where((lower <= middle) & (middle < upper), middle, lower)
+
+
+def _cumulated(values: FloatVector) -> FloatVector:
+    return np.concatenate([[0.0], np.cumsum(values)])
+
+
+def min_error_thresholds(
+    utility: FloatVector, codes: IntVector, weight: FloatVector, *, error: str
+) -> FloatVector:
+    """Give the ordered thresholds of least training error; see `fit_thresholds`."""
+    levels = _Levels(utility, codes, weight)
+    cuts = _absolute_cuts(levels) if error == "absolute" else _zero_one_cuts(levels)
+    return levels.thresholds(cuts)
+
+
+def _absolute_cuts(levels: _Levels) -> IntVector:
+    """Minimise the absolute error, which is a sum over boundaries of the rows on their wrong side.
+
+    Each boundary is therefore placed on its own. The cost of boundary k + 1 is that of boundary k plus what
+    falls with the cut, so where the best cuts of the two cross, each is also best for the other boundary:
+    the running maximum is as good.
+    """
+    return np.maximum.accumulate(np.array([levels.widest(cost) for cost in _boundary_costs(levels)]))
+
+
+def _boundary_costs(levels: _Levels) -> Iterator[FloatVector]:
+    """Yield for each boundary the weight on the wrong side of each cut, up to a constant."""
+    net = levels.total_weight()
+    for rank in range(levels.n_classes - 1):
+        net = net - 2 * levels.weight_of(rank)
+        yield _cumulated(net)
+
+
+def _zero_one_cuts(levels: _Levels) -> IntVector:
+    """Maximise the weight of the rows between their own two boundaries, by dynamic programming.
+
+    Invariant: best[c] is the largest weight that the ranks so far can have in place below cut c.
+    """
+    best, rises = levels.weight_below(0), []
+    for rank in range(1, levels.n_classes):
+        below = levels.weight_below(rank)
+        begun = best - below
+        running = np.maximum.accumulate(begun)
+        rises.append(np.concatenate([[True], begun[1:] > running[:-1]]))
+        best = below + running
+    cuts, end = [], len(levels.utility)
+    for rise in reversed(rises):  # the last rise up to the end of a rank is where the rank begins
+        end = int(np.flatnonzero(rise[: end + 1])[-1])
+        cuts.append(end)
+    return _moved_to_wide_gaps(levels, np.array(cuts[::-1]))
+
+
+def _moved_to_wide_gaps(levels: _Levels, cuts: IntVector) -> IntVector:
+    """Move each cut between its neighbours to the widest gap where the error is the same."""
+    fence = np.concatenate([[0], cuts, [len(levels.utility)]])
+    below = levels.weight_below(0)
+    for k in range(1, len(fence) - 1):
+        next_below = levels.weight_below(k)
+        between = slice(fence[k - 1], fence[k + 1] + 1)
+        fence[k] = levels.widest((next_below - below)[between], fence[k - 1])
+        below = next_below
+    return fence[1:-1]
+
+
+# Midpoints of the closest pairs
+
+
+def midpoint_thresholds(
+    utility: FloatVector, codes: IntVector, weight: FloatVector, *, margin: float = 1.0, tol: float = 0.03
+) -> tuple[FloatVector, NDArray[np.bool_]]:
+    """Give the thresholds of equation (12), and which of them no pair defines; see `fit_thresholds`."""
+    ranks = _by_rank(utility, codes, weight)
+    found = np.array([_mean_midpoint(*pair, margin, tol) for pair in pairwise(ranks)])
+    missing = np.isnan(found)
+    if missing.any():
+        levels = _Levels(utility, codes, weight)
+        cuts = np.array([levels.widest(cost) for cost in _boundary_costs(levels)])
+        found[missing] = levels.thresholds(cuts)[missing]
+    return np.maximum.accumulate(found), missing
+
+
+class _Rank(NamedTuple):
+    """The rows of one rank: utilities, rising, and weights."""
+
+    utility: FloatVector
+    weight: FloatVector
+
+    def weight_between(self, begin: IntVector, end: IntVector) -> FloatVector:
+        """Give the sum of the weights of the rows begin, ..., end - 1; rounding never hides a row."""
+        cumulated = _cumulated(self.weight)
+        first = np.append(self.weight, 0.0)[begin]
+        return np.where(end > begin, np.maximum(cumulated[end] - cumulated[begin], first), 0.0)
+
+
+def _by_rank(utility: FloatVector, codes: IntVector, weight: FloatVector) -> list[_Rank]:
+    order = np.flatnonzero(weight > 0)
+    order = order[np.argsort(utility[order])]
+    order = order[np.argsort(codes[order], kind="stable")]
+    ends = np.searchsorted(codes[order], np.arange(codes[order[-1]] + 2))
+    utility, weight = utility[order], weight[order]
+    return [_Rank(utility[begin:end], weight[begin:end]) for begin, end in pairwise(ends)]
+
+
+def _mean_midpoint(lower: _Rank, upper: _Rank, margin: float, tol: float) -> float:
+    """Average the midpoints of the closest pairs at least a margin apart; NaN where there are none.
+
+    The partners of a row follow one another in utility, so they are counted and not listed.
+    """
+    begin = np.searchsorted(upper.utility, lower.utility + (margin - tol))
+    reached = begin < len(upper.utility)
+    if not reached.any():
+        return np.nan
+    closest = (upper.utility[begin[reached]] - lower.utility[reached]).min()
+    end = np.searchsorted(upper.utility, lower.utility + (closest + tol), side="right")
+    rows = np.arange(len(upper.utility))
+    first, last = np.searchsorted(end, rows, side="right"), np.searchsorted(begin, rows, side="right")
+    share_lower = lower.weight * upper.weight_between(begin, end)
+    share_upper = upper.weight * lower.weight_between(first, last)
+    means = np.average(lower.utility, weights=share_lower), np.average(upper.utility, weights=share_upper)
+    return float(means[0] / 2 + means[1] / 2)

@@ -1,0 +1,106 @@
+"""What the picture of a utility holds, and what it says when matplotlib is missing."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import OrdinalSVM
+from rankwise.datasets import make_ordinal
+from rankwise.plotting import UtilityDisplay
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+GRADES = ["bad", "poor", "fair", "good", "best"]
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+def texts(axes):
+    return [text.get_text() for text in axes.texts]
+
+
+@pytest.mark.parametrize("n", [30, 1000])
+def test_every_row_is_drawn_at_its_utility_in_the_lane_of_its_rank(n):
+    X, y = make_ordinal(n, random_state=1)
+    labels = np.array(GRADES)[y]
+    model = OrdinalSVM(1e-4, kernel="poly", degree=2, categories=GRADES).fit(X, labels)
+    display = UtilityDisplay.from_estimator(model, X, labels)
+    utility = model.utility(X)
+    for k, points in enumerate(display.points_):
+        across, up = np.asarray(points.get_offsets()).T
+        np.testing.assert_allclose(np.sort(across), np.sort(utility[y == k]))
+        assert (np.abs(up - k) <= 0.4).all()
+    lines = [segment[0, 0] for segment in display.boundaries_.get_segments()]
+    np.testing.assert_array_equal(lines, model.thresholds_)
+    assert [tick.get_text() for tick in display.ax_.get_yticklabels()] == GRADES
+    low, high = display.ax_.get_xlim()
+    assert low < utility.min() < utility.max() < high
+    assert display.figure_ is display.ax_.figure
+    shares = [f"{np.mean(model.predict(X[y == k]) == GRADES[k]):.0%}" for k in range(5)]
+    assert texts(display.ax_)[:5] == shares
+    # The figure can be drawn, with layout and fonts.
+    display.figure_.canvas.draw()
+
+
+def test_ranks_differ_without_colour():
+    rng = np.random.default_rng(0)
+    display = UtilityDisplay.from_predictions(rng.normal(size=40), np.arange(40) % 4, [-1.0, 0.0, 1.0])
+    shapes = {tuple(map(tuple, points.get_paths()[0].vertices.round(6))) for points in display.points_}
+    assert len(shapes) == 4
+    lightness = [points.get_facecolor()[0, :3] @ [0.299, 0.587, 0.114] for points in display.points_]
+    assert np.diff(lightness).min() > 0.1
+
+
+def test_boundaries_that_coincide_share_a_label():
+    y = np.arange(12) % 4
+    utility = np.linspace(0, 10, 12)
+    display = UtilityDisplay.from_predictions(utility, y, [2.0, 5.0, 5.0])
+    assert r"$\theta_{1}$" in texts(display.ax_)
+    assert r"$\theta_{2}$,$\theta_{3}$" in texts(display.ax_)
+    display = UtilityDisplay.from_predictions(utility, y, [5.0, 5.0, 5.01])
+    assert r"$\theta_{1}$ … $\theta_{3}$" in texts(display.ax_)
+
+
+def test_axes_pipelines_and_options():
+    X, y = make_ordinal(60, random_state=0)
+    figure, axes = pyplot.subplots()
+    pipe = make_pipeline(StandardScaler(), OrdinalSVM(1e-4, kernel="poly", degree=2)).fit(X, y)
+    display = UtilityDisplay.from_estimator(pipe, X, y, ax=axes)
+    assert display.ax_ is axes
+    assert display.figure_ is figure
+    np.testing.assert_allclose(display.utility, pipe[-1].utility(pipe[:-1].transform(X)))
+    again = display.plot(s=7, marker="x")
+    assert again is display
+    assert display.ax_ is not axes
+    assert display.points_[0].get_sizes().tolist() == [7]
+
+
+def test_some_ranks_only_and_constant_utilities():
+    display = UtilityDisplay.from_predictions([0.0, 1.0], [0, 2], [0.5, 0.7], categories=[0, 1, 2])
+    assert [len(points.get_offsets()) for points in display.points_] == [1, 0, 1]
+    ordered = pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)
+    display = UtilityDisplay.from_predictions([1.0, 1.0], ordered, [1.0])
+    assert display.rank.tolist() == [0, 1]
+    display.figure_.canvas.draw()
+
+
+def test_errors_get_a_sentence(monkeypatch):
+    with pytest.raises(ValueError, match=r"1 thresholds part 2 ranks, but there are 3 labels"):
+        UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5])
+    with pytest.raises(ValueError, match="y holds 2, which is none of the classes"):
+        UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5], categories=[0, 1])
+    with pytest.raises(ValueError, match="y has 1 entries, but there are 2 rows"):
+        UtilityDisplay.from_predictions([0.0, 1.0], [0], [0.5])
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ImportError, match=r"pip install 'rankwise\[report\]'"):
+        UtilityDisplay.from_predictions([0.0, 1.0], [0, 1], [0.5])
