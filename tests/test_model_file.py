@@ -30,9 +30,9 @@ from sklearn.preprocessing import (
 
 import rankwise
 from fuzz.fuzz_model_file import Target, overwritten, signed, write_signed
-from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.io.atomic import atomic_write
-from rankwise.io.model_file import RANKERS, ModelFileError, load_model, model_info, save_model
+from rankwise.io.model_file import ModelFileError, load_model, model_info, save_model
 from rankwise.io.model_layout import read_layout
 from rankwise.io.model_values import decode, encode
 
@@ -165,13 +165,11 @@ def test_several_outputs_and_names(tmp_path):
     assert model_info(tmp_path / "model.json").feature_names == list(frame.columns)
 
 
-@pytest.mark.skipif("OrdinalSVM" not in RANKERS, reason="there is no OrdinalSVM")
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("labels", [[1, 2, 3], [0.5, 1.5, 9.0], ["bad", "fair", "good"]])
 def test_ordinal_svm(kernel, labels, tmp_path):
-    kind = RANKERS["OrdinalSVM"]
     y = np.array(labels)[Y]
-    model = kind(kernel=kernel, categories=labels).fit(X, y)
+    model = OrdinalSVM(kernel=kernel, categories=labels).fit(X, y)
     loaded = round_trip(model, tmp_path / "model.json")
     assert_same(learned(loaded), learned(model))
     assert loaded.predict(NEW).dtype == model.predict(NEW).dtype
@@ -181,13 +179,11 @@ def test_ordinal_svm(kernel, labels, tmp_path):
     assert loaded.score(X, y) == model.score(X, y)
 
 
-@pytest.mark.skipif("HullRanker" not in RANKERS, reason="there is no HullRanker")
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("order", ["chain", "full", [("c", "a"), ("b", "a")]])
 def test_hull_ranker(kernel, order, tmp_path):
-    kind = RANKERS["HullRanker"]
     y = np.array(["a", "b", "c"])[Y]
-    model = kind(alpha=0.1, kernel=kernel, order=order).fit(X, y)
+    model = HullRanker(alpha=0.1, kernel=kernel, order=order, slack_per="edge").fit(X, y)
     loaded = round_trip(model, tmp_path / "model.json")
     assert loaded.get_params() == model.get_params()
     assert_same(learned(loaded), learned(model))

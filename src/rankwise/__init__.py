@@ -1,21 +1,59 @@
 """Learn to put things in order: exact pairwise ranking with a scikit-learn interface."""
 
-from rankwise import datasets, metrics, model_selection
-from rankwise.estimators import RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.preferences import NoPairsError, Preferences, pair_data
-from rankwise.preprocessing import scale_within_queries
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rankwise import datasets, metrics, model_selection, plotting
+    from rankwise.estimators import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+    from rankwise.io.export import export_model
+    from rankwise.io.model_file import ModelFileError, load_model, save_model
+    from rankwise.preferences import NoPairsError, Preferences, pair_data
+    from rankwise.preprocessing import scale_within_queries
+    from rankwise.thresholds import fit_thresholds
 
 __version__ = "0.1.0"
 __all__ = [
+    "HullRanker",
+    "ModelFileError",
     "NoPairsError",
+    "OrdinalSVM",
     "Preferences",
     "RankRLS",
     "RankRLSCV",
     "RankSVM",
     "RankSVMCV",
     "datasets",
+    "export_model",
+    "fit_thresholds",
+    "load_model",
     "metrics",
     "model_selection",
     "pair_data",
+    "plotting",
+    "save_model",
     "scale_within_queries",
 ]
+
+# Where each name lives. Names are imported when first used: a command that prints its help needs none.
+_HOMES = {
+    "estimators": ("HullRanker", "OrdinalSVM", "RankRLS", "RankRLSCV", "RankSVM", "RankSVMCV"),
+    "io.export": ("export_model",),
+    "io.model_file": ("ModelFileError", "load_model", "save_model"),
+    "preferences": ("NoPairsError", "Preferences", "pair_data"),
+    "preprocessing": ("scale_within_queries",),
+    "thresholds": ("fit_thresholds",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME_OF:
+        return getattr(import_module(f"rankwise.{_HOME_OF[name]}"), name)
+    if name in __all__:
+        return import_module(f"rankwise.{name}")
+    raise AttributeError(f"module 'rankwise' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*__all__, "__version__"]

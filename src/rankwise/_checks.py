@@ -32,6 +32,22 @@ def _is_missing(value: Any) -> bool:
         return True
 
 
+def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
+    """Tell which entries are known, neither None nor NaN, and give these; columns of frames stay such."""
+    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
+    if array.dtype.kind in "fM":
+        known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
+    else:
+        known = np.array([not _is_missing(value) for value in _objects(array)] or [True] * len(array))
+    if known.all():
+        return known, values
+    if hasattr(values, "loc"):
+        return known, values.loc[known]
+    if hasattr(values, "filter"):
+        return known, values.filter(known.tolist())
+    return known, _as_they_are(array[known].tolist())
+
+
 def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:
     """Return a contiguous float64 vector; refuse other shapes, NaN, infinity and a wrong length."""
     array = as_array(values)

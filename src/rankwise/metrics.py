@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from rankwise._checks import as_codes, as_vector, check_choice
+from rankwise._checks import as_codes, as_vector, as_weights, check_choice
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.ranking import Ranking
 
@@ -140,7 +140,14 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
     return float(violations.errors(ties).sum() / violations.total.sum())
 
 
-def wmw(y: ArrayLike, scores: ArrayLike, *, order: Any = "full", ties: Ties = "half") -> float:
+def wmw(
+    y: ArrayLike,
+    scores: ArrayLike,
+    *,
+    order: Any = "full",
+    ties: Ties = "half",
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Generalised Wilcoxon-Mann-Whitney statistic over an order graph of classes.
 
         1/n_edges * sum over edges (h, l) of 1/(m_h m_l) * sum over i in h, j in l of [s_i > s_j],
@@ -160,6 +167,8 @@ def wmw(y: ArrayLike, scores: ArrayLike, *, order: Any = "full", ties: Ties = "h
         above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out.
     ties : {"half", "error", "correct"}
         A pair with equal scores counts one half, not at all, or as ordered correctly.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product of its rows' weights, within its edge.
 
     Returns
     -------
@@ -173,10 +182,13 @@ def wmw(y: ArrayLike, scores: ArrayLike, *, order: Any = "full", ties: Ties = "h
     check_choice(ties, "ties", ("half", "error", "correct"))
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
-    weight = None
+    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
     if isinstance(order, str) and order == "full":
         # Such weights give all edges the same total, so that the mean over pairs is the mean over edges.
-        weight = 1.0 / np.bincount(class_of_row)[class_of_row]
+        rows = np.ones(len(scores)) if weight is None else weight
+        weight = np.divide(
+            rows, np.bincount(class_of_row, rows)[class_of_row], where=rows > 0, out=np.zeros_like(rows)
+        )
     preferences = Preferences.from_order(y, order, weight)
     violations = _violations(preferences, scores)
     return float(np.mean(1.0 - _share(violations.errors(ties), violations.total)))

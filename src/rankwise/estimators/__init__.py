@@ -1,8 +1,10 @@
 """scikit-learn estimators: one choice of preferences, loss, function space and solver each."""
 
+from rankwise.estimators.hull_ranker import HullRanker
+from rankwise.estimators.ordinal_svm import OrdinalSVM
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_rls_cv import RankRLSCV
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.estimators.rank_svm_cv import RankSVMCV
 
-__all__ = ["RankRLS", "RankRLSCV", "RankSVM", "RankSVMCV"]
+__all__ = ["HullRanker", "OrdinalSVM", "RankRLS", "RankRLSCV", "RankSVM", "RankSVMCV"]

@@ -144,19 +144,25 @@ def preferences_from_order(
     """See `Preferences.from_order`."""
     classes, codes = as_codes(labels, "labels")
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(codes))
-    if isinstance(order, str):
-        check_choice(order, "order", ("chain", "full"))
-        present = np.unique(codes if weight is None else codes[weight > 0])
-        edge_codes = np.stack([present[1:], present[:-1]], axis=1)
-        if order == "full":
-            structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
-            structure.require_pairs()
-            return structure
+    if isinstance(order, str) and order == "full":
+        structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
     else:
-        edge_codes = _edge_codes(_edge_list(order), classes)
-    structure = OrderGraph(codes, classes, edge_codes.astype(np.int32), weight)
+        present = codes if weight is None else codes[weight > 0]
+        structure = OrderGraph(codes, classes, order_edges(order, classes, present), weight)
     structure.require_pairs()
     return structure
+
+
+def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Give the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
+    if not isinstance(order, str):
+        return _edge_codes(_edge_list(order), classes).astype(np.int32)
+    check_choice(order, "order", ("chain", "full"))
+    present = np.unique(codes)
+    lower, higher = np.triu_indices(len(present), 1)
+    if order == "chain":
+        lower, higher = np.arange(len(present) - 1), np.arange(1, len(present))
+    return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 
 def _edge_list(order: Any) -> Edges:

@@ -1,0 +1,389 @@
+"""Ranking by separating the convex hulls of classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import kneighbors_graph
+from sklearn.utils.metadata_routing import UNUSED
+
+from rankwise._checks import as_codes, as_weights, check_choice, split_missing
+from rankwise.design import Design, as_design
+from rankwise.estimators.base import BaseRanker, hint_at_scale
+from rankwise.estimators.rank_svm import check_count, check_positive
+from rankwise.kernels import KernelMap
+from rankwise.metrics import wmw
+from rankwise.preferences import Preferences
+from rankwise.preferences.order_graph import OrderGraph, order_edges
+from rankwise.solvers.hull_certificate import HullOptimum, Penalty
+from rankwise.solvers.hull_general import has_general_solver, solve_general
+from rankwise.solvers.hull_newton import MAX_DIRECT
+from rankwise.solvers.hull_program import HullProgram, hull_program
+from rankwise.solvers.interior_point import solve_interior_point
+from rankwise.solvers.result import SolverResult
+
+FloatVector = NDArray[np.float64]
+
+# Hulls that are closer than this share of the size of the data cannot be told from hulls that meet.
+SEPARATION = 1e-7
+# Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
+INEXACT_TOL = 1e-4
+# Scores that differ by less than this share of the margin say nothing.
+FLAT = 1e-6
+
+
+class HullRanker(BaseRanker):
+    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
+
+    For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
+    class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
+    the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
+    rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
+    1.
+
+    Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
+    each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
+    within `gap_` of the optimum.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty; `alpha = 1 / (2 nu m)` for the nu of (28) and m rows. With two classes and
+        absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
+    order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
+        "chain" puts each class above the next lower one, "full" above every lower one.
+    slack : "squared", "absolute" or "none"
+        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
+        ||f||^2; there is no solution when hulls intersect.
+    slack_per : "row" or "edge"
+        One slack for each row, or one for each row and edge. With one a row, classes in the middle of a chain
+        may find it cheapest to give up their rows; with one an edge every edge has its say.
+    laplacian_weight : float
+        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
+        whose label is not known, should score alike.
+    n_neighbors : int
+        Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    solver : "auto", "interior_point" or "clarabel"
+        "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
+        ours gets stuck.
+    tol : float
+        The fit ends when the objective is certified to be this close to the optimum, relative to it; 1e-4 is
+        enough where there are more than 2000 features and rows.
+    max_iter : int
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
+        return value ends the fit.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line an iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights, for the linear kernel.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    classes_ : array of shape (n_classes,)
+    edges_ : list of (higher, lower) labels
+    intervals_ : array of shape (n_classes, 2)
+        Each class's interval [L, U]: its rows should score at least L and at most U, infinite where no edge
+        asks for a bound; the L of a class is at least 1 above the U of those it should beat.
+    n_pairs_ : int
+        The number of pairs of rows that the edges order.
+    objective_, gap_ : float
+        The objective reached and a bound on its distance to the optimum.
+    n_iter_ : int
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration.
+    solver_ : str
+        The solver that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import HullRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, progress = load_diabetes_ranking(return_X_y=True)
+    >>> thirds = np.searchsorted(np.quantile(progress, [1 / 3, 2 / 3]), progress)
+    >>> model = HullRanker(alpha=1e-3).fit(X, thirds)
+    >>> model.edges_
+    [(1, 0), (2, 1)]
+    >>> round(model.score(X, thirds), 2)
+    0.78
+    """
+
+    # A class has one interval for all rows, so there are no queries.
+    __metadata_request__fit = {"qid": UNUSED}  # noqa: RUF012
+    __metadata_request__score = {"qid": UNUSED}  # noqa: RUF012
+
+    _measure = "relative gap"
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        order: Any = "chain",
+        slack: str = "squared",
+        slack_per: str = "row",
+        laplacian_weight: float = 0.0,
+        n_neighbors: int = 10,
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-9,
+        max_iter: int = 200,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.order = order
+        self.slack = slack
+        self.slack_per = slack_per
+        self.laplacian_weight = laplacian_weight
+        self.n_neighbors = n_neighbors
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
+    ) -> HullRanker:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
+            The class of each row, anything that can be compared with `order`. Rows whose label is missing
+            (NaN or None) count in the Laplacian only.
+        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
+            More rows without a label.
+        sample_weight : array of shape (n_rows,), optional
+            The weight of each row's slack.
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
+        X = self._validated(X, reset=True)
+        known, graph = self._order_graph(y, sample_weight, X.shape[0])
+        X, known = self._joined(X, known, unlabelled)
+        self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
+        if self._is_linear():
+            hint_at_scale(X)
+        if self.laplacian_weight == 0 and not known.all():
+            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)
+        program = self._program(known, graph)
+        design, kernel_map = self._function_space(X)
+        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
+        with self._blas_on_one_thread():
+            optimum, result = self._solve(design, program, penalty, graph)
+        self._store_result(X, result, kernel_map)
+        self.intervals_ = self._intervals(program, known, graph, optimum)
+        if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
+            warnings.warn(
+                "The scores of all rows are nearly the same: it costs least to give up the rows of some "
+                "classes. Try slack_per='edge', slack='squared' or a smaller alpha.",
+                stacklevel=2,
+            )
+        return self
+
+    def _check_parameters(self) -> None:
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_count("n_neighbors", self.n_neighbors)
+        check_choice(self.slack, "slack", ("squared", "absolute", "none"))
+        check_choice(self.slack_per, "slack_per", ("row", "edge"))
+        check_choice(self.solver, "solver", ("auto", "interior_point", "clarabel"))
+        if self.laplacian_weight != 0:
+            check_positive("laplacian_weight", self.laplacian_weight)
+
+    def _joined(self, X: Any, known: NDArray[np.bool_], unlabelled: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Put the rows of `unlabelled` below those of X."""
+        if unlabelled is None:
+            return X, known
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                "unlabelled does not go with kernel='precomputed': give the kernel matrix of all rows, and y "
+                "with missing labels (NaN or None)."
+            )
+        more = self._validated(unlabelled, reset=False)
+        rows = (
+            sp.vstack([X, more], format="csr")
+            if sp.issparse(X) or sp.issparse(more)
+            else np.vstack([X, more])
+        )
+        return rows, np.append(known, np.zeros(more.shape[0], dtype=bool))
+
+    def _order_graph(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.bool_], OrderGraph]:
+        """Tell which rows have a label; give these rows' classes, order and weights."""
+        weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
+        if isinstance(y, Preferences):
+            known, graph = np.ones(y.n_rows, dtype=bool), self._checked_graph(y, weight)
+        else:
+            known, present = split_missing(y)
+            weight = weight if weight is None or len(known) != n_rows else weight[known]
+            graph = self._graph_of_labels(present, weight)
+        if len(known) != n_rows:
+            raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
+        graph.require_pairs()
+        return known, graph
+
+    @staticmethod
+    def _checked_graph(y: Preferences, weight: FloatVector | None) -> OrderGraph:
+        if not isinstance(y, OrderGraph):
+            raise ValueError(
+                "HullRanker ranks classes: y must hold labels, or come from Preferences.from_order; got "
+                f"a {type(y).__name__}."
+            )
+        return y if weight is None else y.weighted(weight)
+
+    def _graph_of_labels(self, labels: Any, weight: FloatVector | None) -> OrderGraph:
+        classes, codes = as_codes(labels, "y")
+        if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+            raise ValueError("y contains infinity.")
+        counted = codes if weight is None else codes[weight > 0]
+        return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
+
+    def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> HullProgram:
+        codes, weight = np.full(len(known), -1), np.zeros(len(known))
+        codes[known] = graph.codes
+        weight[known] = 1.0 if graph.weight is None else graph.weight
+        return hull_program(codes, graph.edge_codes, weight, slack=self.slack, slack_per=self.slack_per)
+
+    def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
+        """Give the features; few rows with many features are as many features as rows."""
+        m, n = X.shape
+        if not (self._is_linear() and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
+            return super()._function_space(X)
+        kernel_map = KernelMap("linear")
+        return as_design(kernel_map.fit_transform(X)), kernel_map
+
+    def _smoothness(self, X: Any, design: Design) -> NDArray | None:
+        """Give the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
+        if self.laplacian_weight == 0:
+            return None
+        laplacian, n_edges = self._laplacian(X)
+        features = design.X
+        matrix = features.T @ (laplacian @ features)
+        matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+        return float(self.laplacian_weight) / n_edges * matrix
+
+    def _laplacian(self, X: Any) -> tuple[sp.csr_matrix, int]:
+        n_neighbors = min(int(self.n_neighbors), X.shape[0] - 1)
+        metric = "minkowski"
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            K = X.toarray() if sp.issparse(X) else X
+            X, metric = (
+                np.sqrt(np.maximum(K.diagonal()[:, None] + K.diagonal() - 2.0 * K, 0.0)),
+                "precomputed",
+            )
+        directed = kneighbors_graph(X, n_neighbors, metric=metric, include_self=False, n_jobs=self.n_jobs)
+        joined = directed.maximum(directed.T)
+        degree = np.asarray(joined.sum(axis=1)).ravel()
+        return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
+
+    def _solve(
+        self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
+    ) -> tuple[HullOptimum, SolverResult]:
+        monitor = self._monitor()
+        direct = design.shape[1] <= MAX_DIRECT
+        tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
+        options: dict[str, Any] = {"tol": tol, "max_iter": int(self.max_iter), "monitor": monitor}
+        self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
+        if self.solver_ == "clarabel":
+            optimum, result = solve_general(design, program, penalty, **options)
+        else:
+            ceiling = self._ceiling(design)
+            optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
+            stuck = direct and result.status == "stalled" and optimum.bound <= ceiling
+            if stuck and self.solver == "auto" and has_general_solver():
+                self.solver_ = "clarabel"
+                optimum, result = solve_general(design, program, penalty, **options)
+        if self.slack == "none" and not np.isfinite(optimum.objective):
+            raise ValueError(self._why_not_separable(graph, optimum))
+        return optimum, result
+
+    def _ceiling(self, design: Design) -> float:
+        """Give the ||f||^2 of a margin that is lost in the size of the data."""
+        if self.slack != "none":
+            return np.inf
+        size = float(design.weighted_squares(np.ones(design.shape[0])).sum()) / design.shape[0]
+        return 1.0 / (SEPARATION**2 * max(size, 1e-300))
+
+    @staticmethod
+    def _why_not_separable(graph: OrderGraph, optimum: HullOptimum) -> str:
+        strain = optimum.dual.edge
+        tight = [graph.edges[k] for k in np.flatnonzero(strain > 0.01 * strain.max())]
+        return (
+            "slack='none' needs classes that a function can keep apart, but the convex hulls intersect along "
+            f"the edges {tight}. Use slack='squared' or slack='absolute', or a richer kernel."
+        )
+
+    def _store_result(self, X: Any, result: SolverResult, kernel_map: KernelMap | None) -> None:
+        if self._is_linear() and kernel_map is not None:  # back from as many features as rows
+            dual = kernel_map.dual_coef(result.coef)
+            self._store_function(as_design(X).rmatvec(dual), None)
+            self._store_course(result)
+        else:
+            self._store(result, kernel_map)
+
+    def _intervals(
+        self, program: HullProgram, known: NDArray[np.bool_], graph: OrderGraph, optimum: HullOptimum
+    ) -> NDArray[np.float64]:
+        """Give [L, U] of each class; with a slack an edge, the highest L and the lowest U of its edges."""
+        codes = np.full(len(known), -1)
+        codes[known] = graph.codes
+        of_unit = codes[program.row]
+        intervals = np.tile([-np.inf, np.inf], (len(graph.classes), 1))
+        low, high = program.low >= 0, program.high >= 0
+        np.maximum.at(intervals[:, 0], of_unit[low], optimum.thresholds[program.low[low]])
+        np.minimum.at(intervals[:, 1], of_unit[high], optimum.thresholds[program.high[high]])
+        return intervals
+
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Give the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
+
+        It is the mean over edges of the share of row pairs in the right order, ties counting one half; see
+        `rankwise.metrics.wmw`. Rows without a label are left out.
+        """
+        scores = self.predict(X)
+        known, present = split_missing(y)
+        weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
+        return wmw(
+            present,
+            scores[known] if len(known) == len(scores) else scores,
+            order=self.edges_,
+            sample_weight=None if weight is None else weight[known],
+        )

@@ -1,0 +1,62 @@
+"""Programme (27) of Fung et al. (2005) as it is written, one threshold an edge, solved by Clarabel."""
+
+import clarabel
+import numpy as np
+from scipy import sparse
+
+
+def solve(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None, matrix=None):
+    """Minimise sum_r weight_r y_r^p / sum_r weight_r + w'(alpha I + matrix) w over (w, y, gamma, gamma_hat).
+
+    For each edge (i, j): gamma + F_i w + y_i >= 0, gamma_hat - F_j w + y_j >= 0, gamma + gamma_hat <= -1,
+    y >= 0. Rows of `F` that are in no edge's class have no slack. Gives (w, objective).
+    """
+    m, n = F.shape
+    weight = np.ones(m) if weight is None else weight
+    inside = np.array([c in {k for edge in edges for k in edge} for c in codes]) & (weight > 0)
+    units = [(r, None) for r in range(m) if inside[r]]
+    if slack_per == "edge":
+        units = [(r, k) for k, edge in enumerate(edges) for r in range(m) if inside[r] and codes[r] in edge]
+    number = {unit: position for position, unit in enumerate(units)}
+    n_units, n_edges = len(units), len(edges)
+    width = n + n_units + 2 * n_edges
+    rows, right = [], []
+
+    def at_least(entries, bound):  # sum of entries >= bound, in Clarabel's form A x + s = b, s >= 0
+        row = np.zeros(width)
+        for where, value in entries:
+            row[where] -= value
+        rows.append(row)
+        right.append(-bound)
+
+    for k, (high, low) in enumerate(edges):
+        gamma, gamma_hat = n + n_units + 2 * k, n + n_units + 2 * k + 1
+        for r in range(m):
+            y = n + number.get((r, k if slack_per == "edge" else None), 0)
+            if inside[r] and codes[r] == high:
+                at_least([(slice(0, n), F[r]), (gamma, 1.0), *([(y, 1.0)] if slack != "none" else [])], 0.0)
+            if inside[r] and codes[r] == low:
+                at_least(
+                    [(slice(0, n), -F[r]), (gamma_hat, 1.0), *([(y, 1.0)] if slack != "none" else [])], 0.0
+                )
+        at_least([(gamma, -1.0), (gamma_hat, -1.0)], 1.0)
+    for u in range(n_units):
+        at_least([(n + u, 1.0)], 0.0)
+    share = np.array([weight[r] for r, _ in units]) / weight[inside].sum()
+    P = np.zeros((width, width))
+    P[:n, :n] = 2 * (alpha * np.eye(n) + (0 if matrix is None else matrix))
+    q = np.zeros(width)
+    if slack == "squared":
+        P[range(n, n + n_units), range(n, n + n_units)] = 2 * share
+    else:
+        q[n : n + n_units] = share
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    cones = [clarabel.NonnegativeConeT(len(rows))]
+    A = sparse.csc_matrix(np.array(rows))
+    solution = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings
+    ).solve()
+    x = np.array(solution.x)
+    return x[:n], float(solution.obj_val)
