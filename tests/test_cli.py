@@ -1,10 +1,76 @@
-import subprocess
-import sys
+"""The commands of `rankwise`, called in this process."""
 
+import gzip
+import itertools
+import json
+import os
+import shlex
+import signal
+from pathlib import Path
+
+import numpy as np
 import pytest
+from scipy.stats import wilcoxon
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-from rankwise import __version__
-from rankwise.cli.main import main
+import reference
+import reference_metrics
+from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM
+from rankwise.cli.main import build_parser, main
+from rankwise.cli.output import Progress
+from rankwise.cli.svm_rank import classify, learn
+from rankwise.datasets import make_ranking
+from rankwise.io.model_file import load_model, model_info
+from rankwise.io.svmlight import dump_svmlight
+from rankwise.metrics import ranking_error
+from rankwise.model_selection import QueryKFold
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y, qid = make_ranking(240, 5, n_queries=15, n_levels=4, noise=0.8, random_state=0)
+    return X, y.astype(float), qid + 1
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    """Training and test files, and a model."""
+    X, y, qid = rows
+    path = tmp_path_factory.mktemp("cli")
+    train = qid <= 10
+    dump_svmlight(X[train], y[train], path / "train.txt", qid=qid[train])
+    dump_svmlight(X[~train], y[~train], path / "test.txt", qid=qid[~train])
+    assert main(["train", str(path / "train.txt"), "-o", str(path / "model.json"), "-q"]) == 0
+    return path
+
+
+@pytest.fixture
+def parts(rows):
+    X, y, qid = rows
+    train = qid <= 10
+    return X[train], y[train], qid[train], X[~train], y[~train], qid[~train]
+
+
+def run(capsys, *arguments):
+    """Run a command that must end well; give its JSON."""
+    capsys.readouterr()
+    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def fails(capsys, code, *arguments):
+    """Run a command that must end with that exit code; give what it says."""
+    capsys.readouterr()
+    try:
+        given = main(list(map(str, arguments)))
+    except SystemExit as exit:
+        given = exit.code
+    said = capsys.readouterr()
+    assert given == code, said.err
+    assert said.out == ""
+    assert "Traceback" not in said.err
+    return said.err
 
 
 def test_the_demo_trains_evaluates_and_reports(tmp_path, capsys):
@@ -19,21 +85,526 @@ def test_the_demo_trains_evaluates_and_reports(tmp_path, capsys):
     assert all(0.97 < value <= 1.0 for value in right[3:])
     for number in (1, 2):
         assert (tmp_path / "report" / f"task-{number}.png").read_bytes().startswith(b"\x89PNG")
-
-
-def test_exit_codes(tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    assert main(["demo", "--splits", "0"]) == 1
-    assert "--splits must be at least 1" in capsys.readouterr().err
-    assert main(["demo", "--splits", "1", "--output", str(tmp_path / "file" / "report")]) == 1
-    assert capsys.readouterr().err.startswith("rankwise: ")
-    with pytest.raises(SystemExit) as wrong:
-        main(["unknown"])
-    assert wrong.value.code == 2
+    assert "file" in fails(capsys, 1, "demo", "--splits", "1", "--output", tmp_path / "file" / "report")
 
 
-def test_the_module_runs():
-    run = subprocess.run(
-        [sys.executable, "-m", "rankwise.cli.main", "--version"], capture_output=True, text=True, check=True
+def test_training_tells_what_the_estimator_found(folder, parts, tmp_path, capsys):
+    X, y, qid, *_ = parts
+    values = run(capsys, "train", folder / "train.txt", "-o", tmp_path / "m.json", "--alpha", "0.01")
+    expected = RankSVM(0.01, random_state=0).fit(X, y, qid=qid)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    assert (values["rows"], values["features"], values["queries"]) == (len(y), 5, 10)
+    assert values["pairs"] == len(pairs)
+    assert values["objective"] == expected.objective_
+    loaded = load_model(tmp_path / "m.json")
+    objective = reference.hinge(pairs, X @ loaded.coef_)[0] + 0.01 * loaded.coef_ @ loaded.coef_
+    assert values["objective"] == pytest.approx(objective, abs=1e-12)
+    assert 0 <= values["gap"] <= 1e-3
+    assert values["converged"]
+    assert loaded.callback is None
+    assert not loaded.warm_start
+    assert model_info(tmp_path / "m.json").metadata == {"method": "rank-svm", "alpha": 0.01, "rows": len(y)}
+    assert not list(tmp_path.glob("*.checkpoint"))
+    assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "--alpha", "0.01"]) == 0
+    said = capsys.readouterr()
+    assert f"{len(y)} rows, 5 features, 10 queries, {len(pairs):,} pairs" in said.out
+    assert f"objective {objective:.6g}" in said.out
+    assert said.err == ""
+
+
+SETTINGS = {
+    "squared hinge": (["--loss", "squared-hinge"], lambda: RankSVM(loss="squared_hinge")),
+    "pairs": (["--average", "pairs", "--tol", "1e-5"], lambda: RankSVM(average="pairs", tol=1e-5)),
+    "weights": (["--pair-weight", "difference"], lambda: RankSVM(pair_weight="difference")),
+    "kernel": (
+        ["--kernel", "rbf", "--gamma", "0.3", "--n-components", "30", "--seed", "4"],
+        lambda: RankSVM(kernel="rbf", gamma=0.3, n_components=30, random_state=4),
+    ),
+    "polynomial": (
+        ["--method", "rank-rls", "--kernel", "poly", "--degree", "2", "--coef0", "0.5", "--gamma", "scale"],
+        lambda: RankRLS(kernel="poly", degree=2, coef0=0.5, gamma="scale"),
+    ),
+    "least squares": (["--method", "rank-rls", "--cost", "unit"], lambda: RankRLS(cost="unit")),
+    "standard": (["--scale", "standard"], lambda: make_pipeline(StandardScaler(), RankSVM())),
+    "minmax": (["--scale", "minmax"], lambda: make_pipeline(MinMaxScaler(), RankSVM())),
+    "maxabs": (
+        ["--scale", "maxabs", "--method", "rank-rls"],
+        lambda: make_pipeline(MaxAbsScaler(), RankRLS()),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_options_reach_the_estimator_and_scores_are_exact(name, folder, parts, tmp_path, capsys):
+    options, make = SETTINGS[name]
+    X, y, qid, X_test, *_ = parts
+    run(capsys, "train", folder / "train.txt", "-o", tmp_path / "m.json", *options)
+    values = run(capsys, "predict", tmp_path / "m.json", folder / "test.txt", "-o", tmp_path / "s.txt")
+    model = make()
+    steps = getattr(model, "steps", [("", model)])
+    ranker = steps[-1][1].set_params(random_state=getattr(steps[-1][1], "random_state", None) or 0)
+    model.fit(X, y, **{f"{steps[-1][0]}__qid" if len(steps) > 1 else "qid": qid})
+    assert values["rows"] == len(X_test)
+    scores = [float(line) for line in (tmp_path / "s.txt").read_text().splitlines()]
+    np.testing.assert_allclose(scores, model.predict(X_test), rtol=0, atol=1e-12)
+    assert scores == load_model(tmp_path / "m.json").predict(X_test).tolist()
+    assert type(ranker) is type(load_model(tmp_path / "m.json")[-1] if len(steps) > 1 else ranker)
+
+
+def test_sparse_data_stays_sparse(tmp_path, capsys):
+    X, y, qid = make_ranking(200, 30, n_queries=10, n_levels=3, density=0.2, noise=0.3, random_state=0)
+    dump_svmlight(X, y, tmp_path / "train.txt", qid=qid)
+    train = ["train", tmp_path / "train.txt", "-o", tmp_path / "m.json", "--tol", "1e-9"]
+    for scale, scaler in (
+        ("none", None),
+        ("maxabs", MaxAbsScaler()),
+        ("standard", StandardScaler(with_mean=False)),
+    ):
+        values = run(capsys, *train, "--scale", scale)
+        scaled = X if scaler is None else scaler.fit_transform(X)
+        expected = RankSVM(tol=1e-9).fit(scaled, y, qid=qid)
+        assert values["objective"] == pytest.approx(expected.objective_, abs=1e-9)
+        assert main(["predict", str(tmp_path / "m.json"), str(tmp_path / "train.txt")]) == 0
+        scores = [float(line) for line in capsys.readouterr().out.splitlines()]
+        np.testing.assert_allclose(scores, expected.predict(scaled), atol=1e-3)
+    centred = RankSVM(tol=1e-9).fit(StandardScaler().fit_transform(X.toarray()), y, qid=qid)
+    assert values["objective"] == pytest.approx(centred.objective_, abs=2e-9)
+    assert "use maxabs" in fails(capsys, 1, *train, "--scale", "minmax")
+    assert (
+        run(capsys, "tune", tmp_path / "train.txt", "--scale", "standard", "--folds", "2")["best_alpha"] > 0
     )
-    assert run.stdout == f"rankwise {__version__}\n"
+
+
+def test_a_scaler_that_shifts_takes_sparse_rows(folder, parts, tmp_path, capsys):
+    X, y, qid, *_ = parts
+    (tmp_path / "sparse.txt").write_text("0 qid:1 2:1\n1 qid:1 5:-2\n")
+    for scale, scaler in ("standard", StandardScaler()), ("minmax", MinMaxScaler()):
+        main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "--scale", scale, "-q"])
+        assert main(["predict", str(tmp_path / "m.json"), str(tmp_path / "sparse.txt")]) == 0
+        scores = [float(line) for line in capsys.readouterr().out.splitlines()]
+        model = RankSVM().fit(scaler.fit_transform(X), y, qid=qid)
+        rows = scaler.transform([[0, 1, 0, 0, 0], [0, 0, 0, 0, -2]])
+        np.testing.assert_allclose(scores, model.predict(rows), atol=1e-12)
+
+
+def test_ordinal_models_give_labels_or_utilities(folder, parts, tmp_path, capsys):
+    X, y, _, X_test, y_test, _ = parts
+    train = ["train", folder / "train.txt", "-o", tmp_path / "m.json", "--method", "ordinal-svm"]
+    assert main([*map(str, train), "--scale", "standard"]) == 0
+    assert "the queries of the data are not used" in capsys.readouterr().err
+    scaler = StandardScaler().fit(X)
+    model = OrdinalSVM(random_state=0).fit(scaler.transform(X), y)
+    for options, expected in ([], model.predict), (["--utility"], model.utility):
+        main(["predict", str(tmp_path / "m.json"), str(folder / "test.txt"), *options])
+        scores = [float(line) for line in capsys.readouterr().out.splitlines()]
+        np.testing.assert_allclose(scores, expected(scaler.transform(X_test)), atol=1e-12)
+    found = run(capsys, "evaluate", tmp_path / "m.json", folder / "test.txt")["models"][0]["mean"]["error"]
+    utility = model.utility(scaler.transform(X_test))
+    assert found == pytest.approx(ranking_error(y_test, utility, parts[5]), abs=1e-12)
+
+
+def test_hulls_are_separated(folder, parts, tmp_path, capsys):
+    X, y, _, X_test, *_ = parts
+    options = ["--method", "hull", "--slack-per", "edge", "--order", "full", "--alpha", "0.01"]
+    values = run(capsys, "train", folder / "train.txt", "-o", tmp_path / "m.json", *options)
+    model = HullRanker(0.01, slack_per="edge", order="full").fit(X, y)
+    assert values["objective"] == pytest.approx(model.objective_, rel=1e-5)
+    assert values["queries"] == 1
+    assert main(["predict", str(tmp_path / "m.json"), str(folder / "test.txt")]) == 0
+    scores = [float(line) for line in capsys.readouterr().out.splitlines()]
+    np.testing.assert_allclose(scores, model.predict(X_test), atol=1e-6)
+    tuned = run(capsys, "tune", folder / "train.txt", *options[:4], "--alphas", "0.1,0.01", "--folds", "2")
+    assert np.shape(tuned["errors"]) == (2, 2)
+
+
+@pytest.mark.parametrize("method", ["rank-svm", "rank-rls"])
+def test_tuning_equals_a_loop_over_folds_and_alphas(method, folder, parts, tmp_path, capsys):
+    X, y, qid, *_ = parts
+    tune = ["tune", folder / "train.txt", "--method", method, "--alphas", "0.001,1,0.1", "--folds", "3"]
+    tune += ["--scale", "standard", "--tol", "1e-9", "--seed", "7"]
+    values = run(capsys, *tune)
+    estimator = {"rank-svm": RankSVM, "rank-rls": RankRLS}[method]
+    expected = np.empty((3, 3))
+    folds = QueryKFold(3, shuffle=True, random_state=7).split(X, y, groups=qid)
+    for k, (train, test) in enumerate(folds):
+        scaler = StandardScaler().fit(X[train])
+        for i, alpha in enumerate([1, 0.1, 0.001]):
+            model = estimator(alpha, tol=1e-9).fit(scaler.transform(X[train]), y[train], qid=qid[train])
+            expected[i, k] = ranking_error(y[test], model.predict(scaler.transform(X[test])), qid[test])
+    assert values["alphas"] == [1, 0.1, 0.001]
+    np.testing.assert_allclose(values["errors"], expected, atol=1e-12)
+    np.testing.assert_allclose(values["mean_error"], expected.mean(axis=1))
+    np.testing.assert_allclose(values["std_error"], expected.std(axis=1))
+    best = [1, 0.1, 0.001][int(np.argmin(expected.mean(axis=1)))]
+    assert values["best_alpha"] == best
+    written = run(capsys, *tune, "-o", tmp_path / "m.json")
+    assert written["errors"] == values["errors"]
+    assert load_model(tmp_path / "m.json")[-1].alpha == best
+    trained = run(capsys, "train", *tune[1:], "--tune", "-o", tmp_path / "m.json")
+    assert trained["alpha"] == best
+    assert trained["cross_validation"]["errors"] == values["errors"]
+
+
+def test_tuning_marks_the_best_of_its_own_candidates(folder, capsys):
+    assert main(["tune", str(folder / "train.txt"), "--folds", "3"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 9
+    errors = [float(line.split()[1]) for line in lines[1:]]
+    assert [line.endswith("best") for line in lines[1:]].index(True) == int(np.argmin(errors))
+    kernel = run(
+        capsys, "tune", folder / "train.txt", "--folds", "2", "--kernel", "rbf", "--n-components", "9"
+    )
+    assert kernel["alphas"] == [10.0**-k for k in range(8)]
+
+
+def test_evaluation_equals_the_textbook_measures(folder, parts, tmp_path, capsys):
+    *_, X, y, qid = parts
+    scores = load_model(folder / "model.json").predict(X)
+    options = ["--at", "2,3", "--relevant-at", "2", "--gain", "linear", "--per-query"]
+    values = run(capsys, "evaluate", folder / "model.json", folder / "test.txt", *options)
+    expected = {
+        "error": reference_metrics.ranking_error(y, scores, qid),
+        "tau": reference_metrics.kendall_tau(y.tolist(), scores.tolist(), qid),
+        "ndcg@2": reference_metrics.ndcg(y, scores, qid, k=2, gain="linear"),
+        "ndcg@3": reference_metrics.ndcg(y, scores, qid, k=3, gain="linear"),
+        "ndcg": reference_metrics.ndcg(y, scores, qid, gain="linear"),
+        "map": reference_metrics.average_precision(y, scores, qid, relevant_above=1.5),
+        "mrr": reference_metrics.reciprocal_rank(y, scores, qid, relevant_above=1.5),
+        "p@2": reference_metrics.precision(y, scores, qid, k=2, relevant_above=1.5),
+        "p@3": reference_metrics.precision(y, scores, qid, k=3, relevant_above=1.5),
+    }
+    found = values["models"][0]["mean"]
+    assert set(found) == set(expected)
+    assert [row["qid"] for row in values["per_query"]] == [11, 12, 13, 14, 15]
+    for name, per_query in expected.items():
+        listed = [np.nan if row[name][0] is None else row[name][0] for row in values["per_query"]]
+        np.testing.assert_allclose(listed, per_query, atol=1e-12, err_msg=name)
+        assert found[name] == pytest.approx(np.nanmean(per_query), abs=1e-12)
+        assert values["models"][0]["defined"][name] == np.count_nonzero(~np.isnan(per_query))
+    main(
+        ["predict", str(folder / "model.json"), str(folder / "test.txt"), "-o", str(tmp_path / "scores.txt")]
+    )
+    assert (
+        run(capsys, "evaluate", tmp_path / "scores.txt", folder / "test.txt", *options)["models"][0]["mean"]
+        == found
+    )
+    assert main(["evaluate", str(folder / "model.json"), str(folder / "test.txt"), *options]) == 0
+    text = capsys.readouterr().out
+    assert "labels from 2 up are relevant" in text
+    assert f"{found['error']:.4f}" in text
+
+
+def test_two_models_are_compared_by_paired_tests(folder, parts, tmp_path, capsys):
+    *_, X, y, qid = parts
+    noise = np.random.default_rng(0).normal(size=len(y))
+    (tmp_path / "b.txt").write_text("".join(f"{score}\n" for score in noise))
+    scores = load_model(folder / "model.json").predict(X)
+    a, b = (reference_metrics.ranking_error(y, s, qid) for s in (scores, noise))
+    difference = np.subtract(a, b)
+    flips = np.array(list(itertools.product([-1, 1], repeat=len(difference)))) @ difference / len(difference)
+    as_extreme = min((flips <= difference.mean() + 1e-12).mean(), (flips >= difference.mean() - 1e-12).mean())
+    evaluate = ["evaluate", folder / "model.json", folder / "test.txt", "--against", tmp_path / "b.txt"]
+    assert run(capsys, *evaluate)["p_values"]["error"] == pytest.approx(min(1, 2 * as_extreme))
+    values = run(capsys, *evaluate, "--test", "wilcoxon")
+    assert values["p_values"]["error"] == pytest.approx(wilcoxon(a, b).pvalue)
+    assert main([*map(str, evaluate), "--per-query"]) == 0
+    assert f"{np.mean(a) - np.mean(b):+.4f}" in capsys.readouterr().out
+    same = run(capsys, *evaluate[:-1], folder / "model.json")
+    assert set(same["p_values"].values()) == {1.0}
+
+
+def test_negative_labels_have_no_ndcg_and_undefined_is_null(tmp_path, capsys):
+    (tmp_path / "data.txt").write_text("-1 qid:1 1:1\n0 qid:1 1:2\n0 qid:2 1:1\n0 qid:2 1:2\n")
+    (tmp_path / "scores.txt").write_text("1\n2\n3\n4\n")
+    values = run(capsys, "evaluate", tmp_path / "scores.txt", tmp_path / "data.txt", "--per-query")
+    assert values["models"][0]["mean"]["error"] == 0
+    assert values["models"][0]["mean"]["map"] is None
+    assert "ndcg" not in values["models"][0]["mean"]
+    assert values["per_query"][1]["error"] == [None]
+
+
+def oddly_written(text, rows):
+    """The same rows with string queries in another order, comments, blank lines, CRLF and more."""
+    lines = []
+    for k in rows:
+        label, qid, *entries = text.splitlines()[k].split()
+        lines += [f"{float(label):+.1f}\tqid:query-{qid[4:]}  " + "   ".join(entries) + f" # row {k}: 1:2"]
+    return "# LETOR\r\n\r\n" + "\r\n".join(lines) + "\r\n   # the end"
+
+
+def test_odd_files_are_read_as_the_plain_one(folder, tmp_path, capsys, monkeypatch):
+    text = (folder / "train.txt").read_text()
+    rows = np.random.default_rng(1).permutation(text.count("\n"))
+    with gzip.open(tmp_path / "odd.txt.gz", "wb") as file:
+        file.write(oddly_written(text, rows).encode())
+    plain = run(capsys, "train", folder / "train.txt", "-o", tmp_path / "a.json", "--tol", "1e-9")
+    odd = run(capsys, "train", tmp_path / "odd.txt.gz", "-o", tmp_path / "b.json", "--tol", "1e-9")
+    for name in ("rows", "features", "queries", "pairs"):
+        assert odd[name] == plain[name]
+    assert odd["objective"] == pytest.approx(plain["objective"], abs=1e-8)
+    a, b = (load_model(tmp_path / name).coef_ for name in ("a.json", "b.json"))
+    np.testing.assert_allclose(a, b, atol=1e-3)
+    half = text.count("\n") // 2
+    for name, part in ("1.txt", text.splitlines()[:half]), ("2.txt", text.splitlines()[half:]):
+        (tmp_path / name).write_text("\n".join(part))
+    parts = [tmp_path / "1.txt", tmp_path / "2.txt"]
+    both = run(capsys, "train", *parts, "-o", tmp_path / "c.json", "--tol", "1e-9")
+    assert both["objective"] == plain["objective"]
+    zero_based = tmp_path / "zero.txt"
+    X = np.array([[0.0, 1.0], [1.0, 0.0]])
+    dump_svmlight(X, [0, 1], zero_based, zero_based=True)
+    values = run(capsys, "train", zero_based, "-o", tmp_path / "z.json", "--zero-based", "--n-features", "4")
+    assert (values["features"], values["queries"], values["pairs"]) == (4, 1, 1)
+
+
+def test_tables_are_read_by_column_names(rows, folder, tmp_path, capsys):
+    pandas = pytest.importorskip("pandas")
+    frames = pytest.importorskip("rankwise.io.frames")
+    assert frames is not None
+    X, y, qid = rows
+    train = qid <= 10
+    frame = pandas.DataFrame(X, columns=list("abcde")).assign(grade=y, query=[f"q{q:02}" for q in qid])
+    frame[train].to_csv(tmp_path / "train.csv", index=False)
+    frame[~train].to_csv(tmp_path / "test.csv", index=False)
+    columns = ["--label", "grade", "--qid", "query"]
+    values = run(capsys, "train", tmp_path / "train.csv", "-o", tmp_path / "m.json", *columns)
+    expected = RankSVM(random_state=0).fit(X[train], y[train], qid=qid[train])
+    assert values["objective"] == pytest.approx(expected.objective_, abs=1e-9)
+    assert model_info(tmp_path / "m.json").feature_names == list("abcde")
+    frame[~train][list("deacb")].to_csv(tmp_path / "bare.csv", index=False)
+    run(capsys, "predict", tmp_path / "m.json", tmp_path / "bare.csv", "-o", tmp_path / "s.txt")
+    scores = np.loadtxt(tmp_path / "s.txt")
+    np.testing.assert_allclose(scores, expected.predict(X[~train]), atol=1e-9)
+    found = run(capsys, "evaluate", tmp_path / "m.json", tmp_path / "test.csv", *columns)
+    error = np.nanmean(reference_metrics.ranking_error(y[~train], scores, qid[~train]))
+    assert found["models"][0]["mean"]["error"] == pytest.approx(error)
+    some = ["--features", "b,d", "--label", "grade", "--qid", "query"]
+    assert run(capsys, "train", tmp_path / "train.csv", "-o", tmp_path / "n.json", *some)["features"] == 2
+    assert "--label" in fails(capsys, 2, "train", tmp_path / "train.csv", "-o", tmp_path / "m.json")
+    assert "all tables" in fails(
+        capsys, 2, "train", tmp_path / "train.csv", folder / "train.txt", "-o", tmp_path / "m.json", *columns
+    )
+    assert "zero-based" in fails(
+        capsys, 2, "train", tmp_path / "train.csv", "-o", tmp_path / "m.json", *columns, "--zero-based"
+    )
+
+
+@pytest.mark.parametrize("format", ["svmrank", "solr", "elasticsearch", "opensearch", "c", "sql"])
+def test_models_are_exported(format, folder, tmp_path, capsys):
+    from rankwise.io.export import export_model
+
+    names = ["v", "w", "x", "y", "z"]
+    options = ["--format", format, "--features", ",".join(names)]
+    values = run(capsys, "export", folder / "model.json", "-o", tmp_path / "out", *options)
+    assert values["format"] == format
+    expected = export_model(load_model(folder / "model.json"), None, format, feature_names=names)
+    assert (tmp_path / "out").read_text() == expected
+
+
+def test_models_of_svmrank_keep_the_shift_of_a_scaler(folder, tmp_path, capsys):
+    model, copy = tmp_path / "m.json", tmp_path / "m.dat"
+    main(["train", str(folder / "train.txt"), "-o", str(model), "--scale", "minmax", "-q"])
+    main(["export", str(model), "-o", str(copy), "--format", "svmrank", "-q"])
+    scores = []
+    for path in model, copy:
+        assert main(["predict", str(path), str(folder / "test.txt")]) == 0
+        scores.append([float(line) for line in capsys.readouterr().out.splitlines()])
+    np.testing.assert_allclose(scores[0], scores[1], atol=1e-12)
+
+
+def test_models_of_svmrank_predict_the_same(folder, tmp_path, capsys):
+    main(
+        ["export", str(folder / "model.json"), "-o", str(tmp_path / "model.dat"), "--format", "svmrank", "-q"]
+    )
+    outputs = []
+    for model in folder / "model.json", tmp_path / "model.dat":
+        assert main(["predict", str(model), str(folder / "test.txt"), "-q"]) == 0
+        outputs.append(capsys.readouterr().out)
+    assert outputs[0] == outputs[1] != ""
+
+
+WRONG_USAGE = {
+    "no command": [],
+    "unknown command": ["rank"],
+    "unknown option": ["train", "TRAIN", "-o", "OUT", "--speed", "9"],
+    "no output": ["train", "TRAIN"],
+    "alpha is zero": ["train", "TRAIN", "-o", "OUT", "--alpha", "0"],
+    "alpha is not a number": ["train", "TRAIN", "-o", "OUT", "--alpha", "nan"],
+    "alpha and tune": ["train", "TRAIN", "-o", "OUT", "--alpha", "1", "--tune"],
+    "alphas without tune": ["train", "TRAIN", "-o", "OUT", "--alphas", "1,2"],
+    "empty alphas": ["tune", "TRAIN", "--alphas", ","],
+    "one fold": ["tune", "TRAIN", "--folds", "1"],
+    "method": ["train", "TRAIN", "-o", "OUT", "--method", "forest"],
+    "option of another method": ["train", "TRAIN", "-o", "OUT", "--cost", "unit"],
+    "loss of another method": ["train", "TRAIN", "-o", "OUT", "--method", "rank-rls", "--loss", "hinge"],
+    "precomputed": ["train", "TRAIN", "-o", "OUT", "--kernel", "precomputed"],
+    "columns of no table": ["train", "TRAIN", "-o", "OUT", "--label", "grade"],
+    "standard input twice": ["train", "-", "-", "-o", "OUT"],
+    "resume without a model": ["tune", "TRAIN", "--resume"],
+    "at": ["evaluate", "MODEL", "TRAIN", "--at", "0"],
+    "format": ["export", "MODEL", "-o", "OUT", "--format", "pickle"],
+    "splits": ["demo", "--splits", "0"],
+    "jobs": ["train", "TRAIN", "-o", "OUT", "--jobs", "0"],
+}
+FAILURES = {
+    "no such data": (["train", "nowhere.txt", "-o", "OUT"], "nowhere.txt"),
+    "no such model": (["predict", "nowhere.json", "TRAIN"], "nowhere.json"),
+    "no such folder": (["train", "TRAIN", "-o", "nowhere/model.json"], "folder"),
+    "output is a folder": (["train", "TRAIN", "-o", "FOLDER"], "is a folder"),
+    "malformed": (["train", "MALFORMED", "-o", "OUT"], "line 2"),
+    "empty": (["train", "EMPTY", "-o", "OUT"], "no rows"),
+    "nothing to predict": (["predict", "MODEL", "EMPTY", "-o", "OUT"], "no rows"),
+    "nothing to evaluate": (["evaluate", "MODEL", "EMPTY"], "no rows"),
+    "no pairs": (["train", "CONSTANT", "-o", "OUT"], "nothing to rank"),
+    "no pairs to tune": (["tune", "CONSTANT"], "nothing to rank"),
+    "more folds than queries": (["tune", "TRAIN", "--folds", "11"], "11 folds"),
+    "corrupt model": (["predict", "CORRUPT", "TRAIN"], "CORRUPT"),
+    "model cut short": (["evaluate", "SHORT", "TRAIN"], "SHORT"),
+    "data for a model": (["predict", "TRAIN", "TRAIN"], "cannot be loaded"),
+    "another width": (["predict", "MODEL", "WIDE", "-o", "OUT"], "line 1"),
+    "too few scores": (["evaluate", "SCORES", "TRAIN"], "2 scores"),
+    "bad scores": (["evaluate", "BAD_SCORES", "TRAIN"], "line 2"),
+    "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "one query"),
+    "kernel to solr": (["export", "KERNEL", "-o", "OUT", "--format", "solr"], "linear"),
+    "unknown kernel": (["train", "TRAIN", "-o", "OUT", "--kernel", "cubist"], "cubist"),
+    "wrong features": (["export", "MODEL", "-o", "OUT", "--format", "sql", "--features", "a"], "features"),
+}
+
+
+@pytest.fixture(scope="module")
+def odd_files(folder):
+    model = (folder / "model.json").read_text()
+    texts = {
+        "MALFORMED": "1 qid:1 1:2\n1 qid:1 1:two\n",
+        "EMPTY": "# nothing\n",
+        "CONSTANT": "".join(f"1 qid:{k // 4} 1:{k}\n" for k in range(20)),
+        "CORRUPT": model.replace("RankSVM", "RankSVN", 1),
+        "SHORT": model[: len(model) // 2],
+        "WIDE": "1 qid:1 1:2 6:1\n",
+        "SCORES": "1\n2\n",
+        "BAD_SCORES": "1\ntwo\n",
+        "SINGLE": "1 1:2\n2 1:1\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text)
+    options = ["--kernel", "rbf", "--n-components", "5", "-q"]
+    assert main(["train", str(folder / "train.txt"), "-o", str(folder / "KERNEL"), *options]) == 0
+    return {name: str(folder / name) for name in (*texts, "KERNEL")} | {
+        "TRAIN": str(folder / "train.txt"),
+        "MODEL": str(folder / "model.json"),
+        "OUT": str(folder / "out"),
+        "FOLDER": str(folder),
+    }
+
+
+@pytest.mark.parametrize("name", WRONG_USAGE)
+def test_wrong_usage_has_exit_code_2(name, odd_files, capsys):
+    said = fails(capsys, 2, *(odd_files.get(word, word) for word in WRONG_USAGE[name]))
+    assert said.startswith(("usage: rankwise", "rankwise "))
+
+
+@pytest.mark.parametrize("name", FAILURES)
+def test_failures_have_exit_code_1_and_a_sentence(name, odd_files, capsys):
+    arguments, part = FAILURES[name]
+    said = fails(capsys, 1, *(odd_files.get(word, word) for word in arguments))
+    assert said.startswith("rankwise: ")
+    assert part in said
+    assert said.count("\n") == 1
+    assert not Path(odd_files["OUT"]).exists()
+
+
+def test_a_failed_run_leaves_the_old_model_whole(folder, odd_files, capsys, tmp_path):
+    old = (folder / "model.json").read_bytes()
+    (tmp_path / "model.json").write_bytes(old)
+    fails(capsys, 1, "train", odd_files["CONSTANT"], "-o", tmp_path / "model.json")
+    assert (tmp_path / "model.json").read_bytes() == old
+    (tmp_path / "scores.txt").write_text("old")
+    (tmp_path / "data.txt").write_text("1 1:1\n" * 70_000 + "1 1:x\n")
+    fails(capsys, 1, "predict", tmp_path / "model.json", tmp_path / "data.txt", "-o", tmp_path / "scores.txt")
+    assert (tmp_path / "scores.txt").read_text() == "old"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_prediction_leaves_the_old_scores(number, folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rankwise.cli.predict.lines_of", lambda scores: os.kill(os.getpid(), number))
+    (tmp_path / "scores.txt").write_text("old")
+    predict = ["predict", folder / "model.json", folder / "test.txt", "-o", tmp_path / "scores.txt"]
+    assert fails(capsys, 128 + number, *predict) == "rankwise: Interrupted.\n"
+    assert (tmp_path / "scores.txt").read_text() == "old"
+
+
+def test_quiet_commands_print_nothing_and_warnings_are_notes(folder, tmp_path, capsys):
+    train = [
+        "train",
+        str(folder / "train.txt"),
+        "-o",
+        str(tmp_path / "m.json"),
+        "--max-iter",
+        "1",
+        "--tol",
+        "1e-9",
+    ]
+    assert main(train) == 0
+    assert capsys.readouterr().err.startswith("rankwise: warning: max_iter was reached")
+    assert run(capsys, *train)["converged"] is False
+    for command in (
+        train,
+        ["predict", str(tmp_path / "m.json"), str(folder / "test.txt"), "-o", str(tmp_path / "s.txt")],
+        ["evaluate", str(tmp_path / "s.txt"), str(folder / "test.txt")],
+        ["tune", str(folder / "train.txt"), "--folds", "2", "--alphas", "1"],
+        ["export", str(tmp_path / "m.json"), "-o", str(tmp_path / "m.sql"), "--format", "sql"],
+    ):
+        assert main([*command, "-q"]) == 0
+        said = capsys.readouterr()
+        assert (said.out, said.err) == ("", "")
+
+
+def test_the_bar_shows_on_a_terminal_and_is_wiped_out(folder, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("rankwise.cli.output.SECONDS_BETWEEN_DRAWINGS", 0.0)
+    train = ["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "--tune", "--folds", "2"]
+    assert main(train) == 0
+    drawn = capsys.readouterr().err
+    assert "fold 1 of 2" in drawn
+    assert "iteration 1, gap" in drawn
+    assert f"[{'#' * 24}]" in drawn
+    assert drawn.split("\r")[-1] == ""
+    assert set(drawn.split("\r")[-2]) == {" "}
+    assert main([*train, "-q"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_a_bar_off_the_terminal_draws_nothing(capsys):
+    with Progress(enabled=False) as progress:
+        progress.show(0.5, "half")
+    assert capsys.readouterr().err == ""
+
+
+def test_every_help_has_an_example(capsys):
+    for command in ("train", "predict", "evaluate", "tune", "export", "demo"):
+        with pytest.raises(SystemExit) as exit:
+            build_parser().parse_args([command, "--help"])
+        assert exit.value.code == 0
+        assert f"example:\n  rankwise {command} " in capsys.readouterr().out
+
+
+def commands_of_the_page():
+    text = (Path(__file__).parents[1] / "docs" / "command_line.md").read_text()
+    return [line[2:] for line in text.splitlines() if line.startswith("$ ")]
+
+
+def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
+    pandas = pytest.importorskip("pandas")
+    X, y, qid = rows
+    monkeypatch.chdir(tmp_path)
+    for name in ("train.txt", "train.dat", "train.txt.gz", "more.txt", "test.txt", "test.dat"):
+        dump_svmlight(X, y, name, qid=qid)
+    columns = ["bm25", "age", "length", "links", "clicks"]
+    pandas.DataFrame(X, columns=columns).assign(grade=y, query=qid).to_csv("train.csv", index=False)
+    programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}
+    lines = commands_of_the_page()
+    assert len(lines) > 15
+    for line in lines:
+        program, *arguments = shlex.split(line)
+        assert programs[program](arguments) == 0, (line, capsys.readouterr().err)

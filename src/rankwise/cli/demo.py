@@ -6,42 +6,36 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes
-from sklearn.linear_model import LogisticRegression, Ridge
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from rankwise.cli import arguments
+from rankwise.cli.output import Console
 
-from rankwise.estimators import RankSVMCV
-from rankwise.metrics import ranking_error
-
-EXAMPLE = """example:
-  rankwise demo --output demo-report
+EXAMPLE = """  rankwise demo --output demo-report
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of `rankwise`."""
-    parser = commands.add_parser(
+    parser = arguments.add_command(
+        commands,
         "demo",
-        help="rank diabetes patients and tumours, and write a report",
-        description="Learn two rankings from data that ship with scikit-learn, compare them with what people "
-        "use otherwise, and write a report with figures (matplotlib needed for these).",
-        epilog=EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "[options]",
+        run,
+        "rank diabetes patients and tumours, and write a report",
+        "Learn two rankings from data that ship with scikit-learn, compare them with what people use "
+        "otherwise, and write a report with figures (matplotlib needed for these).",
+        EXAMPLE,
     )
     parser.add_argument("--output", default="demo-report", help="folder of the report (default: %(default)s)")
     parser.add_argument(
-        "--splits", type=int, default=10, help="splits into training and held-out rows (default: %(default)s)"
+        "--splits",
+        type=arguments.COUNT,
+        default=10,
+        help="splits into training and held-out rows (default: %(default)s)",
     )
-    parser.set_defaults(run=run)
 
 
-def run(options: argparse.Namespace) -> None:
+def run(options: argparse.Namespace, console: Console) -> None:
     """Train, evaluate, write."""
-    if options.splits < 1:
-        raise ValueError(f"--splits must be at least 1; got {options.splits}.")
     tasks = [diabetes(options.splits), tumours(options.splits)]
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
@@ -52,12 +46,16 @@ def run(options: argparse.Namespace) -> None:
             lines += [f"![{task['title']}](task-{number}.png)", ""]
     text = "\n".join(lines)
     (folder / "report.md").write_text(text)
-    print(text)
-    print(f"Written to {folder / 'report.md'}")
+    errors = {task["title"]: task["errors"] for task in tasks}
+    values = {"command": "demo", "report": str(folder / "report.md"), "errors": errors}
+    console.result(values, [text, f"Written to {folder / 'report.md'}"])
 
 
 def diabetes(n_splits: int) -> dict[str, Any]:
     """Rank patients by how far the disease has progressed a year later."""
+    from sklearn.datasets import load_diabetes
+    from sklearn.linear_model import Ridge
+
     X, y = load_diabetes(return_X_y=True)
     return compare(
         "Diabetes patients by disease progression",
@@ -72,6 +70,9 @@ def diabetes(n_splits: int) -> dict[str, Any]:
 
 def tumours(n_splits: int) -> dict[str, Any]:
     """Rank tumours so that malignant ones come first: 1 - error is the area under the ROC curve."""
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.linear_model import LogisticRegression
+
     X, y = load_breast_cancer(return_X_y=True)
     return compare(
         "Tumours, malignant first",
@@ -88,6 +89,13 @@ def compare(
     title: str, question: str, X: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
 ) -> dict[str, Any]:
     """Fit RankSVM, its alpha chosen by cross-validation, and the rivals to two thirds of the rows."""
+    from sklearn.model_selection import train_test_split
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from rankwise.estimators import RankSVMCV
+    from rankwise.metrics import ranking_error
+
     models: dict[str, Any] = {
         "RankSVM": RankSVMCV(),
         "RankSVM, squared hinge": RankSVMCV(loss="squared_hinge"),
@@ -118,6 +126,8 @@ def scores_of(pipeline: Any, X: Any) -> Any:
 
 def describe(task: dict[str, Any]) -> list[str]:
     """Write a task as Markdown."""
+    import numpy as np
+
     model = task["model"]
     right = {name: 1 - np.array(errors) for name, errors in task["errors"].items()}
     table = [f"| {name} | {values.mean():.4f} | {values.std():.4f} |" for name, values in right.items()]
@@ -145,6 +155,8 @@ def draw(task: dict[str, Any], path: Path) -> bool:
         from matplotlib.figure import Figure
     except ImportError:
         return False
+    import numpy as np
+
     model = task["model"]
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -3,29 +3,67 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
 
 from rankwise import __version__
-from rankwise.cli import demo
+from rankwise.cli import demo, evaluate, export, predict, train, tune
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
+from rankwise.cli.output import Console, sentence
+
+COMMANDS = (train, predict, evaluate, tune, export, demo)
+EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
+
+example:
+  rankwise train train.txt -o model.json --tune
+  rankwise predict model.json test.txt -o scores.txt
+  rankwise evaluate model.json test.txt
+  rankwise train --help
+"""
 
 
 def build_parser() -> argparse.ArgumentParser:
     """Describe the commands."""
-    parser = argparse.ArgumentParser(prog="rankwise", description="Learn to put things in order.")
+    parser = argparse.ArgumentParser(
+        prog="rankwise",
+        description="Learn to put things in order.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"rankwise {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    demo.add_parser(commands)
+    for command in COMMANDS:
+        command.add_parser(commands)
     return parser
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command; give 0 when it is done and 1 when it failed (wrong usage exits with 2)."""
-    options = build_parser().parse_args(arguments)
+    """Run a command and give its exit code; what argparse refuses exits with 2."""
+    parser = build_parser()
+    options = parser.parse_args(arguments)
+    console, interruption = Console(options.quiet, options.json), Interruption()
     try:
-        options.run(options)
-    except (OSError, ValueError, ImportError) as error:
-        print(f"rankwise: {error}", file=sys.stderr)
+        with interruption, console.warnings_as_notes():
+            options.run(options, console)
+            sys.stdout.flush()
+        if interruption.number is not None:  # a fit that was cut short gave what it had
+            raise KeyboardInterrupt
+    except UsageError as error:
+        print(f"rankwise {options.command}: {error} See rankwise {options.command} --help.", file=sys.stderr)
+        return 2
+    except InterruptedRunError as ended:
+        print(f"rankwise: {ended}", file=sys.stderr)
+        return ended.exit_code
+    except KeyboardInterrupt:
+        print("rankwise: Interrupted.", file=sys.stderr)
+        return exit_code(interruption.number)
+    except BrokenPipeError:  # whoever reads our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, ValueError, ImportError, MemoryError) as error:
+        print(f"rankwise: {sentence(error)}", file=sys.stderr)
         return 1
     return 0
 

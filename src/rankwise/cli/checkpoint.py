@@ -1,0 +1,132 @@
+"""Checkpoints: what a training needs to go on after it was ended, whatever ended it."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import zipfile
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import numpy as np
+
+from rankwise.cli.data import Data
+from rankwise.io.atomic import atomic_write
+
+VERSION = 1
+# Settings that say when to end and on how many threads: a run may go on with others.
+FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
+
+
+@dataclass
+class Saved:
+    """The state of a training.
+
+    `fold_errors` holds a row for each fold that cross-validation is through with; `coef` is there once the
+    fit to all rows has begun.
+    """
+
+    fold_errors: list[list[float]] = field(default_factory=list)
+    coef: Any = None
+    iteration: int = 0
+    objective: float | None = None
+    gap: float | None = None
+    seconds: float = 0.0
+
+
+class Checkpoint:
+    """Writes the state of a training next to its model, on an interval.
+
+    Parameters
+    ----------
+    model_path : str
+        Where the model will be written; the checkpoint has the suffix .checkpoint added.
+    fingerprint : str
+        Of the data and the settings: a checkpoint of others is refused.
+    interval : float
+        Seconds between two writes.
+    """
+
+    def __init__(self, model_path: str, fingerprint: str, interval: float):
+        self.path = Path(f"{model_path}.checkpoint")
+        self.fingerprint = fingerprint
+        self.interval = interval
+        self.state = Saved()
+        self._written = monotonic()
+
+    def load(self) -> bool:
+        """Take up the state in the file; say whether there was one."""
+        try:
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            return False
+        header, coef = self._parsed(content)
+        if header["fingerprint"] != self.fingerprint:
+            raise ValueError(
+                f"{str(self.path)!r} belongs to other data or settings than these, so --resume cannot go on "
+                "from it; give what it was begun with, or train without --resume."
+            )
+        self.state = Saved(**header["state"], coef=coef)
+        return True
+
+    def due(self) -> bool:
+        """Tell whether the interval has passed."""
+        return monotonic() - self._written >= self.interval
+
+    def put_off(self) -> None:
+        """Let the interval begin anew."""
+        self._written = monotonic()
+
+    def write(self) -> None:
+        """Write the state, whole or not at all."""
+        state = asdict(self.state)
+        coef = state.pop("coef")
+        header = {"version": VERSION, "fingerprint": self.fingerprint, "state": state}
+        arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+        if coef is not None:
+            arrays["coef"] = coef
+        with atomic_write(self.path) as file:
+            np.savez(file, allow_pickle=False, **arrays)
+        self.put_off()
+
+    def delete(self) -> None:
+        """Remove the file, if there is one."""
+        self.path.unlink(missing_ok=True)
+
+    def _parsed(self, content: bytes) -> tuple[dict[str, Any], Any]:
+        try:
+            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+                header = json.loads(arrays["header"].tobytes())
+                coef = arrays.get("coef")
+            if header["version"] != VERSION:
+                raise ValueError
+        except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile):
+            raise ValueError(
+                f"{str(self.path)!r} is not a whole checkpoint of this version of rankwise; delete it, or "
+                "train without --resume."
+            ) from None
+        return header, coef
+
+
+def fingerprint(data: Data, settings: dict[str, Any]) -> str:
+    """Give a number that is the same for the same data and settings, and in practice for no others."""
+    digest = hashlib.blake2b(digest_size=16)
+    kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
+    digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
+    X = data.X
+    parts = [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [X]
+    for part in [*parts, data.y, data.qid]:
+        array = np.ascontiguousarray(np.zeros(0) if part is None else part)
+        digest.update(f"{array.dtype}{array.shape}".encode())
+        text = json.dumps(array.tolist(), default=str) if array.dtype.hasobject else None
+        digest.update(array.data if text is None else text.encode())
+    return digest.hexdigest()
+
+
+def leftover(model_path: str) -> bool:
+    """Tell whether an earlier training left a checkpoint."""
+    return os.path.exists(f"{model_path}.checkpoint")

@@ -1,0 +1,134 @@
+"""Reading rows, labels and queries, from svmlight files or tables by the suffix of the file."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from rankwise.cli.arguments import UsageError
+
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
+TABLES = (".csv", ".tsv", ".parquet", ".pq")
+# Rows that are scored at a time: enough to keep the cost of a call small, few enough for little memory.
+CHUNK_ROWS = 65_536
+
+
+@dataclass
+class Data:
+    """Rows with their labels and queries, as read."""
+
+    X: Any
+    y: Any
+    qid: Any = None
+    feature_names: list[str] | None = None
+
+    @property
+    def n_queries(self) -> int:
+        """The number of different queries; 1 where there are none."""
+        import numpy as np
+
+        return 1 if self.qid is None else len(np.unique(self.qid))
+
+
+def is_table(path: str) -> bool:
+    """Tell whether a file is a table, by its suffix.
+
+    Examples
+    --------
+    >>> is_table("rows.csv.gz"), is_table("train.txt"), is_table("-")
+    (True, False, False)
+    """
+    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
+    while suffixes and suffixes[-1] in COMPRESSED:
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1] in TABLES
+
+
+def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
+    """Refuse options for tables where the files are svmlight, and the other way round."""
+    tables = [is_table(path) for path in options.data]
+    if any(tables) != all(tables):
+        raise UsageError("The data files must be all tables (CSV, Parquet) or all svmlight files.")
+    if any(tables):
+        if label_needed and options.label is None:
+            raise UsageError("--label must name the column of the labels: the data is a table.")
+        for name in ("n_features", "zero_based"):
+            if getattr(options, name, None):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
+                )
+        return
+    for name in ("label", "qid", "features"):
+        if getattr(options, name) is not None:
+            raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
+    if options.data.count("-") > 1:
+        raise UsageError("Standard input (-) can be read once only.")
+
+
+def take_columns_of(model: Any, options: argparse.Namespace) -> None:
+    """Have a table read by the names that the model was fitted with, where the options name no features."""
+    from rankwise.cli.models import ranker_of
+
+    if options.features is None and is_table(options.data[0]):
+        options.features = getattr(ranker_of(model), "feature_names_", None)
+
+
+def read_data(options: argparse.Namespace, n_features: int | None = None) -> Data:
+    """Read all data of a command into memory."""
+    if is_table(options.data[0]):
+        return _joined([_read_table(path, options) for path in options.data])
+    from rankwise.io.svmlight import load_svmlight
+
+    source = options.data[0] if len(options.data) == 1 else options.data
+    loaded = load_svmlight(
+        source, n_features=n_features, zero_based=options.zero_based, n_jobs=getattr(options, "jobs", None)
+    )
+    return Data(dense_where_smaller(loaded.X), loaded.y, loaded.qid)
+
+
+def iterate_data(options: argparse.Namespace, n_features: int) -> Iterator[Any]:
+    """Give the rows of svmlight files or tables chunk by chunk."""
+    for path in options.data:
+        if is_table(path):
+            from rankwise.io.frames import iter_table
+
+            columns = {"label": options.label, "qid": options.qid, "features": options.features}
+            chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
+        else:
+            from rankwise.io.svmlight import iter_svmlight
+
+            chunks = iter_svmlight(
+                path, chunk_rows=CHUNK_ROWS, n_features=n_features, zero_based=options.zero_based
+            )
+        for chunk in chunks:
+            yield dense_where_smaller(chunk.X)
+
+
+def dense_where_smaller(X: Any) -> Any:
+    """Give a sparse matrix as an array where that takes less memory: a stored entry costs 12 bytes, not 8."""
+    return X.toarray() if hasattr(X, "nnz") and 12 * X.nnz >= 8 * X.shape[0] * X.shape[1] else X
+
+
+def _read_table(path: str, options: argparse.Namespace) -> Data:
+    from rankwise.io.frames import read_table
+
+    read = read_table(path, label=options.label, qid=options.qid, features=options.features)
+    names = None if read.feature_names is None else list(read.feature_names)
+    return Data(read.X, read.y, read.qid, names)
+
+
+def _joined(parts: list[Data]) -> Data:
+    import numpy as np
+
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part in parts[1:]:
+        if part.feature_names != first.feature_names:
+            raise ValueError("The tables must have the same feature columns in the same order.")
+    qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
+    X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
+    return Data(X, y, qid, first.feature_names)

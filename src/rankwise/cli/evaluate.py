@@ -1,0 +1,183 @@
+"""`rankwise evaluate`: how good rankings are, and whether one is better than another by more than chance."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+from typing import Any
+
+from rankwise.cli import arguments
+from rankwise.cli.output import Console, table
+
+EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
+  rankwise evaluate scores.txt test.txt --per-query
+  rankwise evaluate new.json test.txt --against old.json --test wilcoxon --json
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "evaluate",
+        "model data [data ...] [--against model] [options]",
+        run,
+        "measure rankings and compare two",
+        "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
+        "the mean over the queries for which each is defined. With a second model the differences over the "
+        "queries are tested for significance.",
+        EXAMPLE,
+    )
+    parser.add_argument("model", help="file of a model, or of scores, one a line")
+    parser.add_argument("data", nargs="+", help="files with rows and labels")
+    parser.add_argument(
+        "--against", "--model2", metavar="MODEL", help="second model or scores to compare with"
+    )
+    parser.add_argument(
+        "--test", choices=("permutation", "wilcoxon"), default="permutation", help="paired test over queries"
+    )
+    parser.add_argument(
+        "--at",
+        type=arguments.COUNTS,
+        default=[5, 10],
+        metavar="K,...",
+        help="ranks for NDCG and P (default: 5,10)",
+    )
+    parser.add_argument(
+        "--relevant-at",
+        type=arguments.NUMBER,
+        default=1.0,
+        metavar="LABEL",
+        help="labels from this one up are relevant for MAP, MRR and P (default: 1)",
+    )
+    parser.add_argument(
+        "--gain", choices=("exponential", "linear"), default="exponential", help="gain of a label in NDCG"
+    )
+    parser.add_argument("--per-query", action="store_true", help="add a row for each query")
+    parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the permutations (default: 0)")
+    arguments.add_data_options(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Read, score, measure, compare."""
+    from rankwise.cli.data import check_data_options
+    from rankwise.cli.measures import measure
+    from rankwise.cli.rankings import Ranking
+
+    check_data_options(options)
+    start = perf_counter()
+    rankings = [Ranking(path) for path in (options.model, options.against) if path is not None]
+    data = read_for(rankings, options)
+    measured = [measure(data, ranking.scores(data.X), options) for ranking in rankings]
+    values: dict[str, Any] = {
+        "command": "evaluate",
+        "rows": data.X.shape[0],
+        "queries": data.n_queries,
+        "relevant_at": options.relevant_at,
+        "models": [summary(ranking.path, found) for ranking, found in zip(rankings, measured, strict=True)],
+    }
+    if len(rankings) == 2:
+        values |= compared(measured, options)
+    if options.per_query:
+        values["per_query"] = listed(measured, data)
+    values["seconds"] = perf_counter() - start
+    console.result(values, lines_of(values, len(measured)))
+
+
+def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
+    """Read the data with the features that the models know."""
+    from rankwise.cli.data import read_data, take_columns_of
+
+    for ranking in rankings:
+        take_columns_of(ranking.model, options)
+    data = read_data(options, max((r.n_features for r in rankings if r.n_features is not None), default=None))
+    if data.X.shape[0] == 0:
+        raise ValueError("The data has no rows.")
+    if len(rankings) == 2 and data.n_queries < 2:
+        raise ValueError("--against tests differences between queries, but the data has one query only.")
+    return data
+
+
+def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
+    """Test the differences of two models."""
+    from rankwise.cli.measures import p_value
+
+    first, second = measured
+    tested = {name: p_value(first[name], second[name], options.test, options.seed) for name in first}
+    return {"test": options.test, "p_values": tested}
+
+
+def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
+    """Give the measures of each query, one entry for each model."""
+    import numpy as np
+
+    queries = [None] if data.qid is None else np.unique(data.qid).tolist()
+    return [
+        {"qid": qid, **{name: [found[name][k] for found in measured] for name in measured[0]}}
+        for k, qid in enumerate(queries)
+    ]
+
+
+def summary(path: str, found: dict[str, Any]) -> dict[str, Any]:
+    """Give the means over the queries for which a measure is defined, and how many these are."""
+    import numpy as np
+
+    defined = {name: ~np.isnan(values) for name, values in found.items()}
+    means = {
+        name: float(values[defined[name]].mean()) if defined[name].any() else None
+        for name, values in found.items()
+    }
+    return {
+        "model": path,
+        "mean": means,
+        "defined": {name: int(mask.sum()) for name, mask in defined.items()},
+    }
+
+
+def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
+    """Write the values for people."""
+    models = values["models"]
+    header = ["measure", *(model["model"] for model in models)]
+    header += ["difference", "p"] if n_models == 2 else []
+    rows = [[name, *row_of(values, name), defined_of(values, name)] for name in models[0]["mean"]]
+    lines = [
+        f"{values['rows']:,} rows, {values['queries']:,} queries; labels from {values['relevant_at']:g} up "
+        "are relevant for map, mrr and p@k"
+    ]
+    lines += ["", *table([*header, "queries"], rows)]
+    if n_models == 2:
+        lines += ["", f"p: two-sided paired {values['test']} test over queries"]
+    if "per_query" in values:
+        lines += ["", *per_query_lines(values["per_query"], n_models)]
+    return lines
+
+
+def row_of(values: dict[str, Any], name: str) -> list[str]:
+    """Write a measure of each model, and where there are two their difference and its p-value."""
+    means = [model["mean"][name] for model in values["models"]]
+    cells = [shown(mean) for mean in means]
+    if len(means) == 2:
+        both = None not in means
+        cells += [f"{means[0] - means[1]:+.4f}" if both else "-", shown(values["p_values"][name])]
+    return cells
+
+
+def defined_of(values: dict[str, Any], name: str) -> str:
+    """Write for how many queries a measure is defined."""
+    return str(min(model["defined"][name] for model in values["models"]))
+
+
+def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
+    """Lay out a row for each query, and for each model where there are two."""
+    names = [name for name in queries[0] if name != "qid"]
+    rows = [
+        [str(query["qid"]), *(["AB"[k]] if n_models == 2 else []), *(shown(query[name][k]) for name in names)]
+        for query in queries
+        for k in range(n_models)
+    ]
+    return table(["query", *(["model"] if n_models == 2 else []), *names], rows)
+
+
+def shown(value: float | None) -> str:
+    """Write a number with four digits, or a dash where there is none."""
+    return "-" if value is None or value != value else f"{value:.4f}"

@@ -1,0 +1,49 @@
+"""`rankwise export`: write a model for search engines, runtimes and databases."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rankwise.cli import arguments
+from rankwise.cli.output import Console
+
+FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql")
+EXAMPLE = """  rankwise export model.json -o model.dat --format svmrank
+  rankwise export model.json -o model-solr.json --format solr --features bm25,pagerank,age
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "export",
+        "model -o output --format format [options]",
+        run,
+        "write a model for other programs",
+        "Write a linear model, alone or behind a scaler, in the form of another program (onnx: kernels too).",
+        EXAMPLE,
+    )
+    parser.add_argument("model", help="file of the model")
+    parser.add_argument("-o", "--output", required=True, help="file to write")
+    parser.add_argument("--format", required=True, choices=FORMATS, help="form of the output")
+    parser.add_argument(
+        "--features",
+        type=arguments.names,
+        metavar="A,B,...",
+        help="names of the features in order; by default those in the model file",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Load and write."""
+    from rankwise.cli.models import load_any_model
+    from rankwise.cli.training import check_output
+    from rankwise.io.export import export_model
+
+    check_output(options.output)
+    model = load_any_model(options.model)
+    export_model(model, options.output, options.format, feature_names=options.features)
+    values = {"command": "export", "format": options.format, "output": options.output}
+    console.result(values, [f"written to {options.output} ({options.format})"])

@@ -1,0 +1,161 @@
+"""From options to estimators and scalers, and from model files to scores."""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+import os
+from dataclasses import dataclass
+from typing import Any
+
+from rankwise.cli.arguments import UsageError
+
+# Options of the command line that are parameters of estimators under the same name.
+SHARED = (
+    "loss",
+    "cost",
+    "kernel",
+    "gamma",
+    "degree",
+    "coef0",
+    "n_components",
+    "average",
+    "pair_weight",
+    "thresholds",
+    "order",
+    "slack",
+    "slack_per",
+    "tol",
+    "max_iter",
+)
+ESTIMATORS = {
+    "rank-svm": "RankSVM",
+    "rank-rls": "RankRLS",
+    "ordinal-svm": "OrdinalSVM",
+    "hull": "HullRanker",
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """What to learn: an estimator with its parameters but alpha, and the scaler in front of it."""
+
+    method: str
+    parameters: dict[str, Any]
+    scale: str = "none"
+
+    @property
+    def is_linear(self) -> bool:
+        """Whether the model is a weight for each feature."""
+        return self.method != "hull" and self.parameters.get("kernel", "linear") == "linear"
+
+    def ranker(self, **more: Any) -> Any:
+        """Make the estimator."""
+        return estimator_class(self.method)(**(self.parameters | more))
+
+    def scaler(self, X: Any) -> Any:
+        """Make the scaler, or None."""
+        return make_scaler(self.scale, X)
+
+
+def estimator_class(method: str) -> Any:
+    """Give the class of a method."""
+    from rankwise import estimators
+
+    return getattr(estimators, ESTIMATORS[method])
+
+
+def recipe_of(options: argparse.Namespace) -> Recipe:
+    """Gather the parameters that were asked for; refuse those that the estimator does not have."""
+    known = estimator_class(options.method)().get_params(deep=False)
+    given = {name: getattr(options, name) for name in SHARED if getattr(options, name) is not None}
+    for name in given:
+        if name not in known:
+            raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
+    for name in {"loss", "thresholds"} & set(given):
+        given[name] = given[name].replace("-", "_")
+    if given.get("kernel") == "precomputed":
+        raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
+    always = {"random_state": options.seed, "n_jobs": options.jobs}
+    given |= {name: value for name, value in always.items() if name in known}
+    return Recipe(options.method, given, options.scale)
+
+
+def takes_queries(ranker: Any) -> bool:
+    """Tell whether an estimator compares rows within queries."""
+    return "qid" in inspect.signature(ranker.fit).parameters
+
+
+def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any) -> Any:
+    """Fit an estimator, with the queries where there are some."""
+    return ranker.fit(X, y) if qid is None else ranker.fit(X, y, qid=qid)
+
+
+def make_scaler(scale: str, X: Any) -> Any:
+    """Give a scaler for the data, or None.
+
+    Sparse data stays sparse: the standard scaler then leaves the means where they are, which changes no
+    difference of two rows.
+    """
+    import scipy.sparse as sp
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    if scale == "minmax" and sp.issparse(X):
+        raise ValueError("--scale minmax would make the sparse data dense; use maxabs, which keeps zeros.")
+    scalers = {
+        "none": lambda: None,
+        "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
+        "minmax": MinMaxScaler,
+        "maxabs": MaxAbsScaler,
+    }
+    return scalers[scale]()
+
+
+def with_scaler(scaler: Any, ranker: Any) -> Any:
+    """Give the ranker behind its scaler, both of them fitted."""
+    from sklearn.pipeline import Pipeline
+
+    return ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
+
+
+def ranker_of(model: Any) -> Any:
+    """Give the last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def load_any_model(path: str) -> Any:
+    """Load a model of our own or of SVMrank."""
+    if is_svmrank_model(path):
+        from rankwise.io.export import read_svmrank_model
+
+        return read_svmrank_model(path)
+    from rankwise.io.model_file import load_model
+
+    return load_model(path)
+
+
+def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
+    """Tell a model.dat of SVMrank by its first line."""
+    with open(path, "rb") as file:
+        return file.read(9) == b"SVM-light"
+
+
+def scores_of(model: Any, X: Any, *, labels: bool = False) -> Any:
+    """Give the score of each row, or with `labels` the label that an ordinal model predicts."""
+    X = _acceptable(model, X)
+    ranker = ranker_of(model)
+    if hasattr(ranker, "utility") and not labels:
+        return ranker.utility(model[:-1].transform(X) if ranker is not model else X)
+    scores = model.predict(X)
+    # A model.dat of SVM-light has a number b to subtract; `predict` leaves it out, as it changes no order.
+    from_svm_light = type(ranker).__name__ == "RankSVM" and hasattr(ranker, "threshold_")
+    return scores - ranker.threshold_ if from_svm_light else scores
+
+
+def _acceptable(model: Any, X: Any) -> Any:
+    """Give sparse rows as an array where a scaler shifts features."""
+    shifts = any(
+        type(step).__name__ == "MinMaxScaler" or getattr(step, "with_mean", False)
+        for _, step in getattr(model, "steps", [])
+    )
+    return X.toarray() if shifts and hasattr(X, "toarray") else X

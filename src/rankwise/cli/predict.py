@@ -1,0 +1,79 @@
+"""`rankwise predict`: score rows, chunk by chunk in constant memory."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from time import perf_counter
+from typing import IO, Any
+
+from rankwise.cli import arguments
+from rankwise.cli.output import Console
+
+EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
+  zcat test.txt.gz | rankwise predict model.json - | head
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "predict",
+        "model data [data ...] [-o scores] [options]",
+        run,
+        "score rows with a model",
+        "Write the score of each row on a line of its own, higher is better, to the last digit. Ordinal "
+        "models give labels. Memory does not grow with the data. The model may be a model.dat of SVMrank.",
+        EXAMPLE,
+    )
+    parser.add_argument("model", help="file of the model")
+    parser.add_argument("data", nargs="+", help="files with the rows; - is standard input")
+    parser.add_argument("-o", "--output", default="-", help="file of the scores (default: standard output)")
+    parser.add_argument("--utility", action="store_true", help="scores, not labels, of an ordinal model")
+    arguments.add_data_options(parser)
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Load, read, score, write."""
+    from rankwise.cli.data import check_data_options, iterate_data, take_columns_of
+    from rankwise.cli.models import load_any_model, ranker_of, scores_of
+
+    check_data_options(options, label_needed=False)
+    start, rows = perf_counter(), 0
+    model = load_any_model(options.model)
+    take_columns_of(model, options)
+    console.taken = options.output == "-"
+    with opened(options.output) as file, console.progress() as progress:
+        for X in iterate_data(options, ranker_of(model).n_features_in_):
+            file.write(lines_of(scores_of(model, X, labels=not options.utility)))
+            rows += X.shape[0]
+            progress.show(None, f"{rows:,} rows, {perf_counter() - start:.1f} s")
+        if rows == 0:
+            raise ValueError("The data has no rows.")
+    values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}
+    if console.as_json or not console.taken:
+        console.result(values, [f"{rows:,} scores written to {options.output} in {values['seconds']:.2f} s"])
+
+
+@contextmanager
+def opened(path: str) -> Iterator[IO[str]]:
+    """Open the file of the scores, which appears when it is whole, or standard output."""
+    from rankwise.io.atomic import atomic_write
+
+    with nullcontext(sys.stdout) if path == "-" else atomic_write(path, "w") as file:
+        yield file
+
+
+def lines_of(scores: Any) -> str:
+    """Write a score a line, as the shortest text that reads back as the same number.
+
+    Examples
+    --------
+    >>> lines_of([0.1, 2.0])
+    '0.1\\n2.0\\n'
+    """
+    values = scores.tolist() if hasattr(scores, "tolist") else scores
+    return "".join(f"{value!r}\n" for value in values)

@@ -1,0 +1,199 @@
+"""The command lines of SVMrank: single letters, each followed by its value, then files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from rankwise.cli.arguments import count, number, positive_number
+
+LEARN_HELP = """usage: svm_rank_learn [options] train.dat model.dat
+
+Train a ranking SVM with the options, output and model files of SVMrank.
+
+  -?           this help
+  -v [0..3]    verbosity (default 1)
+  -y [0..3]    verbosity of the inner solver, which has none here
+  -c float     trade-off between training error and margin, with SVMrank's meaning (default 0.01)
+  -l [1,2]     loss: 1 number of swapped pairs over all queries (default), 2 fraction, mean over queries
+  -e float     tolerance of the stopping criterion (default 0.001)
+  -# int       iterations without progress of the inner solver, which has no such limit here
+  -t [0..3]    kernel: 0 linear (default), 1 polynomial (s a*b + r)^d, 2 rbf exp(-g |a-b|^2),
+               3 sigmoid tanh(s a*b + r), which is refused where it is not positive semidefinite
+  -d int -g float -s float -r float
+               parameters of the kernel (default 3, 1, 1, 1)
+  -p 1, -o 2, -w 3 are accepted, being the defaults of SVMrank; their other values and all other options of
+  SVMrank are refused.
+
+A linear model.dat can be read by SVMrank's own svm_rank_classify as well. A kernel model is a file of
+rankwise, which svm_rank_classify and rankwise predict of this package read.
+
+example:
+  svm_rank_learn -c 20 train.dat model.dat
+"""
+CLASSIFY_HELP = """usage: svm_rank_classify [options] test.dat model.dat [predictions]
+
+Write a score a line to predictions (default svm_predictions) and print the errors, as SVMrank does. The model
+may come from SVMrank (linear), from svm_rank_learn of this package or from rankwise train.
+
+  -h, -?       this help
+  -v [0..3]    verbosity (default 1)
+  -y [0..3]    verbosity of the inner solver, which has none here
+
+example:
+  svm_rank_classify test.dat model.dat predictions
+"""
+
+
+class RefusedError(Exception):
+    """A command line that is not accepted; the message says why."""
+
+
+def level(text: str) -> int:
+    """Read a verbosity."""
+    return _choice(text, (0, 1, 2, 3))
+
+
+def _choice(text: str, choices: tuple[int, ...]) -> int:
+    value = int(text)
+    if value not in choices:
+        raise ValueError
+    return value
+
+
+@dataclass(frozen=True)
+class Option:
+    """A letter: how its value is read, what it is by default, and what is accepted in words."""
+
+    read: Callable[[str], Any]
+    default: Any
+    accepted: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A command: its options, the files it needs and those it has names for."""
+
+    name: str
+    help: str
+    help_letters: str
+    options: dict[str, Option]
+    refused: dict[str, str]
+    needed: int
+    default_files: tuple[str, ...]
+
+
+VERBOSITY = {"v": Option(level, 1, "0, 1, 2 or 3"), "y": Option(level, 0, "0, 1, 2 or 3")}
+LEARN = Program(
+    name="svm_rank_learn",
+    help=LEARN_HELP,
+    help_letters="?",
+    options=VERBOSITY
+    | {
+        "c": Option(positive_number, 0.01, "a positive number"),
+        "e": Option(positive_number, 0.001, "a positive number"),
+        "l": Option(lambda text: _choice(text, (1, 2)), 1, "1 or 2"),
+        "t": Option(lambda text: _choice(text, (0, 1, 2, 3)), 0, "0, 1, 2 or 3 (4 is a kernel of your own)"),
+        "d": Option(count, 3, "a whole number of at least 1"),
+        "g": Option(positive_number, 1.0, "a positive number"),
+        "s": Option(positive_number, 1.0, "a positive number"),
+        "r": Option(number, 1.0, "a number"),
+        "#": Option(count, 100_000, "a whole number of at least 1"),
+        "p": Option(lambda text: _choice(text, (1,)), 1, "1: squared slacks are not available"),
+        "o": Option(lambda text: _choice(text, (2,)), 2, "2: slack rescaling is not available"),
+        "w": Option(lambda text: _choice(text, (3,)), 3, "3: there is one algorithm here, and it is exact"),
+    },
+    refused={
+        "k": "it belongs to another algorithm",
+        "f": "it belongs to another algorithm",
+        "b": "it belongs to another algorithm",
+        "n": "there is no inner solver to steer",
+        "m": "there is no kernel cache",
+        "h": "there is no shrinking",
+        "u": "there are no user-defined kernels",
+        "a": "the dual variables are not written; rankwise train keeps a kernel's coefficients in the model",
+    },
+    needed=1,
+    default_files=("svm_struct_model",),
+)
+CLASSIFY = Program(
+    name="svm_rank_classify",
+    help=CLASSIFY_HELP,
+    help_letters="?h",
+    options=VERBOSITY,
+    refused={},
+    needed=2,
+    default_files=("svm_predictions",),
+)
+
+
+@dataclass
+class Options:
+    """A command line as read."""
+
+    values: dict[str, Any]
+    files: list[str]
+
+    def __getitem__(self, letter: str) -> Any:
+        return self.values[letter]
+
+    @property
+    def verbosity(self) -> int:
+        """How much to tell."""
+        return int(self.values["v"])
+
+    def say(self, verbosity: int, text: str, end: str = "\n") -> None:
+        """Print to standard output if that much is to be told."""
+        if self.verbosity >= verbosity:
+            print(text, end=end, flush=True)
+
+
+def parse(program: Program, arguments: list[str]) -> Options | None:
+    """Read a command line; None asks for help.
+
+    Examples
+    --------
+    >>> options = parse(LEARN, ["-c", "20", "-v", "0", "train.dat", "model.dat"])
+    >>> options["c"], options.files
+    (20.0, ['train.dat', 'model.dat'])
+    """
+    values = {letter: option.default for letter, option in program.options.items()}
+    rest = list(arguments)
+    while rest and rest[0].startswith("-") and rest[0] != "-":
+        word = rest.pop(0)
+        if word in {f"-{letter}" for letter in program.help_letters} | {"--help"}:
+            return None
+        letter = word[1:]
+        if letter not in program.options:
+            raise RefusedError(_why_refused(program, word))
+        if not rest:
+            raise RefusedError(f"the option {word} needs a value: {program.options[letter].accepted}.")
+        values[letter] = _value(program, letter, rest.pop(0))
+    return Options(values, _files(program, rest))
+
+
+def _why_refused(program: Program, word: str) -> str:
+    reason = program.refused.get(word[1:])
+    if reason is not None:
+        return f"the option {word} of SVMrank is not available: {reason}. See {program.name} -? for what is."
+    return f"the option {word} is unknown. See {program.name} -? for the options."
+
+
+def _value(program: Program, letter: str, text: str) -> Any:
+    option = program.options[letter]
+    try:
+        return option.read(text)
+    except ValueError:
+        raise RefusedError(f"the option -{letter} must be {option.accepted}; got {text!r}.") from None
+
+
+def _files(program: Program, files: list[str]) -> list[str]:
+    """Fill in the names of files that were not given."""
+    n_files = program.needed + len(program.default_files)
+    if not program.needed <= len(files) <= n_files:
+        raise RefusedError(
+            f"{program.needed} to {n_files} files are needed after the options, got {len(files)}. "
+            f"See {program.name} -? for the usage."
+        )
+    return files + list(program.default_files[len(files) - program.needed :])

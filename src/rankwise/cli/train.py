@@ -1,0 +1,151 @@
+"""`rankwise train`: learn a model from files and write it to a file."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+from typing import Any
+
+from rankwise.cli import arguments
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.output import Console
+
+EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
+  rankwise train train.txt.gz -o model.json --tune --scale standard
+  rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
+  rankwise train train.txt -o model.json --resume        (go on after Ctrl-C or a crash)
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "train",
+        "data [data ...] -o model [options]",
+        run,
+        "learn a model from files",
+        "Learn to rank from svmlight/LETOR files (plain or .gz, .bz2, .xz, .zst; - is standard input), CSV "
+        "or Parquet, and write the model. A long training keeps a checkpoint beside the model.",
+        EXAMPLE,
+    )
+    parser.add_argument("data", nargs="+", help="files with the training rows")
+    parser.add_argument("-o", "--output", required=True, help="file of the model")
+    strength = parser.add_mutually_exclusive_group()
+    strength.add_argument("--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001)")
+    strength.add_argument("--tune", action="store_true", help="choose alpha by cross-validation over queries")
+    add_selection_options(parser)
+    add_checkpoint_options(parser)
+    arguments.add_model_options(parser)
+    arguments.add_data_options(parser, width=True)
+
+
+def add_selection_options(parser: Any) -> None:
+    """Add the options of the cross-validation."""
+    parser.add_argument(
+        "--alphas",
+        type=arguments.NUMBERS,
+        metavar="A,B,...",
+        help="candidates; by default eight powers of ten that fit the data",
+    )
+    parser.add_argument("--folds", type=arguments.FOLDS, default=5, help="folds of queries (default: 5)")
+
+
+def add_checkpoint_options(parser: Any) -> None:
+    """Add the options of the checkpoint."""
+    parser.add_argument("--resume", action="store_true", help="go on from the checkpoint, if there is one")
+    parser.add_argument(
+        "--checkpoint-every",
+        type=arguments.SECONDS,
+        default=60.0,
+        metavar="SECONDS",
+        help="time between checkpoints, which are files named as the model with .checkpoint (default: 60)",
+    )
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Read, learn, write, report."""
+    from rankwise.cli.data import check_data_options, read_data
+    from rankwise.cli.models import recipe_of
+    from rankwise.cli.training import check_output, learn, require_rows
+
+    if options.alphas is not None and not options.tune:
+        raise UsageError("--alphas are candidates for --tune; give --tune, or one --alpha.")
+    check_data_options(options)
+    recipe = recipe_of(options)
+    check_output(options.output)
+    start = perf_counter()
+    data = read_data(options, options.n_features)
+    reading = perf_counter() - start
+    require_rows(data)
+    outcome = learn(options, console, recipe, data, options.tune)
+    values = report_values(options, data, outcome, reading)
+    save(options, data, outcome)
+    console.result({"command": "train"} | values, report_lines(values))
+
+
+def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
+    """Write the model, and delete the checkpoint that it replaces."""
+    from rankwise.cli.checkpoint import Checkpoint
+    from rankwise.io.model_file import save_model
+
+    metadata = {"method": options.method, "alpha": outcome.alpha, "rows": int(data.X.shape[0])}
+    save_model(outcome.model, options.output, feature_names=data.feature_names, metadata=metadata)
+    Checkpoint(options.output, "", 0.0).delete()
+
+
+def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading: float) -> dict[str, Any]:
+    """Gather what the command tells."""
+    ranker = outcome.ranker
+    values = {
+        "rows": data.X.shape[0],
+        "features": data.X.shape[1],
+        "queries": data.n_queries,
+        "pairs": int(ranker.n_pairs_),
+        "method": options.method,
+        "alpha": outcome.alpha,
+        "objective": getattr(ranker, "objective_", None),
+        "gap": getattr(ranker, "gap_", None),
+        "converged": outcome.converged,
+        "iterations": outcome.iterations,
+        "seconds": outcome.seconds,
+        "seconds_reading": reading,
+        "resumed": outcome.resumed,
+        "model": options.output,
+    }
+    if outcome.choice is not None:
+        values["cross_validation"] = choice_values(outcome.choice)
+    return values
+
+
+def choice_values(choice: Any) -> dict[str, Any]:
+    """Give the table of a cross-validation."""
+    return {
+        "alphas": choice.alphas,
+        "mean_error": choice.errors.mean(axis=1),
+        "std_error": choice.errors.std(axis=1),
+        "errors": choice.errors,
+        "best_alpha": choice.alphas[choice.best],
+    }
+
+
+def report_lines(values: dict[str, Any]) -> list[str]:
+    """Write the values for people."""
+    chosen = ""
+    if "cross_validation" in values:
+        tried = values["cross_validation"]
+        n_alphas, n_folds = tried["errors"].shape
+        error = tried["mean_error"].min()
+        chosen = f" (best of {n_alphas} in {n_folds} folds, ranking error {error:.4f})"
+    certificate = ""
+    if values["objective"] is not None:
+        certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
+    resumed = " (resumed)" if values["resumed"] else ""
+    lines = [
+        f"{values['rows']:,} rows, {values['features']:,} features, {values['queries']:,} queries, "
+        f"{values['pairs']:,} pairs",
+        f"{values['method']}, alpha {values['alpha']:.4g}{chosen}",
+        f"{certificate}{values['iterations']} iterations{resumed}",
+        f"{values['seconds']:.2f} s, and {values['seconds_reading']:.2f} s to read",
+    ]
+    return lines + ([] if values["model"] is None else [f"written to {values['model']}"])

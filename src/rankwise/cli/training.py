@@ -1,0 +1,258 @@
+"""What `train` and `tune` share: choose alpha, fit, keep checkpoints on the way."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import warnings
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
+from rankwise.cli.data import Data
+from rankwise.cli.interruption import InterruptedRunError, Interruption
+from rankwise.cli.models import Recipe, fit_ranker, takes_queries, with_scaler
+from rankwise.cli.output import Console, Progress, sentence, share_of_gap
+from rankwise.cli.selection import candidates, fold_errors, folds_with_pairs
+
+
+@dataclass
+class Choice:
+    """Candidates for alpha from the largest down, and their error on each fold."""
+
+    alphas: Any
+    errors: Any  # of shape (n_alphas, n_folds)
+
+    @property
+    def best(self) -> int:
+        """The number of the alpha with the lowest mean error, the largest such."""
+        return int(np.argmin(self.errors.mean(axis=1)))
+
+
+@dataclass
+class Outcome:
+    """A fitted model and how it came about."""
+
+    model: Any
+    ranker: Any
+    alpha: float
+    converged: bool
+    iterations: int
+    seconds: float
+    resumed: bool = False
+    choice: Choice | None = None
+
+
+class Training:
+    """Learns a recipe from data.
+
+    Parameters
+    ----------
+    recipe, data, console :
+        What to learn, from what, and where to tell.
+    checkpoint : Checkpoint or None
+        Where the state is kept on the way.
+    """
+
+    def __init__(self, recipe: Recipe, data: Data, console: Console, checkpoint: Checkpoint | None):
+        self.recipe = recipe
+        self.data = data
+        self.console = console
+        self.checkpoint = checkpoint
+        self.resumed = False
+
+    def choose(self, alphas: list[float] | None, n_folds: int, seed: int, progress: Progress) -> Choice:
+        """Cross-validate over queries, going on after the folds that a checkpoint has."""
+        tried = candidates(alphas, self.recipe, self.data)
+        folds = folds_with_pairs(self.data, n_folds, seed)
+        errors = [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
+        for number in range(len(errors), len(folds)):
+            text = f"fold {number + 1} of {len(folds)}"
+
+            def drawn(state: Any, number: int = number, text: str = text) -> None:
+                progress.show(number / len(folds), f"{text}, iteration {state.iteration}")
+
+            progress.show(number / len(folds), text)
+            errors.append(fold_errors(self.recipe, self.data, tried, folds[number], drawn))
+            if self.checkpoint is not None:
+                self.checkpoint.state.fold_errors = errors
+                self.checkpoint.write()
+        return Choice(tried, np.array(errors).T)
+
+    def fit(self, alpha: float | None, progress: Progress) -> Outcome:
+        """Fit to all rows, from the weights of a checkpoint where there are some."""
+        from sklearn.exceptions import ConvergenceWarning
+
+        start = perf_counter()
+        ranker = self.recipe.ranker(**({} if alpha is None else {"alpha": alpha}))
+        watch = self._watch(ranker, progress)
+        scaler = self.recipe.scaler(self.data.X)
+        X = self.data.X if scaler is None else scaler.fit_transform(self.data.X)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", UserWarning)
+            fit_ranker(ranker, X, self.data.y, self.data.qid)
+        ranker.set_params(callback=None, **({"warm_start": False} if watch.resumable else {}))
+        progress.close()
+        for warning in caught:
+            if issubclass(warning.category, UserWarning) and "Interrupted" not in str(warning.message):
+                self.console.note(f"warning: {warning.message}")
+        return Outcome(
+            with_scaler(scaler, ranker),
+            ranker,
+            float(ranker.alpha),
+            not any(issubclass(warning.category, ConvergenceWarning) for warning in caught),
+            int(getattr(ranker, "n_iter_", 1)) + watch.iterations_before,
+            perf_counter() - start + watch.seconds_before,
+            self.resumed,
+        )
+
+    def _watch(self, ranker: Any, progress: Progress) -> Watch:
+        """Have the ranker tell of each iteration, and begin where the checkpoint ends."""
+        resumable = "warm_start" in ranker.get_params()
+        watch = Watch(progress, self.console, self.checkpoint if resumable else None, float(ranker.tol))
+        ranker.set_params(callback=watch)
+        if resumable and self.checkpoint is not None and self.checkpoint.state.coef is not None:
+            ranker.set_params(warm_start=True)
+            ranker._weights = self.checkpoint.state.coef
+        return watch
+
+
+class Watch:
+    """Hears of each iteration of a fit: draws the bar and keeps the checkpoint."""
+
+    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None, tol: float):
+        self.progress = progress
+        self.console = console
+        self.checkpoint = checkpoint
+        self.tol = tol
+        self.resumable = checkpoint is not None
+        self.iterations_before = 0 if checkpoint is None else checkpoint.state.iteration
+        self.seconds_before = 0.0 if checkpoint is None else checkpoint.state.seconds
+        self._first_gap: float | None = None
+
+    def __call__(self, state: Any) -> None:
+        """Take note of an iteration."""
+        gap, seconds = float(np.max(state.gap)), self.seconds_before + state.seconds
+        self._first_gap = gap if self._first_gap is None else self._first_gap
+        iteration = self.iterations_before + state.iteration
+        self.progress.show(
+            share_of_gap(self._first_gap, gap, self.tol),
+            f"iteration {iteration}, gap {gap:.2e} of {self.tol:.0e}, {seconds:.1f} s",
+        )
+        if self.checkpoint is not None:
+            saved = self.checkpoint.state
+            saved.coef, saved.iteration, saved.seconds = state.coef, iteration, seconds
+            saved.objective, saved.gap = float(np.max(state.objective)), gap
+            if self.checkpoint.due():
+                self._write(self.checkpoint)
+
+    def _write(self, checkpoint: Checkpoint) -> None:
+        """Write the checkpoint; a full disk is no reason to give up a training that goes well."""
+        try:
+            checkpoint.write()
+        except OSError as error:
+            self.progress.close()
+            self.console.note(f"warning: the checkpoint could not be written. {sentence(error)}")
+            checkpoint.put_off()
+
+
+def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:
+    """Do what the options of `train` and `tune` ask for; an interruption keeps what was found."""
+    without_queries(recipe, data, console)
+    alpha = getattr(options, "alpha", None)
+    checkpoint = make_checkpoint(options, recipe, data, alpha, tune)
+    training = Training(recipe, data, console, checkpoint)
+    training.resumed = take_up(checkpoint, options, console)
+    with Interruption() as interruption, console.progress() as progress:
+        try:
+            choice = training.choose(options.alphas, options.folds, options.seed, progress) if tune else None
+            chosen = alpha if choice is None else float(choice.alphas[choice.best])
+            outcome = training.fit(chosen, progress)
+            outcome.choice = choice
+        except KeyboardInterrupt:
+            if interruption.number is None:
+                raise
+    if interruption.number is not None:
+        raise InterruptedRunError(what_is_kept(checkpoint), interruption.number)
+    return outcome
+
+
+def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:
+    """Cross-validate and fit nothing."""
+    without_queries(recipe, data, console)
+    training = Training(recipe, data, console, None)
+    with Interruption() as interruption, console.progress() as progress:
+        try:
+            return training.choose(options.alphas, options.folds, options.seed, progress)
+        except KeyboardInterrupt:
+            raise InterruptedRunError(what_is_kept(None), interruption.number) from None
+
+
+def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
+    """Forget the queries where the method compares all rows."""
+    if data.qid is not None and not takes_queries(recipe.ranker()):
+        console.note(f"{recipe.method} compares all rows; the queries of the data are not used.")
+        data.qid = None
+
+
+def make_checkpoint(
+    options: argparse.Namespace, recipe: Recipe, data: Data, alpha: float | None, tune: bool
+) -> Checkpoint | None:
+    """Give the checkpoint beside the model, where one is to be written."""
+    if options.output is None:
+        return None
+    settings: dict[str, Any] = {"method": recipe.method, "scale": recipe.scale, "alpha": alpha}
+    if tune:
+        settings |= {"alphas": options.alphas, "folds": options.folds, "seed": options.seed}
+    mark = fingerprint(data, settings | recipe.parameters)
+    return Checkpoint(options.output, mark, options.checkpoint_every)
+
+
+def take_up(checkpoint: Checkpoint | None, options: argparse.Namespace, console: Console) -> bool:
+    """Load the checkpoint where --resume asks for it, and say whether there was one."""
+    if checkpoint is None:
+        return False
+    if not options.resume:
+        if leftover(options.output):
+            console.note(
+                f"{checkpoint.path} is left from a training that was ended; --resume would go on with it."
+            )
+        return False
+    if not checkpoint.load():
+        console.note(f"there is no checkpoint {checkpoint.path}: the training begins anew.")
+        return False
+    return True
+
+
+def what_is_kept(checkpoint: Checkpoint | None) -> str:
+    """Write the last checkpoint and say what it holds."""
+    if checkpoint is None or (checkpoint.state.coef is None and not checkpoint.state.fold_errors):
+        return "Interrupted; there was nothing yet to keep."
+    checkpoint.write()
+    saved = checkpoint.state
+    found = (
+        f"{len(saved.fold_errors)} folds of the cross-validation"
+        if saved.coef is None
+        else f"iteration {saved.iteration} (objective {saved.objective:.6g}, gap {saved.gap:.2g})"
+    )
+    return f"Interrupted; {checkpoint.path} keeps {found}, and the same command with --resume goes on."
+
+
+def check_output(path: str | None) -> None:
+    """Find out before the work, not after it, that the result could not be written."""
+    if path is None:
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise FileNotFoundError(f"The folder {folder!r} of the output does not exist.")
+    if os.path.isdir(path):
+        raise IsADirectoryError(f"The output {path!r} is a folder; it must be a file.")
+
+
+def require_rows(data: Data) -> None:
+    """Refuse data without rows."""
+    if data.X.shape[0] == 0:
+        raise ValueError("The data has no rows.")

@@ -1,0 +1,69 @@
+"""`rankwise tune`: compare alphas by cross-validation over queries."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+from typing import Any
+
+from rankwise.cli import arguments, train
+from rankwise.cli.output import Console, table
+
+EXAMPLE = """  rankwise tune train.txt --alphas 1,0.1,0.01,0.001 --folds 10
+  rankwise tune train.txt --method rank-rls -o model.json
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "tune",
+        "data [data ...] [-o model] [options]",
+        run,
+        "compare alphas by cross-validation",
+        "Print the ranking error of each alpha on held-out queries: mean and standard deviation over folds.",
+        EXAMPLE,
+    )
+    parser.add_argument("data", nargs="+", help="files with the training rows")
+    parser.add_argument("-o", "--output", help="write the model of the best alpha, fitted to all rows")
+    train.add_selection_options(parser)
+    train.add_checkpoint_options(parser)
+    arguments.add_model_options(parser)
+    arguments.add_data_options(parser, width=True)
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Read, compare, and fit the best where a model is asked for."""
+    from rankwise.cli.data import check_data_options, read_data
+    from rankwise.cli.models import recipe_of
+    from rankwise.cli.training import check_output, choose, learn, require_rows
+
+    if options.resume and options.output is None:
+        raise arguments.UsageError("--resume needs -o: the checkpoint is beside the model.")
+    check_data_options(options)
+    recipe = recipe_of(options)
+    check_output(options.output)
+    start = perf_counter()
+    data = read_data(options, options.n_features)
+    reading = perf_counter() - start
+    require_rows(data)
+    if options.output is None:
+        choice = choose(options, console, recipe, data)
+        values = {"rows": data.X.shape[0], "queries": data.n_queries, "method": options.method}
+        console.result({"command": "tune"} | values | train.choice_values(choice), choice_lines(choice))
+        return
+    outcome = learn(options, console, recipe, data, tune=True)
+    values = train.report_values(options, data, outcome, reading)
+    train.save(options, data, outcome)
+    lines = [*choice_lines(outcome.choice), "", *train.report_lines(values)]
+    console.result({"command": "tune"} | values | values.pop("cross_validation"), lines)
+
+
+def choice_lines(choice: Any) -> list[str]:
+    """Lay out the alphas with their errors; the best is marked."""
+    rows = [
+        [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
+        for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
+    ]
+    return table(["alpha", "ranking error", "deviation", ""], rows)

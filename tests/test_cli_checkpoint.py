@@ -1,0 +1,174 @@
+"""Checkpoints: what is kept, what is refused, and that a training that goes on ends where it would have."""
+
+import json
+import os
+import signal
+
+import numpy as np
+import pytest
+
+from rankwise.cli import training
+from rankwise.cli.main import main
+from rankwise.datasets import make_ranking
+from rankwise.io.model_file import load_model
+from rankwise.io.svmlight import dump_svmlight
+
+SETTINGS = ["--alpha", "1e-4", "--tol", "1e-6"]
+
+
+@pytest.fixture
+def train(tmp_path):
+    X, y, qid = make_ranking(300, 20, n_queries=12, n_levels=6, noise=1.0, random_state=0)
+    dump_svmlight(X, y, tmp_path / "train.txt", qid=qid)
+    return ["train", str(tmp_path / "train.txt"), "-o", str(tmp_path / "m.json"), "--json"]
+
+
+def objective_of(arguments, capsys):
+    capsys.readouterr()
+    assert main(arguments) == 0
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def interrupted(monkeypatch):
+    """Have a signal come at a certain iteration of the fit to all rows."""
+
+    def at(iteration, number=signal.SIGINT):
+        hear = training.Watch.__call__
+
+        def hear_and_raise(self, state):
+            hear(self, state)
+            if state.iteration == iteration:
+                os.kill(os.getpid(), number)
+
+        monkeypatch.setattr(training.Watch, "__call__", hear_and_raise)
+
+    yield at
+    monkeypatch.undo()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SETTINGS,
+        [*SETTINGS, "--loss", "squared-hinge", "--scale", "standard"],
+        [*SETTINGS, "--kernel", "rbf", "--n-components", "40"],
+        [*SETTINGS, "--method", "ordinal-svm"],
+    ],
+    ids=["hinge", "squared hinge", "kernel", "ordinal"],
+)
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_training_goes_on_to_the_same_objective(
+    options, number, train, tmp_path, capsys, interrupted, monkeypatch
+):
+    whole = objective_of([*train, *options], capsys)
+    (tmp_path / "m.json").unlink()
+    interrupted(3, number)
+    assert main([*train, *options]) == 128 + number
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "m.json.checkpoint keeps iteration 3 (objective" in said.err
+    assert not (tmp_path / "m.json").exists()
+    monkeypatch.undo()
+    resumed = objective_of([*train, *options, "--resume"], capsys)
+    assert resumed["resumed"]
+    assert resumed["iterations"] > 3
+    assert resumed["gap"] <= 1e-6
+    assert resumed["objective"] == pytest.approx(whole["objective"], abs=2e-6)
+    assert not list(tmp_path.glob("*.checkpoint*"))
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_resumed_training_begins_with_the_weights_kept(train, tmp_path, capsys, interrupted, monkeypatch):
+    interrupted(20)
+    assert main([*train, *SETTINGS]) == 130
+    monkeypatch.undo()
+    kept = np.load(tmp_path / "m.json.checkpoint", allow_pickle=False)["coef"]
+    loose = ["--alpha", "1e-4", "--tol", "1e9", "--resume"]
+    values = objective_of([*train, *loose], capsys)
+    assert values["iterations"] == 21
+    np.testing.assert_array_equal(load_model(tmp_path / "m.json").coef_, kept)
+
+
+def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monkeypatch):
+    options = ["--tune", "--alphas", "1,0.01", "--folds", "4"]
+    whole = objective_of([*train, *options], capsys)
+    computed = []
+    fold_errors = training.fold_errors
+
+    def counted(*arguments):
+        if len(computed) == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+        computed.append(1)
+        return fold_errors(*arguments)
+
+    monkeypatch.setattr(training, "fold_errors", counted)
+    assert main([*train, *options]) == 130
+    assert "keeps 2 folds of the cross-validation" in capsys.readouterr().err
+    computed[:] = [1] * 10
+    resumed = objective_of([*train, *options, "--resume"], capsys)
+    assert len(computed) == 12
+    assert resumed["cross_validation"] == whole["cross_validation"]
+    assert resumed["objective"] == whole["objective"]
+
+
+def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
+    written = []
+    monkeypatch.setattr(training.Checkpoint, "write", lambda self: written.append(self.state.iteration))
+    values = objective_of([*train, *SETTINGS, "--checkpoint-every", "0"], capsys)
+    assert written == list(range(1, values["iterations"] + 1))
+    written.clear()
+    objective_of([*train, *SETTINGS], capsys)
+    assert written == []
+
+
+def test_a_full_disk_does_not_end_the_training(train, tmp_path, capsys, monkeypatch):
+    def full(self):
+        raise OSError(28, "No space left on device", str(self.path))
+
+    monkeypatch.setattr(training.Checkpoint, "write", full)
+    assert main([*train, *SETTINGS, "--checkpoint-every", "0"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["converged"]
+    assert "the checkpoint could not be written" in said.err
+    assert "No space left" in said.err
+
+
+def test_a_checkpoint_of_other_data_or_settings_is_refused(train, tmp_path, capsys, interrupted, monkeypatch):
+    interrupted(3)
+    assert main([*train, *SETTINGS]) == 130
+    monkeypatch.undo()
+    checkpoint = (tmp_path / "m.json.checkpoint").read_bytes()
+    text = (tmp_path / "train.txt").read_text()
+    for change in ["--alpha", "1e-3"], ["--alpha", "1e-4", "--scale", "maxabs"], SETTINGS:
+        if change is SETTINGS:
+            (tmp_path / "train.txt").write_text(text.replace(" qid:3 ", " qid:4 ", 1))
+        assert main([*train, *change, "--resume"]) == 1
+        assert "belongs to other data or settings" in capsys.readouterr().err
+    (tmp_path / "train.txt").write_text(text)
+    for content in checkpoint[:100], b"", b"not a checkpoint":
+        (tmp_path / "m.json.checkpoint").write_bytes(content)
+        assert main([*train, *SETTINGS, "--resume"]) == 1
+        assert "is not a whole checkpoint" in capsys.readouterr().err
+    assert main([*train, *SETTINGS]) == 0
+    assert "--resume would go on with it" in capsys.readouterr().err
+
+
+def test_without_a_checkpoint_the_training_begins_anew(train, capsys):
+    assert main([*train, *SETTINGS, "--resume"]) == 0
+    said = capsys.readouterr()
+    assert "begins anew" in said.err
+    assert not json.loads(said.out)["resumed"]
+
+
+def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsys, monkeypatch):
+    def interrupt(*arguments):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(training, "fit_ranker", interrupt)
+    assert main([*train, "--method", "rank-rls"]) == 130
+    assert "nothing yet to keep" in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.checkpoint"))
+    monkeypatch.setattr(training, "fold_errors", interrupt)
+    assert main(["tune", *train[1:2]]) == 130
+    assert "nothing yet to keep" in capsys.readouterr().err
