@@ -119,6 +119,8 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
     X = data.X
     parts = [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [X]
+    if hasattr(X, "blocks"):  # partitions, whose rows are elsewhere
+        parts = []
     for part in [*parts, data.y, data.qid]:
         array = np.ascontiguousarray(np.zeros(0) if part is None else part)
         digest.update(f"{array.dtype}{array.shape}".encode())

@@ -8,12 +8,14 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.output import Console
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
   rankwise train train.txt -o model.json --resume        (go on after Ctrl-C or a crash)
+  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
 """
 
 
@@ -38,6 +40,7 @@ def add_parser(commands: Any) -> None:
     add_checkpoint_options(parser)
     arguments.add_model_options(parser)
     arguments.add_data_options(parser, width=True)
+    add_dask_option(parser)
 
 
 def add_selection_options(parser: Any) -> None:
@@ -72,13 +75,15 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.alphas is not None and not options.tune:
         raise UsageError("--alphas are candidates for --tune; give --tune, or one --alpha.")
     check_data_options(options)
+    check_dask_options(options)
     recipe = recipe_of(options)
     check_output(options.output)
-    start = perf_counter()
-    data = read_data(options, options.n_features)
-    reading = perf_counter() - start
-    require_rows(data)
-    outcome = learn(options, console, recipe, data, options.tune)
+    with dask_client(options):
+        start = perf_counter()
+        data = read_data(options, options.n_features) if options.dask is None else read_partitions(options)
+        reading = perf_counter() - start
+        require_rows(data)
+        outcome = learn(options, console, recipe, data, options.tune)
     values = report_values(options, data, outcome, reading)
     save(options, data, outcome)
     console.result({"command": "train"} | values, report_lines(values))
@@ -89,7 +94,7 @@ def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     from rankwise.cli.checkpoint import Checkpoint
     from rankwise.io.model_file import save_model
 
-    metadata = {"method": options.method, "alpha": outcome.alpha, "rows": int(data.X.shape[0])}
+    metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
     save_model(outcome.model, options.output, feature_names=data.feature_names, metadata=metadata)
     Checkpoint(options.output, "", 0.0).delete()
 
@@ -98,8 +103,8 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
     """Gather what the command tells."""
     ranker = outcome.ranker
     values = {
-        "rows": data.X.shape[0],
-        "features": data.X.shape[1],
+        "rows": len(data.y),
+        "features": int(ranker.n_features_in_),
         "queries": data.n_queries,
         "pairs": int(ranker.n_pairs_),
         "method": options.method,

@@ -254,5 +254,5 @@ def check_output(path: str | None) -> None:
 
 def require_rows(data: Data) -> None:
     """Refuse data without rows."""
-    if data.X.shape[0] == 0:
+    if len(data.y) == 0:
         raise ValueError("The data has no rows.")

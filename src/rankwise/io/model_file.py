@@ -31,7 +31,6 @@ __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_mode
 RANKERS: dict[str, type[BaseEstimator]] = {
     name: getattr(estimators, name)
     for name in ("RankSVM", "RankSVMCV", "RankRLS", "RankRLSCV", "OrdinalSVM", "HullRanker")
-    if hasattr(estimators, name)
 }
 # What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
 SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
@@ -250,7 +249,8 @@ def _ranker_apart(ranker: Any, writer: _Writer) -> dict[str, Any]:
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
     parameters = ranker.get_params(deep=False)
-    learned = {name: value for name, value in vars(ranker).items() if name not in parameters}
+    # How the rounds of a fit on Dask went is no part of the model.
+    learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, "rounds_"}}
     return _apart(ranker, learned, writer)
 
 

@@ -1,0 +1,74 @@
+"""`rankwise train --dask`: files that are larger than the memory of this machine."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.data import Data
+
+LOCAL, THREADS = "local", "threads"
+
+
+def add_dask_option(parser: Any) -> None:
+    """Add --dask."""
+    parser.add_argument(
+        "--dask",
+        nargs="?",
+        const=LOCAL,
+        metavar="ADDRESS",
+        help="keep the rows on the workers of a Dask scheduler at this address, of a cluster on this machine "
+        "(without an address), or read them anew in each round (threads); files may be given by a pattern in "
+        "quotes, and each becomes a partition",
+    )
+
+
+def check_dask_options(options: argparse.Namespace) -> None:
+    """Refuse what needs all rows in one place."""
+    if options.dask is None:
+        return
+    if os.path.exists(options.dask):
+        raise UsageError(f"--dask takes an address, but {options.dask!r} is a file; give the files first.")
+    if options.method not in ("rank-svm", "rank-rls"):
+        raise UsageError(
+            f"--method {options.method} needs all rows in one place and does not go with --dask."
+        )
+    if options.tune or options.scale != "none" or options.kernel not in (None, "linear"):
+        raise UsageError("--tune, --scale and --kernel need all rows in one place and do not go with --dask.")
+    if options.features is not None:
+        raise UsageError("--features does not go with --dask: all columns but the label and the query count.")
+
+
+@contextmanager
+def dask_client(options: argparse.Namespace) -> Iterator[None]:
+    """Connect to the scheduler that the options name, or start one."""
+    if options.dask in (None, THREADS):
+        yield
+        return
+    try:
+        from distributed import Client, LocalCluster
+    except ImportError:
+        raise ImportError("--dask needs Dask: pip install 'rankwise[dask]'.") from None
+    if options.dask != LOCAL:
+        with Client(options.dask, timeout="30s"):
+            yield
+        return
+    workers = None if options.jobs in (None, -1) else options.jobs
+    with (
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster),
+    ):
+        yield
+
+
+def read_partitions(options: argparse.Namespace) -> Data:
+    """Read labels and queries; the rows stay in files or on the workers."""
+    from rankwise.distributed import from_files
+
+    columns = {"label": options.label or "label", "qid": options.qid}
+    read = from_files(options.data, n_features=options.n_features, zero_based=options.zero_based, **columns)
+    return Data(read.X, read.y, read.qid, read.X.feature_names)

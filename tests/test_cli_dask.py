@@ -1,0 +1,64 @@
+"""`rankwise train --dask`: the same model from files that stay where they are."""
+
+import json
+
+import numpy as np
+import pytest
+
+from rankwise import load_model
+from rankwise.cli.main import main
+from rankwise.datasets import dump_svmlight, make_ranking
+
+pytest.importorskip("dask")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three parts, the second of which ends in the middle of a query, and a file with all rows."""
+    folder = tmp_path_factory.mktemp("parts")
+    X, y, qid = make_ranking(90, n_features=4, n_queries=9, random_state=0)[:3]
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    for name, rows in {
+        "all": slice(None),
+        "part-0": slice(40),
+        "part-1": slice(40, 55),
+        "part-2": slice(55, 90),
+    }.items():
+        dump_svmlight(X[rows], y[rows], folder / f"{name}.txt.gz", qid=qid[rows])
+    return folder
+
+
+@pytest.mark.parametrize("options", [["--loss", "squared-hinge", "--tol", "1e-9"], ["--method", "rank-rls"]])
+def test_partitions_give_the_same_model(folder, options, capsys):
+    models = folder / "whole.json", folder / "parts.json"
+    assert main(["train", str(folder / "all.txt.gz"), "-o", str(models[0]), *options]) == 0
+    command = ["train", str(folder / "part-*.txt.gz"), "-o", str(models[1]), *options, "--dask", "threads"]
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    whole, parts = map(load_model, models)
+    np.testing.assert_allclose(parts.coef_, whole.coef_, rtol=1e-7)
+    assert (told["rows"], told["features"], told["queries"]) == (90, 4, 9)
+    assert told["pairs"] == whole.n_pairs_
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--tune"], "do not go with --dask"),
+        (["--scale", "standard"], "do not go with --dask"),
+        (["--kernel", "rbf"], "do not go with --dask"),
+        (["--method", "hull"], "does not go with --dask"),
+    ],
+)
+def test_what_needs_all_rows_is_refused(folder, options, message, capsys):
+    command = ["train", str(folder / "part-*.txt.gz"), "-o", str(folder / "m.json"), "--dask", "threads"]
+    assert main([*command, *options]) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_file_in_the_place_of_the_address(folder, capsys):
+    file = str(folder / "all.txt.gz")
+    assert main(["train", file, "-o", str(folder / "m.json"), "--dask", file]) == 2
+    assert "give the files first" in capsys.readouterr().err
