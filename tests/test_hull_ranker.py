@@ -179,6 +179,12 @@ def test_intersecting_hulls_are_told(case):
         HullRanker(slack="none").fit(X, y)
 
 
+def test_hard_case_that_runs_out_of_iterations_is_not_called_impossible():
+    X, codes = data(30, n_classes=3, noise=0.0)
+    with pytest.raises(ValueError, match="found in 1 iterations"):
+        HullRanker(slack="none", max_iter=1).fit(X, codes)
+
+
 def test_hulls_a_hair_apart_are_separated():
     X = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [2 + 1e-4, 1]])
     model = HullRanker(slack="none").fit(X, [0, 0, 0, 0, 1])

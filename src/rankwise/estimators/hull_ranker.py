@@ -193,7 +193,7 @@ class HullRanker(BaseRanker):
         self._check_parameters()
         if y is None:
             raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
-        X = self._validated(X, reset=True)
+        X = self._loaded(X)
         known, graph = self._order_graph(y, sample_weight, X.shape[0])
         X, known = self._joined(X, known, unlabelled)
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
@@ -201,13 +201,13 @@ class HullRanker(BaseRanker):
             hint_at_scale(X)
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)
-        program = self._program(known, graph)
+        codes, program = self._program(known, graph)
         design, kernel_map = self._function_space(X)
         penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
         with self._blas_on_one_thread():
             optimum, result = self._solve(design, program, penalty, graph)
         self._store_result(X, result, kernel_map)
-        self.intervals_ = self._intervals(program, known, graph, optimum)
+        self.intervals_ = self._intervals(program, codes, optimum)
         if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
             warnings.warn(
                 "The scores of all rows are nearly the same: it costs least to give up the rows of some "
@@ -274,11 +274,14 @@ class HullRanker(BaseRanker):
         counted = codes if weight is None else codes[weight > 0]
         return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
 
-    def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> HullProgram:
+    def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
+        """Give the class of each row, -1 for none, and the programme."""
         codes, weight = np.full(len(known), -1), np.zeros(len(known))
         codes[known] = graph.codes
         weight[known] = 1.0 if graph.weight is None else graph.weight
-        return hull_program(codes, graph.edge_codes, weight, slack=self.slack, slack_per=self.slack_per)
+        return codes, hull_program(
+            codes, graph.edge_codes, weight, slack=self.slack, slack_per=self.slack_per
+        )
 
     def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
         """Give the features; few rows with many features are as many features as rows."""
@@ -329,8 +332,8 @@ class HullRanker(BaseRanker):
             if stuck and self.solver == "auto" and has_general_solver():
                 self.solver_ = "clarabel"
                 optimum, result = solve_general(design, program, penalty, **options)
-        if self.slack == "none" and not np.isfinite(optimum.objective):
-            raise ValueError(self._why_not_separable(graph, optimum))
+        if not np.isfinite(optimum.objective):
+            raise ValueError(self._why_not_separable(graph, optimum, result))
         return optimum, result
 
     def _ceiling(self, design: Design) -> float:
@@ -341,7 +344,12 @@ class HullRanker(BaseRanker):
         return 1.0 / (SEPARATION**2 * max(size, 1e-300))
 
     @staticmethod
-    def _why_not_separable(graph: OrderGraph, optimum: HullOptimum) -> str:
+    def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:
+        if result.status != "stalled":
+            return (
+                f"No function that keeps the classes apart was found in {result.n_iter} iterations "
+                f"({result.status}); slack='none' has no model to give before."
+            )
         strain = optimum.dual.edge
         tight = [graph.edges[k] for k in np.flatnonzero(strain > 0.01 * strain.max())]
         return (
@@ -358,13 +366,11 @@ class HullRanker(BaseRanker):
             self._store(result, kernel_map)
 
     def _intervals(
-        self, program: HullProgram, known: NDArray[np.bool_], graph: OrderGraph, optimum: HullOptimum
+        self, program: HullProgram, codes: NDArray[np.int64], optimum: HullOptimum
     ) -> NDArray[np.float64]:
         """Give [L, U] of each class; with a slack an edge, the highest L and the lowest U of its edges."""
-        codes = np.full(len(known), -1)
-        codes[known] = graph.codes
         of_unit = codes[program.row]
-        intervals = np.tile([-np.inf, np.inf], (len(graph.classes), 1))
+        intervals = np.tile([-np.inf, np.inf], (len(self.classes_), 1))
         low, high = program.low >= 0, program.high >= 0
         np.maximum.at(intervals[:, 0], of_unit[low], optimum.thresholds[program.low[low]])
         np.minimum.at(intervals[:, 1], of_unit[high], optimum.thresholds[program.high[high]])
