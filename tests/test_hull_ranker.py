@@ -175,7 +175,7 @@ def test_intersecting_hulls_are_told(case):
     square = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2]])
     other = {"inside": [[1.0, 1.0]], "touching": [[2.0, 1.0], [3.0, 1.0]], "identical": square}[case]
     X, y = np.vstack([square, other]), ["low"] * 4 + ["top"] * len(other)
-    with pytest.raises(ValueError, match=r"the convex hulls intersect along the edges \[\('top', 'low'\)\]"):
+    with pytest.raises(ValueError, match=r"along the edges \[\('top', 'low'\)\] the convex hulls intersect"):
         HullRanker(slack="none").fit(X, y)
 
 
@@ -316,6 +316,35 @@ def test_features_of_very_different_scale():
     assert model.objective_ == pytest.approx(expected, rel=1e-6)
 
 
+@pytest.mark.parametrize("slack", ["squared", "absolute", "none"])
+def test_features_far_from_zero(slack):
+    X, codes = data(noise=0.0 if slack == "none" else 0.7)
+    plain, moved = (HullRanker(1e-3, slack=slack, slack_per="edge").fit(Z, codes) for Z in (X, X + 2.0**20))
+    assert moved.objective_ == pytest.approx(plain.objective_, rel=1e-6)
+    assert moved.gap_ <= 1e-6 * moved.objective_
+    np.testing.assert_allclose(moved.coef_, plain.coef_, rtol=1e-3)
+    shift = 2.0**20 * moved.coef_.sum()
+    np.testing.assert_allclose(moved.intervals_ - shift, plain.intervals_, atol=1e-2)
+
+
+def test_many_classes_with_a_slack_an_edge():
+    X, codes = data(120, n_classes=24)
+    edges = [(i, j) for i in range(24) for j in range(i)]  # 552 thresholds
+    model = HullRanker(1e-3, order="full", slack_per="edge").fit(X, codes)
+    f = model.predict(X)
+    losses = []
+    for high, low in edges:  # the best threshold of each edge, by the definition
+        upper, lower = f[codes == high], f[codes == low]
+        b = np.linspace(min(upper.min(), lower.min()) - 1, max(upper.max(), lower.max()) + 2, 4001)
+        miss = (np.maximum(0, b[:, None] - upper) ** 2).sum(1) + (
+            np.maximum(0, lower + 1 - b[:, None]) ** 2
+        ).sum(1)
+        losses.append(miss.min())
+    expected = sum(losses) / len(X) + 1e-3 * model.coef_ @ model.coef_
+    assert model.objective_ == pytest.approx(expected, rel=1e-4)
+    assert model.gap_ <= 1e-8 * model.objective_
+
+
 def test_general_solver_agrees():
     X, codes = data()
     for slack in ("squared", "absolute"):
@@ -355,8 +384,9 @@ def test_frames_keep_their_order():
     np.testing.assert_allclose(model.coef_, expected, rtol=1e-6)
     column[:5] = None
     known = HullRanker().fit(X[5:], codes[5:]).coef_
-    with pytest.warns(UserWarning, match="laplacian_weight is 0"):
-        np.testing.assert_allclose(HullRanker().fit(frame, column).coef_, known, rtol=1e-5)
+    for missing in (column, column.array):
+        with pytest.warns(UserWarning, match="laplacian_weight is 0"):
+            np.testing.assert_allclose(HullRanker().fit(frame, missing).coef_, known, rtol=1e-5)
     series = polars.Series([None] * 5 + [grades[c] for c in codes[5:]], dtype=polars.Enum(grades))
     with pytest.warns(UserWarning, match="laplacian_weight is 0"):
         np.testing.assert_allclose(HullRanker().fit(polars.DataFrame(X), series).coef_, known, rtol=1e-5)
@@ -429,6 +459,7 @@ def test_iterations_that_run_out_are_told():
         ({}, np.full(40, np.nan), "nothing to rank|no labels"),
         ({}, np.r_[np.inf, np.zeros(39)], "infinity"),
         ({}, np.zeros(39), "40 rows, but y has 39"),
+        ({}, np.linspace(0, 1, 40), "Unknown label type: continuous"),
     ],
 )
 def test_wrong_input_is_told(parameters, y, message):

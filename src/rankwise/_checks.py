@@ -41,11 +41,11 @@ def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
         known = np.array([not _is_missing(value) for value in _objects(array)] or [True] * len(array))
     if known.all():
         return known, values
-    if hasattr(values, "loc"):
-        return known, values.loc[known]
-    if hasattr(values, "filter"):
+    if isinstance(values, list | tuple | np.ndarray):
+        return known, _as_they_are(array[known].tolist())
+    if hasattr(values, "filter") and not hasattr(values, "loc"):  # polars takes no mask in brackets
         return known, values.filter(known.tolist())
-    return known, _as_they_are(array[known].tolist())
+    return known, values[known]
 
 
 def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:

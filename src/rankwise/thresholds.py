@@ -150,12 +150,17 @@ def _check_labels(distinct: NDArray[Any], n_rows: int, categories: Sequence[Any]
         return
     if not np.isfinite(distinct).all():
         raise ValueError("y contains NaN or infinity.")
-    fractional = bool((distinct != np.floor(distinct)).any())
-    if categories is None and fractional and 2 * len(distinct) > n_rows:
+    if categories is None and looks_continuous(distinct, n_rows):
         raise ValueError(
             f"Unknown label type: continuous. y holds {len(distinct)} different numbers in {n_rows} rows; "
             "RankSVM learns from real-valued targets, and categories=[...] tells that these are ranks."
         )
+
+
+def looks_continuous(distinct: NDArray[Any], n_rows: int) -> bool:
+    """Tell fractions of which few occur twice, which are no labels, from grades."""
+    fractional = distinct.dtype.kind == "f" and bool((distinct != np.floor(distinct)).any())
+    return fractional and 2 * len(distinct) > n_rows
 
 
 def _in_order_of(

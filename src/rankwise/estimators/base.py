@@ -321,7 +321,7 @@ def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
 def hint_at_scale(X: Any) -> None:
     """Log a hint when features differ much in scale, judged by the first rows."""
     scale = as_design(X[:10_000]).column_scale()
-    scale = scale[scale > 0]
+    scale = scale[scale > 1e-12 * scale.max(initial=0.0)]  # a scaler leaves rounding of constant columns
     if len(scale) and scale.max() > 1e4 * scale.min():
         logger.warning(
             "The features differ in scale by a factor of %.0e and the penalty treats them alike: scale them "

@@ -26,6 +26,7 @@ from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
 from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.result import SolverResult
+from rankwise.thresholds import looks_continuous
 
 FloatVector = NDArray[np.float64]
 
@@ -33,6 +34,8 @@ FloatVector = NDArray[np.float64]
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
 INEXACT_TOL = 1e-4
+# Means of features that are this much larger than their spread would cost the interior point digits.
+OFFSET = 10.0
 # Scores that differ by less than this share of the margin say nothing.
 FLAT = 1e-6
 
@@ -202,19 +205,27 @@ class HullRanker(BaseRanker):
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)
         codes, program = self._program(known, graph)
-        design, kernel_map = self._function_space(X)
+        centre = self._centre(X)
+        design, kernel_map = self._function_space(X if centre is None else X - centre)
         penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
         with self._blas_on_one_thread():
             optimum, result = self._solve(design, program, penalty, graph)
         self._store_result(X, result, kernel_map)
         self.intervals_ = self._intervals(program, codes, optimum)
+        if centre is not None:
+            self.intervals_ += centre @ self.coef_
         if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
-            warnings.warn(
-                "The scores of all rows are nearly the same: it costs least to give up the rows of some "
-                "classes. Try slack_per='edge', slack='squared' or a smaller alpha.",
-                stacklevel=2,
-            )
+            warnings.warn(self._why_flat(), stacklevel=2)
         return self
+
+    def _why_flat(self) -> str:
+        ways = ["slack_per='edge'"] * (self.slack_per == "row") + ["slack='squared'"] * (
+            self.slack != "squared"
+        )
+        return (
+            "The scores of all rows are nearly the same: it costs less to give up the rows of some classes "
+            f"than to tell them apart by these features. Try {', '.join([*ways, 'a smaller alpha'])}."
+        )
 
     def _check_parameters(self) -> None:
         check_positive("alpha", self.alpha)
@@ -271,6 +282,11 @@ class HullRanker(BaseRanker):
         classes, codes = as_codes(labels, "y")
         if classes.dtype.kind == "f" and not np.isfinite(classes).all():
             raise ValueError("y contains infinity.")
+        if isinstance(self.order, str) and looks_continuous(classes, len(codes)):
+            raise ValueError(
+                f"Unknown label type: continuous. y holds {len(classes)} different numbers in {len(codes)} "
+                "rows, and HullRanker ranks classes: put them into bins, or use RankSVM."
+            )
         counted = codes if weight is None else codes[weight > 0]
         return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
 
@@ -290,6 +306,13 @@ class HullRanker(BaseRanker):
             return super()._function_space(X)
         kernel_map = KernelMap("linear")
         return as_design(kernel_map.fit_transform(X)), kernel_map
+
+    def _centre(self, X: Any) -> FloatVector | None:
+        """Give the means of features that lie far from zero: moving them moves the thresholds and no more."""
+        if not self._is_linear() or sp.issparse(X):
+            return None
+        centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        return centre if (np.abs(centre) > OFFSET * spread).any() else None
 
     def _smoothness(self, X: Any, design: Design) -> NDArray | None:
         """Give the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
@@ -353,8 +376,9 @@ class HullRanker(BaseRanker):
         strain = optimum.dual.edge
         tight = [graph.edges[k] for k in np.flatnonzero(strain > 0.01 * strain.max())]
         return (
-            "slack='none' needs classes that a function can keep apart, but the convex hulls intersect along "
-            f"the edges {tight}. Use slack='squared' or slack='absolute', or a richer kernel."
+            "slack='none' needs classes that a function can keep apart, but along the edges "
+            f"{tight} the convex hulls intersect or the edges contradict each other. Use slack='squared' or "
+            "slack='absolute', or a richer kernel."
         )
 
     def _store_result(self, X: Any, result: SolverResult, kernel_map: KernelMap | None) -> None:

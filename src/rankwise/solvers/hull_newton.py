@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
+from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from rankwise.design import Design, SparseDesign
 from rankwise.solvers.hull_certificate import Penalty
@@ -19,6 +19,7 @@ FloatVector = NDArray[np.float64]
 # Systems with more weights than this are solved by conjugate gradients.
 MAX_DIRECT = 2000
 MAX_CG_STEPS = 300
+MAX_DENSE_THRESHOLDS = 500
 
 
 class HullNewton:
@@ -29,8 +30,9 @@ class HullNewton:
         [2 P + X'R X   X'C'] [w]
         [    C X        T  ] [t]
 
-    with one number R for a row. With few weights it is factored, O(m n^2 + (n + t)^3) for m rows, n weights
-    and t thresholds; with many, t is eliminated and w found by conjugate gradients, O(nnz) a step.
+    with one number R for a row. The thresholds are eliminated next. With few weights what is left is
+    factored, O(m n^2 + n^3 + t n^2 + t^3) for m rows, n weights and t thresholds (less where T is sparse);
+    with many, w is found by conjugate gradients, O(nnz) a step.
     """
 
     def __init__(
@@ -67,25 +69,26 @@ class HullNewton:
         p, share = self.program, self.lean * self.inverse
         entries = np.column_stack([-self.below * (1.0 - share), -self.above * (1.0 + share)])
         columns = np.column_stack([p.low, p.high]) % (p.n_thresholds + 1)
-        begin = 2 * np.searchsorted(p.row, np.arange(p.n_rows + 1))
         shape = (p.n_rows, p.n_thresholds + 1)
-        by_row = sp.csr_matrix((entries.ravel(), columns.ravel(), begin), shape=shape)
+        by_row = sp.csr_matrix((entries.ravel(), columns.ravel(), 2 * p.row_begin), shape=shape)
         return _dense(by_row.T @ self.design.X)[:-1]
 
-    def _threshold_block(self, edge: FloatVector) -> NDArray:
+    def _threshold_block(self, edge: FloatVector) -> sp.csc_matrix:
         p, n = self.program, self.program.n_thresholds + 1
         low, high = p.low % n, p.high % n  # -1 becomes a threshold that is cut off again
-
-        def scattered(rows: IntVector, columns: IntVector, values: FloatVector) -> NDArray:
-            return np.bincount(rows * n + columns, values, n * n).reshape(n, n)
-
-        T = scattered(low, high, self.below * self.above * self.inverse)
-        T -= scattered(p.edge_low, p.edge_high, edge)
-        T += T.T
-        T += scattered(low, low, self.below - self.below**2 * self.inverse)
-        T += scattered(high, high, self.above - self.above**2 * self.inverse)
-        T += scattered(p.edge_low, p.edge_low, edge) + scattered(p.edge_high, p.edge_high, edge)
-        return T[:-1, :-1].copy()
+        both = self.below * self.above * self.inverse
+        entries = [
+            (low, low, self.below - self.below**2 * self.inverse),
+            (high, high, self.above - self.above**2 * self.inverse),
+            (low, high, both),
+            (high, low, both),
+            (p.edge_low, p.edge_low, edge),
+            (p.edge_high, p.edge_high, edge),
+            (p.edge_low, p.edge_high, -edge),
+            (p.edge_high, p.edge_low, -edge),
+        ]
+        rows, columns, values = (np.concatenate(part) for part in zip(*entries, strict=True))
+        return sp.csc_matrix((values, (rows, columns)), shape=(n, n))[:-1, :-1]
 
     def solve(
         self, right_w: FloatVector, right_t: FloatVector, right_y: FloatVector
@@ -103,24 +106,25 @@ class HullNewton:
         return w, t, eased - self.inverse * moved
 
     def _factored(self) -> Any:
-        n = self.design.shape[1]
-        H = np.block([[_weighted_gram(self.design, self.R), self.C.T], [self.C, self.T]])
+        """Factor what is left for w when the thresholds are eliminated."""
+        n, solve_t = self.design.shape[1], _threshold_solver(self.T)
+        H = _weighted_gram(self.design, self.R) - self.C.T @ solve_t(self.C)
         if self.penalty.matrix is None:
-            H.flat[: n * len(H) : len(H) + 1] += 2.0 * self.scale * self.penalty.alpha
+            H.flat[:: n + 1] += 2.0 * self.scale * self.penalty.alpha
         else:
-            H[:n, :n] += 2.0 * self.scale * self.penalty.matrix
-        solve = _scaled_cholesky(H)
+            H += 2.0 * self.scale * self.penalty.matrix
+        solve_w = _scaled_cholesky(H)
 
         def both(right_w: FloatVector, right_t: FloatVector) -> tuple[FloatVector, FloatVector]:
-            solution = solve(np.concatenate([right_w, right_t]))
-            return solution[:n], solution[n:]
+            w = solve_w(right_w - self.C.T @ solve_t(right_t))
+            return w, solve_t(right_t - self.C @ w)
 
         return both
 
     def _iterative(self, tolerance: float) -> Any:
         """Solve for w inexactly; thresholds and slacks then belong to that w, so the dual bound is exact."""
         n, design, scale = self.design.shape[1], self.design, 2.0 * self.scale
-        solve_t = _scaled_cholesky(self.T.copy())
+        solve_t = _threshold_solver(self.T)
 
         def times(v: FloatVector) -> FloatVector:
             curved = scale / 2.0 * self.penalty.gradient(v) + design.rmatvec(self.R * design.matvec(v))
@@ -138,6 +142,17 @@ class HullNewton:
         return both
 
 
+def _threshold_solver(T: sp.csc_matrix) -> Any:
+    """Factor the block of the thresholds; with a slack an edge it has no entries between edges."""
+    n = T.shape[0]
+    if n <= MAX_DENSE_THRESHOLDS:
+        return _scaled_cholesky(T.toarray())
+    size = 1.0 / np.sqrt(np.maximum(T.diagonal(), 1e-300))
+    scaled = sp.diags(size) @ T @ sp.diags(size) + 1e-14 * sp.identity(n)
+    factor = splu(scaled.tocsc(), permc_spec="MMD_AT_PLUS_A", options={"SymmetricMode": True})
+    return lambda right: (size * factor.solve(np.ascontiguousarray((size * right.T).T)).T).T
+
+
 def _scaled_cholesky(H: NDArray) -> Any:
     """Factor a positive definite matrix whose rows may differ much in scale, destroying it."""
     size = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
@@ -145,7 +160,7 @@ def _scaled_cholesky(H: NDArray) -> Any:
     H *= size
     H.flat[:: len(H) + 1] += 1e-14
     factor = cho_factor(H, lower=True, overwrite_a=True)
-    return lambda right: size * cho_solve(factor, size * right)
+    return lambda right: (size * cho_solve(factor, (size * right.T).T).T).T
 
 
 def _weighted_gram(design: Design, weight: FloatVector) -> NDArray:

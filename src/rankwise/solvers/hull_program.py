@@ -13,6 +13,7 @@ A unit is what has one slack: a row, or a row and an edge.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -55,6 +56,11 @@ class HullProgram:
     def n_units(self) -> int:
         """The number of slacks."""
         return len(self.row)
+
+    @cached_property
+    def row_begin(self) -> IntVector:
+        """Where the units of each row begin; they are in the order of the rows."""
+        return np.searchsorted(self.row, np.arange(self.n_rows + 1))
 
     def tightened(self, thresholds: FloatVector) -> FloatVector:
         """Give feasible thresholds: each U as high as the L above it allow, then each L as low as it may."""
