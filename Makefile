@@ -24,7 +24,7 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs sanitize sanitize-threads clean
+.PHONY: help demo test lint bench docs fuzz sanitize sanitize-threads clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ $(VENV)/.docs: $(BUILD_INPUTS) | $(BIN)/python
 	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[docs]"
 	touch $@
 
+$(VENV)/.fuzz: $(VENV)/.dev
+	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[fuzz]"
+	touch $@
+
 demo: $(VENV)/.report ## Learn a ranking and write demo-report/
 	$(BIN)/rankwise demo --output demo-report
 
@@ -60,14 +64,18 @@ lint: $(VENV)/.dev ## Check style, formatting and types
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
-docs: $(VENV)/.docs ## Build the HTML documentation into docs/_build/html/
-	$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+docs: $(VENV)/.docs ## Run the gallery and build docs/_build/html/, warnings as errors
+	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+fuzz: $(VENV)/.fuzz ## Fuzz the readers for a minute each
+	@set -e; for target in tests/fuzz/fuzz_*.py; do echo "== $$target"; $(BIN)/python $$target -max_total_time=60; done
 
 # Tests that spend their time in native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
-NATIVE_TESTS := tests/test_losses.py tests/test_preferences.py tests/test_design.py tests/test_simplex_qp.py
+NATIVE_TESTS := tests/test_losses.py tests/test_preferences.py tests/test_design.py tests/test_simplex_qp.py \
+  tests/test_svmlight.py
 # Without the tests that import polars: its import crashes under the thread sanitizer.
-THREADED_TESTS := tests/test_losses.py tests/test_design.py
+THREADED_TESTS := tests/test_losses.py tests/test_design.py tests/test_svmlight.py
 library = $(shell $(CXX) -print-file-name=$(1))
 preload = LD_PRELOAD="$(call library,$(1)) $(call library,libstdc++.so)"
 
@@ -102,6 +110,7 @@ sanitize-threads: $(SANITIZE_VENV)-thread/.installed ## Run the threaded tests u
 	  $(SANITIZE_VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
 
 clean: ## Remove environments, builds and caches
-	rm -rf $(VENV) $(SANITIZE_VENV)-* build dist docs/_build demo-report
+	rm -rf $(VENV) $(SANITIZE_VENV)-* build dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst \
+	  demo-report
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

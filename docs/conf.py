@@ -1,17 +1,66 @@
-"""Sphinx configuration: `make docs` builds the pages of this folder."""
+"""Sphinx configuration: `make docs` builds the pages of this folder and runs the gallery, without network."""
 
 project = "rankwise"
 author = "The rankwise developers"
 copyright = "The rankwise developers"
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax", "numpydoc"]
+extensions = [
+    "myst_parser",
+    "numpydoc",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # formulas are set from a copy of MathJax, not from a server
+    "sphinx_copybutton",
+    "sphinx_gallery.gen_gallery",
+]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
-myst_heading_anchors = 2
+templates_path = ["_templates"]
+# Python names in docstrings become links where they are known and code where they are not.
+default_role = "py:obj"
 
+myst_enable_extensions = ["attrs_inline", "dollarmath"]
+myst_heading_anchors = 3
+# The code of a page is a session that the tests run; its prompts are not copied.
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+autosummary_generate = True
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
 
-html_theme = "furo"
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",
+    "backreferences_dir": "gallery/backreferences",
+    "doc_module": ("rankwise",),
+    "within_subsection_order": "ExampleTitleSortKey",
+    "thumbnail_size": (480, 320),
+    "download_all_examples": False,
+    "show_signature": False,
+    "show_memory": False,
+    "min_reported_time": 1e6,  # times differ between machines
+    "only_warn_on_example_error": False,
+    "remove_config_comments": True,
+}
+
+html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"
+html_static_path = ["_static"]
+html_css_files = ["rankwise.css"]
+html_show_sourcelink = False
+html_copy_source = False
+html_sidebars = {"index": [], "api": [], "extending": []}
+html_theme_options = {
+    "logo": {"text": "rankwise"},
+    "navbar_start": ["navbar-logo"],
+    "navbar_align": "left",
+    "navbar_end": ["theme-switcher"],
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "use_edit_page_button": False,
+}

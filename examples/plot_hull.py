@@ -1,4 +1,9 @@
-"""Order graphs of classes, and how many pairs of rows a model puts in the order that they ask for.
+"""
+Order graphs of classes
+=======================
+
+A model need not be told how all classes compare: it keeps to the edges of an order graph, and each edge shows
+how many pairs of rows it puts in the order asked for.
 
 Guests call a hotel "superb", "for families", "for business" or "dull". Superb is above both of the middle
 ones and these are above dull, but nobody says whether families or business come first: an order graph with

@@ -1,4 +1,9 @@
-"""Which AUC to report for a small sample: pooled, averaged or leave-pair-out.
+"""
+Which AUC to report for a small sample
+======================================
+
+With thirty rows, pooling the predictions of ten folds understates the AUC by three to five points, averaging
+the folds varies more than it must, and leave-pair-out does neither.
 
 With thirty patients there is no test set to spare, and the area under the ROC curve is estimated by cross-
 validation. Three ways are in use:
@@ -12,23 +17,19 @@ validation. Three ways are in use:
   order. Each comparison is made by one model, and every pair counts once. For RankRLS it is exact and takes
   about as long as one fit (Pahikkala et al. 2009, sections 3.4 and 4.1).
 
-The script draws many small samples from a population that is known, so that the AUC that each model truly
-has is known too, and plots the difference. It shows the figure, or saves it where a path is given:
-
-    python examples/plot_leave_pair_out.py [leave_pair_out.png]
+Many small samples are drawn from a population that is known, so that the AUC that each model truly has is
+known too. What is plotted is the difference.
 """
 
-import sys
-
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.stats import norm
-from sklearn.linear_model import Ridge
 from sklearn.model_selection import KFold
 
 from rankwise import RankRLS
 from rankwise.model_selection import leave_pair_out
 
-N_ROWS, N_FEATURES, N_SAMPLES = 30, 10, 1000
+N_ROWS, N_FEATURES, N_SAMPLES = 30, 10, 200
 SIGNALS = {"nothing to learn": 0.0, "weak signal": 0.25, "strong signal": 0.6}
 # One grey for what is common, one colour for the estimate to use.
 COLOURS = {"pooled": "#9aa0a6", "averaged": "#9aa0a6", "leave-pair-out": "#c8452f"}
@@ -55,16 +56,17 @@ def ten_folds(X, y, seed):
     """Give the pooled AUC and the mean of the folds' AUC; folds of one class are left out."""
     scores, of_folds = np.empty(len(y)), []
     for train, test in KFold(10, shuffle=True, random_state=seed).split(X):
-        model = Ridge(alpha=alpha_of_ridge(len(train))).fit(X[train], y[train])
-        scores[test] = model.predict(X[test])
+        scores[test] = ridge_scores(X[train], y[train], X[test])
         if len(np.unique(y[test])) == 2:
             of_folds.append(auc(y[test], scores[test]))
     return auc(y, scores), np.mean(of_folds)
 
 
-def alpha_of_ridge(n_rows, alpha=1.0):
-    """With ties kept RankRLS is ridge regression with an intercept: the same function, up to a constant."""
-    return alpha * n_rows / 2
+def ridge_scores(X, y, X_test, alpha=1.0):
+    """Ridge regression with an intercept, which is RankRLS with ties kept, up to a constant."""
+    mean = X.mean(axis=0)
+    gram = (X - mean).T @ (X - mean) + alpha * len(y) / 2 * np.eye(X.shape[1])
+    return y.mean() + (X_test - mean) @ np.linalg.solve(gram, (X - mean).T @ (y - y.mean()))
 
 
 def deviations(signal, seed=0):
@@ -81,9 +83,7 @@ def deviations(signal, seed=0):
 
 def plot(results):
     """Draw a panel for each signal: the spread of each estimate around the truth, and its mean."""
-    from matplotlib import pyplot
-
-    figure, panels = pyplot.subplots(1, len(results), figsize=(10, 3.6), sharey=True, layout="constrained")
+    figure, panels = plt.subplots(1, len(results), figsize=(10, 3.6), sharey=True, layout="constrained")
     for axes, (name, values) in zip(panels, results.items(), strict=True):
         boxes = axes.boxplot(
             values, whis=(5, 95), showfliers=False, showmeans=True, widths=0.55, patch_artist=True,
@@ -110,28 +110,12 @@ def plot(results):
     figure.suptitle(
         f"{N_SAMPLES:,} samples of {N_ROWS} rows: diamonds are means, boxes quartiles, whiskers 5-95%"
     )
-    return figure
 
 
-def main(path=None):
-    """Print the table and show the figure, or save it."""
-    results = {name: deviations(signal) for name, signal in SIGNALS.items()}
-    print(f"{'estimated AUC - true AUC':<26}" + "".join(f"{name:>22}" for name in COLOURS))
-    for name, values in results.items():
-        columns = zip(values.mean(0), values.std(0), strict=True)
-        print(f"{name:<26}" + "".join(f"{mean:>+12.3f} +/- {sd:.3f}" for mean, sd in columns))
-    if path is not None:
-        import matplotlib
-
-        matplotlib.use("Agg")
-    figure = plot(results)
-    if path is not None:
-        figure.savefig(path, dpi=150)
-    else:
-        from matplotlib import pyplot
-
-        pyplot.show()
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])
+results = {name: deviations(signal) for name, signal in SIGNALS.items()}
+print(f"{'estimated AUC - true AUC':<26}" + "".join(f"{name:>22}" for name in COLOURS))
+for name, values in results.items():
+    columns = zip(values.mean(0), values.std(0), strict=True)
+    print(f"{name:<26}" + "".join(f"{mean:>+12.3f} +/- {sd:.3f}" for mean, sd in columns))
+plot(results)
+plt.show()

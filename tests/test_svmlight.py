@@ -227,7 +227,7 @@ def test_write_read_is_exact_for_every_double(values, dense):
 def test_write_read_is_exact_for_every_float32(patterns):
     values = patterns.view(np.float32)
     values = values[np.isfinite(values)]
-    X = sp.csr_matrix((values, np.arange(len(values)), [0, len(values)]))
+    X = sp.csr_matrix((values, np.arange(len(values)), [0, len(values)]), shape=(1, 50))
     file = io.BytesIO()
     dump_svmlight(X, [0], file)
     back = read(file.getvalue(), dtype=np.float32).X.data

@@ -40,7 +40,7 @@ def fit_thresholds(
 ) -> FloatVector:
     """Place the boundaries between ranks on the axis of any ranker's scores.
 
-    `method="min_error"` minimises the training error over all ordered boundaries, exactly:
+    `method="min_error"` minimises the training error over all ordered boundaries, exactly::
 
         sum over rows of |rank predicted - rank|   or   [rank predicted != rank].
 

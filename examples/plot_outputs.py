@@ -1,0 +1,47 @@
+"""
+Ten rankings from one factorisation
+===================================
+
+RankRLS ranks 1,797 images by how much they look like a 0, a 1, ..., a 9, ten rankings in about twice the
+time of one, and puts 99% of held-out pairs in the right order on average.
+
+A ``y`` with several columns is several rankings of the same rows. With ``cost="magnitude"`` and ties kept
+they share one matrix decomposition, and the cross-validation over 31 candidates of alpha shares it too.
+"""
+
+from time import perf_counter
+
+import matplotlib.pyplot as plt
+import numpy as np
+from sklearn.datasets import load_digits
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import train_test_split
+
+from rankwise import RankRLS, RankRLSCV
+
+X, digit = load_digits(return_X_y=True)
+y = np.eye(10)[digit]
+X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, random_state=0)
+alpha = RankRLSCV(cv=5).fit(X_train, y_train).alpha_
+
+# %%
+# What do more columns cost?
+
+for columns in (0, slice(None)):
+    start = perf_counter()
+    for _ in range(10):
+        model = RankRLS(alpha).fit(X_train, y_train[:, columns])
+    print(f"{np.size(model.n_pairs_):>2} outputs: {(perf_counter() - start) / 10 * 1e3:.1f} ms")
+auc = roc_auc_score(y_test, model.predict(X_test), average=None)
+print(f"mean AUC {auc.mean():.4f}")
+
+# %%
+# Each output has weights of its own, which can be looked at as an image: ink on red pixels moves an image up
+# in the ranking, ink on blue ones down. The number is the AUC on the images that were held out.
+
+figure, panels = plt.subplots(2, 5, figsize=(9, 4.2), layout="constrained")
+largest = np.abs(model.coef_).max()
+for number, axes in enumerate(panels.flat):
+    axes.imshow(model.coef_[number].reshape(8, 8), cmap="RdBu_r", vmin=-largest, vmax=largest)
+    axes.set(xticks=[], yticks=[], title=f"{number}: {auc[number]:.3f}")
+plt.show()

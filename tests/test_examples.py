@@ -1,0 +1,79 @@
+"""Every example of the gallery runs, and the pages that users read name what there is."""
+
+import importlib
+import re
+import runpy
+import sys
+import warnings
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
+PAGES = sorted((ROOT / "docs").glob("*.md"))
+NEEDS = {"plot_dask": "dask.array", "plot_hull": "networkx"}
+PUBLIC = (
+    "rankwise",
+    "rankwise.datasets",
+    "rankwise.metrics",
+    "rankwise.model_selection",
+    "rankwise.plotting",
+    "rankwise.report",
+)
+
+
+@pytest.fixture
+def pyplot(monkeypatch):
+    matplotlib = pytest.importorskip("matplotlib", reason="the examples need matplotlib.")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    monkeypatch.setattr(pyplot, "show", lambda: None)
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs_and_draws(path, pyplot, monkeypatch):
+    if path.stem in NEEDS:
+        pytest.importorskip(NEEDS[path.stem], reason=f"{path.stem} needs {NEEDS[path.stem]}.")
+    monkeypatch.setattr(sys, "argv", [str(path)])
+    with warnings.catch_warnings():
+        # A name of matplotlib that a later version takes away is no fault of the example.
+        warnings.filterwarnings("ignore", category=DeprecationWarning, module="matplotlib")
+        runpy.run_path(str(path), run_name="__main__")
+    assert pyplot.get_fignums(), "the example draws nothing"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_has_a_title_and_a_finding(path):
+    """sphinx-gallery takes the title from the first lines of the docstring."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == '"""'
+    assert lines[2] == "=" * len(lines[1])
+    assert lines[3] == ""
+    assert lines[4]
+
+
+@pytest.mark.parametrize("module", PUBLIC)
+def test_every_public_name_is_in_the_reference(module):
+    reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()
+    names = importlib.import_module(module).__all__
+    modules = {name.rpartition(".")[2] for name in PUBLIC[1:]}
+    assert not [name for name in names if name not in reference and name not in modules]
+
+
+@pytest.mark.parametrize("page", [*PAGES, ROOT / "README.md", ROOT / "CONTRIBUTING.md"], ids=lambda p: p.name)
+def test_links_between_files_lead_somewhere(page):
+    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
+    # Pages and pictures of the gallery are made from the examples.
+    made = [
+        re.fullmatch(r"(?:docs/)?gallery/(?:images/sphx_glr_)?(plot_\w+?)(?:_\d+)?\.\w+", t) for t in local
+    ]
+    for target, example in zip(local, made, strict=True):
+        if target.removeprefix("docs/") == "gallery/index.rst":
+            continue
+        source = ROOT / "examples" / f"{example[1]}.py" if example else page.parent / target
+        assert source.exists(), f"{page.name} links to {target}"
