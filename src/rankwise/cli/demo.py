@@ -41,14 +41,17 @@ def run(options: argparse.Namespace, console: Console) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     lines = ["# What was learned", ""]
     for number, task in enumerate(tasks, 1):
-        lines += describe(task)
+        lines += [*describe(task), task["report"].headline(), ""]
+        task["report"].save(folder / f"task-{number}.html")
+        lines += [f"[The held-out rows of the first split](task-{number}.html)", ""]
         if draw(task, folder / f"task-{number}.png"):
             lines += [f"![{task['title']}](task-{number}.png)", ""]
     text = "\n".join(lines)
     (folder / "report.md").write_text(text)
     errors = {task["title"]: task["errors"] for task in tasks}
-    values = {"command": "demo", "report": str(folder / "report.md"), "errors": errors}
-    console.result(values, [text, f"Written to {folder / 'report.md'}"])
+    pages = [str(folder / f"task-{number}.html") for number in range(1, len(tasks) + 1)]
+    values = {"command": "demo", "report": str(folder / "report.md"), "pages": pages, "errors": errors}
+    console.result(values, [text, f"Written to {folder / 'report.md'}; open {' and '.join(pages)}"])
 
 
 def diabetes(n_splits: int) -> dict[str, Any]:
@@ -56,7 +59,7 @@ def diabetes(n_splits: int) -> dict[str, Any]:
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import Ridge
 
-    X, y = load_diabetes(return_X_y=True)
+    X, y = load_diabetes(return_X_y=True, as_frame=True)
     return compare(
         "Diabetes patients by disease progression",
         "Who will be worse in a year? 442 patients, ten measurements.",
@@ -73,7 +76,7 @@ def tumours(n_splits: int) -> dict[str, Any]:
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
 
-    X, y = load_breast_cancer(return_X_y=True)
+    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
     return compare(
         "Tumours, malignant first",
         "With two classes the share of pairs in the right order is the AUC. 569 tumours, 30 measurements.",
@@ -89,12 +92,14 @@ def compare(
     title: str, question: str, X: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
 ) -> dict[str, Any]:
     """Fit RankSVM, its alpha chosen by cross-validation, and the rivals to two thirds of the rows."""
+    from sklearn.base import clone
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.estimators import RankSVMCV
     from rankwise.metrics import ranking_error
+    from rankwise.report import Report
 
     models: dict[str, Any] = {
         "RankSVM": RankSVMCV(),
@@ -103,18 +108,19 @@ def compare(
     errors: dict[str, list[float]] = {name: [] for name in models | rivals}
     for split in reversed(range(n_splits)):  # the first split is the last, and the one to be drawn
         X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=split)
+        fitted = {}
         for name, model in (models | rivals).items():
-            pipeline = make_pipeline(StandardScaler(), model).fit(X_train, y_train)
-            errors[name].append(float(ranking_error(y_test, scores_of(pipeline, X_test))))
-            if name == "RankSVM":
-                ours, scores = pipeline[-1], pipeline.predict(X_test)
+            fitted[name] = make_pipeline(StandardScaler(), clone(model)).fit(X_train, y_train)
+            errors[name].append(float(ranking_error(y_test, scores_of(fitted[name], X_test))))
+    ours = fitted.pop("RankSVM")
     return {
         "title": title,
         "question": question,
         "errors": errors,
-        "model": ours,
-        "scores": scores,
-        "y": y_test,
+        "model": ours[-1],
+        "report": Report(ours, X_test, y_test, models=fitted, name="RankSVM", title=title),
+        "scores": ours.predict(X_test),
+        "y": y_test.to_numpy(),
         "target": target,
     }
 
@@ -157,18 +163,17 @@ def draw(task: dict[str, Any], path: Path) -> bool:
         return False
     import numpy as np
 
+    from rankwise.plotting import AlphaPathDisplay
+
     model = task["model"]
     figure = Figure(figsize=(9, 3.6), layout="constrained")
     left, right = figure.subplots(1, 2)
-    left.semilogx(model.alphas_, 1 - model.cv_errors_, color="0.8", linewidth=1)
-    left.semilogx(model.alphas_, 1 - model.cv_errors_.mean(axis=1), "o-", color="#c8452f")
-    left.axvline(model.alpha_, color="0.3", linestyle=":", linewidth=1)
-    left.set(xlabel="alpha", ylabel="pairs in the right order", title="Cross-validation, folds and mean")
+    AlphaPathDisplay.from_estimator(model, ax=left)
+    left.set_title("Cross-validation, folds and mean")
     jitter = np.random.default_rng(0).uniform(-0.06, 0.06, len(task["y"])) * (len(np.unique(task["y"])) == 2)
     right.plot(task["scores"], task["y"] + jitter, "o", color="#40688c", markersize=4, alpha=0.6)
     right.set(xlabel="score", ylabel=task["target"], title="Held-out rows")
-    for axes in (left, right):
-        axes.spines[["top", "right"]].set_visible(False)
-        axes.grid(alpha=0.2)
+    right.spines[["top", "right"]].set_visible(False)
+    right.grid(alpha=0.2)
     figure.savefig(path, dpi=120)
     return True

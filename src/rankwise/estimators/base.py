@@ -6,6 +6,7 @@ import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
 from rankwise.design import Design, as_design
@@ -239,7 +240,7 @@ class BaseRanker(BaseEstimator):
     @staticmethod
     def _blas_on_one_thread() -> Any:
         """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
-        return threadpool_limits(limits=1, user_api="blas")
+        return thread_pools().limit(limits=1, user_api="blas")
 
     @contextmanager
     def _keeping_best(self, monitor: Monitor) -> Iterator[None]:
@@ -292,6 +293,12 @@ class BaseRanker(BaseEstimator):
             warnings.warn(
                 f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=5
             )
+
+
+@cache
+def thread_pools() -> ThreadpoolController:
+    """Find the libraries that have threads of their own, once: the search takes some milliseconds."""
+    return ThreadpoolController()
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:

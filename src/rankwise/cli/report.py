@@ -1,0 +1,142 @@
+"""`rankwise report`: one HTML file on what a model learned, how well it ranks and why."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from time import perf_counter
+from typing import Any
+
+from rankwise.cli import arguments
+from rankwise.cli.output import Console
+
+EXAMPLE = """  rankwise report model.json test.txt -o report.html
+  rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add the command to the parser of `rankwise`."""
+    parser = arguments.add_command(
+        commands,
+        "report",
+        "model data [data ...] -o report.html [--compare model ...] [options]",
+        run,
+        "write an HTML report on a model",
+        "Write one HTML file that opens offline: how well a model ranks, with intervals, the best and worst "
+        "queries, the weights, why one row is above another, and how the model compares with others.",
+        EXAMPLE,
+    )
+    parser.add_argument("model", help="file of a model, or of scores, one a line")
+    parser.add_argument("data", nargs="+", help="files with rows and labels")
+    parser.add_argument("-o", "--output", required=True, help="file of the report")
+    parser.add_argument(
+        "--compare", nargs="+", default=[], metavar="MODEL", help="other models or scores to compare with"
+    )
+    parser.add_argument("--title", help="heading of the report")
+    parser.add_argument(
+        "--pair",
+        type=arguments.value(row_pair, "two row numbers with a comma between them"),
+        metavar="A,B",
+        help="rows of one query to explain first; rows count from 0",
+    )
+    parser.add_argument(
+        "--at", type=arguments.COUNTS, default=[5, 10], metavar="K,...", help="ranks for NDCG (default: 5,10)"
+    )
+    parser.add_argument(
+        "--relevant-at",
+        type=arguments.NUMBER,
+        default=1.0,
+        metavar="LABEL",
+        help="labels from this one up are relevant for MAP (default: 1)",
+    )
+    parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the resamples (default: 0)")
+    arguments.add_data_options(parser)
+
+
+def row_pair(text: str) -> tuple[int, int]:
+    """Read two row numbers."""
+    first, second = map(arguments.whole_number, text.split(","))
+    return first, second
+
+
+def run(options: argparse.Namespace, console: Console) -> None:
+    """Read, score, measure, write."""
+    from rankwise.cli.data import check_data_options
+    from rankwise.cli.rankings import Ranking
+    from rankwise.cli.training import check_output
+
+    check_data_options(options)
+    check_output(options.output)
+    start = perf_counter()
+    rankings = [Ranking(path) for path in (options.model, *options.compare)]
+    data = read_for(rankings, options)
+    report = make_report(rankings, data, options)
+    report.save(options.output)
+    ours = report.measures[report.subject.name]
+    values = {
+        "command": "report",
+        "report": options.output,
+        "rows": data.X.shape[0],
+        "queries": data.n_queries,
+        "headline": report.headline(),
+        "measures": {one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high} for one in ours},
+        "bytes": os.path.getsize(options.output) if os.path.isfile(options.output) else None,
+        "seconds": perf_counter() - start,
+    }
+    console.result(values, [report.headline(), f"Written to {options.output}"])
+
+
+def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
+    """Read the data with the features that the models know."""
+    from rankwise.cli.data import read_data, take_columns_of
+    from rankwise.cli.training import require_rows
+
+    for ranking in rankings:
+        take_columns_of(ranking.model, options)
+    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
+    data = read_data(options, max(known, default=None))
+    require_rows(data)
+    return data
+
+
+def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> Any:
+    """Measure the models; each goes by the name of its file."""
+    import numpy as np
+
+    from rankwise.cli.models import _acceptable
+    from rankwise.report import Report
+
+    first, *others = rankings
+    X = data.X if first.model is None else _acceptable(first.model, data.X)
+    names = distinct_names([ranking.path for ranking in rankings])
+    return Report(
+        first.scores(X) if first.model is None else first.model,
+        X,
+        data.y,
+        data.qid,
+        models={name: other.scores(data.X) for name, other in zip(names[1:], others, strict=True)},
+        name=names[0],
+        feature_names=data.feature_names,
+        title=options.title,
+        pair=options.pair,
+        at=options.at,
+        relevant_above=float(np.nextafter(options.relevant_at, -np.inf)),
+        random_state=options.seed,
+    )
+
+
+def distinct_names(paths: list[str]) -> list[str]:
+    """Name files without their folders, where they differ without.
+
+    Examples
+    --------
+    >>> distinct_names(["a/new.json", "b/old.json"]), distinct_names(["a/m.json", "b/m.json", "b/m.json"])
+    (['new.json', 'old.json'], ['a/m.json', 'b/m.json', 'b/m.json (2)'])
+    """
+    names = [os.path.basename(path) for path in paths]
+    names = names if len(set(names)) == len(names) else list(paths)
+    return [
+        name if name not in names[:k] else f"{name} ({names[:k].count(name) + 1})"
+        for k, name in enumerate(names)
+    ]

@@ -1,0 +1,89 @@
+"""The error of cross-validation over alpha."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
+
+
+class AlphaPathDisplay:
+    """Ranking error on held-out data for each alpha: its mean, thin lines for folds, the choice marked.
+
+    Parameters
+    ----------
+    alphas : array of shape (n_alphas,)
+    errors : array of shape (n_alphas,) or (n_alphas, n_folds)
+    alpha : float, optional
+        The one that was chosen.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    line_ : matplotlib Line2D
+        The mean.
+    folds_ : list of matplotlib Line2D
+
+    Examples
+    --------
+    >>> from rankwise import RankSVMCV
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> from rankwise.plotting import AlphaPathDisplay
+    >>> model = RankSVMCV(cv=3).fit(*load_diabetes_ranking(return_X_y=True))
+    >>> display = AlphaPathDisplay.from_estimator(model)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None) -> None:
+        self.alphas = np.asarray(alphas, dtype=np.float64)
+        self.errors = np.asarray(errors, dtype=np.float64)
+        self.alpha = alpha
+        if self.errors.shape[:1] != self.alphas.shape:
+            raise ValueError(
+                f"errors has shape {self.errors.shape}, but there are {len(self.alphas)} alphas."
+            )
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
+        """Draw the choice of a fitted `RankSVMCV` or `RankRLSCV`, or a pipeline that ends in one.
+
+        Parameters
+        ----------
+        estimator : fitted estimator with `alphas_` and `cv_errors_`, or Pipeline
+        ax : matplotlib Axes, optional
+            A new figure by default.
+        **options
+            Of matplotlib's plot, for the mean.
+        """
+        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        if not hasattr(model, "cv_errors_"):
+            raise ValueError(f"{type(model).__name__} has no cv_errors_: fit RankSVMCV or RankRLSCV.")
+        return cls(alphas=model.alphas_, errors=model.cv_errors_, alpha=model.alpha_).plot(ax, **options)
+
+    def plot(self, ax: Any = None, **options: Any) -> AlphaPathDisplay:
+        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot, for the mean.
+
+        Returns
+        -------
+        display : AlphaPathDisplay
+        """
+        self.ax_ = new_axes(self) if ax is None else ax
+        self.figure_ = self.ax_.figure
+        folds = self.errors if self.errors.ndim == 2 else np.empty((len(self.alphas), 0))
+        self.folds_ = self.ax_.plot(self.alphas, folds, color=GREY, linewidth=1) if folds.size else []
+        mean = self.errors.mean(axis=1) if self.errors.ndim == 2 else self.errors
+        settings = {"marker": "o", "markersize": 4, "color": BLUE, "label": "mean"}
+        (self.line_,) = self.ax_.plot(self.alphas, mean, **(settings | options))
+        if self.alpha is not None:
+            self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1)
+        self.ax_.set(xscale="log", xlabel="alpha", ylabel="ranking error, held out")
+        tidy(self.ax_)
+        return self
+
+
+def plot_alpha_path(estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
+    """Draw the choice of alpha; `AlphaPathDisplay.from_estimator` as a function."""
+    return AlphaPathDisplay.from_estimator(estimator, ax=ax, **options)

@@ -1,0 +1,117 @@
+"""How the quality of a ranking differs between queries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.metrics import ranking_error
+from rankwise.plotting._axes import BLUE, new_axes, tidy
+from rankwise.report.subject import scores_of
+
+
+class QueryQualityDisplay:
+    """The number of queries by the value of a measure, with the mean over queries as a line.
+
+    Parameters
+    ----------
+    values : array of shape (n_queries,)
+        The measure of each query, NaN where it is undefined.
+    measure : str
+        The name of the measure.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+    figure_ : matplotlib Figure
+    counts_, edges_ : arrays
+        The bars.
+    mean_ : float
+        The mean over the queries for which the measure is defined.
+
+    Examples
+    --------
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.plotting import QueryQualityDisplay
+    >>> X, y, qid = make_ranking(200, 3, n_queries=20, random_state=0)
+    >>> display = QueryQualityDisplay.from_predictions(y, X[:, 0], qid)  # doctest: +SKIP
+    """
+
+    def __init__(self, *, values: ArrayLike, measure: str = "ranking error") -> None:
+        self.values = np.asarray(values, dtype=np.float64)
+        self.measure = measure
+
+    @classmethod
+    def from_estimator(
+        cls, estimator: Any, X: Any, y: Any, qid: ArrayLike, *, metric: Callable = ranking_error,
+        ax: Any = None, **options: Any,
+    ) -> QueryQualityDisplay:  # fmt: skip
+        """Draw the quality of a fitted estimator on rows X.
+
+        Parameters
+        ----------
+        estimator : fitted estimator or Pipeline
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+        y, qid : arrays of shape (n_rows,)
+        metric : function of `rankwise.metrics` that takes `per_query`
+        ax : matplotlib Axes, optional
+            A new figure by default.
+        **options
+            Of the metric, such as k=10.
+        """
+        scores = scores_of(estimator, X, type(estimator).__name__)
+        return cls.from_predictions(y, scores, qid, metric=metric, ax=ax, **options)
+
+    @classmethod
+    def from_predictions(
+        cls, y: Any, scores: ArrayLike, qid: ArrayLike, *, metric: Callable = ranking_error, ax: Any = None,
+        **options: Any,
+    ) -> QueryQualityDisplay:  # fmt: skip
+        """Draw the quality of scores.
+
+        Parameters
+        ----------
+        y, scores, qid : arrays of shape (n_rows,)
+        metric, ax, **options :
+            As in `from_estimator`.
+        """
+        values = metric(y, scores, qid, per_query=True, **options)
+        more = f"@{options['k']}" if options.get("k") is not None else ""
+        return cls(values=values, measure=metric.__name__.replace("_", " ") + more).plot(ax)
+
+    def plot(self, ax: Any = None, *, bins: Any = 20, **options: Any) -> QueryQualityDisplay:
+        """Draw into `ax`, or a new figure; `bins` and `options` go to matplotlib's hist.
+
+        Returns
+        -------
+        display : QueryQualityDisplay
+        """
+        self.ax_ = new_axes(self) if ax is None else ax
+        self.figure_ = self.ax_.figure
+        defined = self.values[~np.isnan(self.values)]
+        if len(defined) == 0:
+            raise ValueError(f"{self.measure} is undefined for all queries.")
+        self.mean_ = float(defined.mean())
+        low = min(0.0, float(defined.min()))
+        settings = {
+            "range": (low, max(1.0, float(defined.max()))),
+            "color": BLUE,
+            "rwidth": 0.92,
+            "alpha": 0.8,
+        }
+        self.counts_, self.edges_, _ = self.ax_.hist(defined, bins=bins, **(settings | options))
+        self.ax_.axvline(self.mean_, color="black", linewidth=1.2)
+        self.ax_.set(xlabel=f"{self.measure}, mean {self.mean_:.4f}", ylabel="queries")
+        self.ax_.yaxis.get_major_locator().set_params(integer=True)
+        tidy(self.ax_, "y")
+        return self
+
+
+def plot_query_quality(
+    estimator: Any, X: Any, y: Any, qid: ArrayLike, *, ax: Any = None, **options: Any
+) -> QueryQualityDisplay:
+    """Draw the quality of each query; `QueryQualityDisplay.from_estimator` as a function."""
+    return QueryQualityDisplay.from_estimator(estimator, X, y, qid, ax=ax, **options)

@@ -1,0 +1,168 @@
+"use strict";
+(function () {
+  const MINUS = "\u2212";
+
+  // Numbers as the page writes them elsewhere.
+  function short(value) {
+    if (!Number.isFinite(value)) return "\u2013";
+    const size = Math.abs(value);
+    let text;
+    if (Number.isInteger(value) && size < 1e15) text = size.toLocaleString("en-US");
+    else if (size < 1e-3 || size >= 1e6) text = Number(size.toPrecision(3)).toExponential().replace(/e([+-])(\d)$/, "e$10$2");
+    else {
+      const digits = Math.max(0, 4 - Math.max(0, Math.floor(Math.log10(size)) + (size >= 1 ? 1 : 0)));
+      text = size.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+    }
+    return (value < 0 ? MINUS : "") + text;
+  }
+
+  // Tables: a click on a heading sorts, a second one turns the order round.
+  function key(row, column) {
+    const cell = row.cells[column];
+    if (!("value" in cell.dataset)) return cell.textContent;
+    return cell.dataset.value === "" ? NaN : Number(cell.dataset.value);
+  }
+
+  function compare(a, b) {
+    if (typeof a === "number" && typeof b === "number") return a - b;
+    return String(a).localeCompare(String(b), undefined, { numeric: true });
+  }
+
+  function sortBy(table, heading) {
+    const descending = heading.getAttribute("aria-sort") === "ascending";
+    const column = heading.cellIndex;
+    const body = table.tBodies[0];
+    const rows = Array.from(body.rows).map((row) => [key(row, column), row]);
+    const missing = (value) => typeof value === "number" && Number.isNaN(value);
+    rows.sort(([a], [b]) => {
+      if (missing(a) || missing(b)) return missing(a) - missing(b); // what has no value comes last
+      return descending ? compare(b, a) : compare(a, b);
+    });
+    for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", descending ? "descending" : "ascending");
+    body.append(...rows.map(([, row]) => row));
+  }
+
+  function search(field) {
+    const table = document.getElementById(field.dataset.table);
+    const wanted = field.value.trim().toLowerCase();
+    let found = 0;
+    for (const row of table.tBodies[0].rows) {
+      row.hidden = !row.textContent.toLowerCase().includes(wanted);
+      found += !row.hidden;
+    }
+    field.parentElement.querySelector(".found").textContent = wanted ? found + " found" : "";
+  }
+
+  for (const table of document.querySelectorAll("table.sortable")) {
+    table.tHead.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (button) sortBy(table, button.parentElement);
+    });
+    if (table.tBodies[0].rows.length > 14) table.parentElement.classList.add("long");
+  }
+  for (const field of document.querySelectorAll("input[type=search]")) {
+    field.addEventListener("input", () => search(field));
+  }
+
+  // Pairs: the parts of a difference are weight times difference, feature by feature.
+  const source = document.getElementById("pair-data");
+  if (!source) return;
+  const data = JSON.parse(source.textContent);
+  const MOST_PARTS = 15;
+  const byId = (name) => document.getElementById(name);
+  const queryField = byId("pair-query"), fieldA = byId("pair-a"), fieldB = byId("pair-b");
+
+  function values(row) {
+    return new Map(row.features.map((feature, k) => [feature, row.values[k]]));
+  }
+
+  function parts(first, second) {
+    const a = values(first), b = values(second), found = [];
+    for (const k of Array.from(new Set([...a.keys(), ...b.keys()])).sort((p, q) => p - q)) {
+      const x = a.get(k) ?? 0, z = b.get(k) ?? 0;
+      if (x !== z) found.push({ name: data.names[k], x, z, part: data.weights[k] * (x - z) });
+    }
+    found.sort((p, q) => Math.abs(q.part) - Math.abs(p.part));
+    const left = found.slice(MOST_PARTS);
+    const rest = first.rest - second.rest + left.reduce((sum, one) => sum + one.part, 0);
+    const shown = found.slice(0, MOST_PARTS);
+    const largest = found.length ? Math.abs(found[0].part) : 1;
+    if (left.length + data.others && Math.abs(rest) > 1e-12 * largest) {
+      shown.push({ name: "other features", x: null, z: null, part: rest });
+    }
+    return shown;
+  }
+
+  // 1 where the labels want A above B, -1 the other way round, 0 where they ask for nothing.
+  function wished(a, b) {
+    if (!data.order) return Math.sign(a.y - b.y);
+    const has = (high, low) => data.order.some((edge) => edge[0] === high && edge[1] === low);
+    return has(a.y, b.y) - has(b.y, a.y);
+  }
+
+  function answer(a, b) {
+    if (a === b) return "A and B are the same row: choose two different ones.";
+    const difference = a.score - b.score;
+    const where = difference > 0 ? "above" : difference < 0 ? "below" : "level with";
+    const wish = wished(a, b);
+    const right = difference * wish > 0;
+    const verdict = wish === 0 ? "the labels ask for no order" : right ? "as the labels say" : "against the labels";
+    return `Row ${a.row} is ${where} row ${b.row}, ${verdict} (${a.label} and ${b.label}): its score is ` +
+      `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.`;
+  }
+
+  function cell(kind, text, className) {
+    const made = document.createElement(kind);
+    made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  function lineOf(one, size) {
+    const line = document.createElement("tr");
+    const name = cell("th", one.name);
+    name.scope = "row";
+    const part = cell("td", short(one.part), "number");
+    part.dataset.value = String(one.part);
+    const bar = cell("td", "", "bar-cell"), fill = cell("span", "", one.part >= 0 ? "up" : "down");
+    bar.setAttribute("aria-hidden", "true");
+    fill.style.width = (50 * Math.abs(one.part) / size).toFixed(1) + "%";
+    bar.append(fill);
+    const shown = (value) => (value === null ? "" : short(value));
+    line.append(name, cell("td", shown(one.x), "number"), cell("td", shown(one.z), "number"), part, bar);
+    return line;
+  }
+
+  function explain() {
+    const a = data.rows[Number(fieldA.value)], b = data.rows[Number(fieldB.value)];
+    const found = parts(a, b);
+    const size = Math.max(...found.map((one) => Math.abs(one.part)), 0) || 1;
+    byId("pair-answer").textContent = answer(a, b);
+    byId("pair-table").tBodies[0].replaceChildren(...found.map((one) => lineOf(one, size)));
+  }
+
+  function fill(field, group, chosen) {
+    field.replaceChildren(...group.rows.map((k, place) => {
+      const row = data.rows[k];
+      const title = `${place + 1}. row ${row.row}, label ${row.label}, score ${short(row.score)}`;
+      return new Option(title, String(k), k === chosen, k === chosen);
+    }));
+  }
+
+  if (queryField) {
+    queryField.addEventListener("change", () => {
+      const group = data.groups[Number(queryField.value)];
+      fill(fieldA, group, group.rows[0]);
+      fill(fieldB, group, group.rows[group.rows.length - 1]);
+      explain();
+    });
+  }
+  fieldA.addEventListener("change", explain);
+  fieldB.addEventListener("change", explain);
+  byId("pair-form").addEventListener("submit", (event) => event.preventDefault());
+  byId("pair-swap").addEventListener("click", () => {
+    [fieldA.value, fieldB.value] = [fieldB.value, fieldA.value];
+    explain();
+  });
+})();

@@ -1,0 +1,145 @@
+"""The section on what was learned: the objective, what it was learned from, and how closely it was met."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, plural, section
+from rankwise.report.subject import Subject
+from rankwise.report.svg import Chart
+
+PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
+OBJECTIVES = {
+    "hinge": "mean over pairs of max(0, 1 - (f(better) - f(worse)))",
+    "squared_hinge": "mean over pairs of max(0, 1 - (f(better) - f(worse)))²",
+    "magnitude": "mean over pairs of (t - f(better) + f(worse))², t the difference of the labels",
+    "unit": "mean over pairs of (1 - f(better) + f(worse))²",
+    "relative": "mean over pairs of (1 - (f(better) - f(worse)) / t)², t the difference of the labels",
+    "squared": "mean over rows of slack², the slack from the rows to the thresholds between classes",
+    "absolute": "mean over rows of the slack, from the rows to the thresholds between classes",
+}
+
+
+def learned_section(subject: Subject) -> str:
+    """Tell what the model that is reported on was fitted to."""
+    ranker = subject.ranker
+    if ranker is None:
+        return section(
+            "learned",
+            "What was learned",
+            paragraph("Only scores were given: nothing is known of their model."),
+        )
+    charts = [gap_chart(ranker), alpha_chart(ranker)]
+    figures = "".join(chart for chart in charts if chart)
+    grid = f'<div class="figures">{figures}</div>' if figures else ""
+    return section("learned", "What was learned", facts(model_facts(subject)), grid)
+
+
+def objective_of(ranker: Any) -> str | None:
+    """Write the objective of an estimator of this library, or None for others."""
+    if not type(ranker).__module__.startswith("rankwise."):
+        return None
+    choice = next(
+        (getattr(ranker, name) for name in ("loss", "cost", "slack") if hasattr(ranker, name)), None
+    )
+    if choice == "none":
+        return "‖f‖², with no row beyond the thresholds between classes"
+    return OBJECTIVES[choice].replace(" - ", f" {MINUS} ") + PENALTY if choice in OBJECTIVES else None
+
+
+def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
+    """List what is known of the model and of the data that it is measured on."""
+    ranker = subject.ranker
+    found: list[tuple[str, Cell]] = [("Estimator", _described(subject.models[subject.name]))]
+    objective = objective_of(ranker)
+    if objective:
+        found.append(("Minimises", objective))
+    alpha = getattr(ranker, "alpha_", getattr(ranker, "alpha", None))
+    if isinstance(alpha, int | float | np.number):
+        chosen = " (chosen by cross-validation)" if hasattr(ranker, "alpha_") else ""
+        found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
+    kernel = getattr(ranker, "kernel", None)
+    if kernel is not None:
+        found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
+    numbers = {"Pairs in training": "n_pairs_", "Iterations": "n_iter_", "Objective reached": "objective_"}
+    for title, name in numbers.items():
+        value = getattr(ranker, name, None)
+        if value is not None and np.ndim(value) == 0:
+            found.append((title, Number(float(value))))
+    gap = getattr(ranker, "gap_", None)
+    if gap is not None and np.ndim(gap) == 0:
+        found.append(("Certified gap to the optimum, at most", Number(float(gap), f"{float(gap):.2g}")))
+    found.append(("Measured on", _data(subject)))
+    return found
+
+
+def _described(model: Any) -> str:
+    steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
+    return " → ".join(type(step).__name__ for step in steps if step not in (None, "passthrough"))
+
+
+def _data(subject: Subject) -> str:
+    size = f"{plural(len(subject.y), 'row')}, {plural(subject.X.shape[1], 'feature')}"
+    left_out = subject.X.shape[0] - len(subject.y)
+    size += f", {plural(subject.n_queries, 'query')}" if subject.n_queries > 1 else ", one ranking"
+    return size + (f"; {plural(left_out, 'row')} without a label left out" if left_out else "")
+
+
+def gap_chart(ranker: Any) -> str:
+    """Draw the gap over time."""
+    history = getattr(ranker, "history_", None)
+    if not history or np.ndim(history["gap"]) != 1:
+        return ""
+    gap, seconds = np.asarray(history["gap"]), np.asarray(history["seconds"])
+    shown = np.isfinite(gap) & (gap > 0)
+    if np.count_nonzero(shown) < 2:
+        return ""
+    gap, seconds, number = gap[shown], seconds[shown], np.flatnonzero(shown) + 1
+    unit, factor = ("milliseconds", 1000.0) if seconds[-1] < 1 else ("seconds", 1.0)
+    chart = Chart(
+        f"Gap to the optimum, from {gap[0]:.2g} to {gap[-1]:.2g} in {factor * seconds[-1]:.3g} {unit}",
+        (0.0, float(factor * seconds[-1])),
+        (10.0 ** np.floor(np.log10(gap.min())), 10.0 ** np.ceil(np.log10(gap.max()))),
+        x_label=unit,
+        y_label="gap",
+        y_log=True,
+    )
+    chart.line(factor * seconds, gap)
+    if len(gap) <= 300:
+        titles = [
+            f"iteration {n}: gap {g:.3g} after {s:.3g} s"
+            for n, g, s in zip(number, gap, seconds, strict=True)
+        ]
+        chart.points(factor * seconds, gap, titles=titles)
+    return figure(chart.render(), "Training: an upper bound on how far the objective is above its optimum.")
+
+
+def alpha_chart(ranker: Any) -> str:
+    """Draw the error of cross-validation over alpha."""
+    errors, alphas = getattr(ranker, "cv_errors_", None), getattr(ranker, "alphas_", None)
+    if errors is None or alphas is None or len(alphas) < 2:
+        return ""
+    alphas, errors = np.asarray(alphas), np.asarray(errors)
+    mean = errors.mean(axis=1) if errors.ndim == 2 else errors
+    spread = errors if errors.ndim == 2 else mean[:, None]
+    low, high = float(spread.min()), float(spread.max())
+    space = 0.05 * (high - low) or 0.01
+    chart = Chart(
+        f"Cross-validated ranking error over alpha: lowest, {mean.min():.4f}, at alpha {ranker.alpha_:.3g}",
+        (float(alphas.min()), float(alphas.max())),
+        (low - space, high + space),
+        x_label="alpha",
+        y_label="ranking error",
+        x_log=True,
+    )
+    for fold in spread.T if errors.ndim == 2 else []:
+        chart.line(alphas, fold, 9)
+    chart.rule(x=float(ranker.alpha_))
+    chart.line(alphas, mean)
+    chart.points(
+        alphas, mean, titles=[f"alpha {a:.3g}: error {e:.4f}" for a, e in zip(alphas, mean, strict=True)]
+    )
+    folds = "; thin lines are folds" if errors.ndim == 2 else ""
+    return figure(chart.render(), f"Choice of alpha: ranking error on held-out data{folds}.")

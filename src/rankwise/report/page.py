@@ -1,0 +1,197 @@
+"""HTML from Python: text is escaped here and nowhere else, and every number keeps all of its digits."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from html import escape
+from importlib.resources import files
+from typing import Any
+
+MINUS, NONE, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+# Nothing may be loaded from anywhere, whatever a feature name tries.
+POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+
+
+def text(value: Any) -> str:
+    """Escape text for elements and attributes.
+
+    Examples
+    --------
+    >>> text("<b> & 'c'")
+    '&lt;b&gt; &amp; &#x27;c&#x27;'
+    """
+    # A lone surrogate is legal in Python and in no file.
+    return escape(str(value).encode("utf-8", "replace").decode("utf-8"))
+
+
+def short(value: float | None) -> str:
+    """Write a number for people.
+
+    Examples
+    --------
+    >>> short(0.123456), short(12.3), short(12345.6), short(1234567), short(0.0000123)
+    ('0.1235', '12.30', '12,346', '1,234,567', '1.23e-05')
+    """
+    if value is None or not math.isfinite(value):
+        return NONE
+    if float(value).is_integer() and abs(value) < 1e15:
+        written = f"{int(value):,}"
+    elif abs(value) < 1e-3 or abs(value) >= 1e6:
+        written = f"{value:.3g}"
+    else:
+        digits = max(0, 4 - max(0, math.floor(math.log10(abs(value))) + 1))
+        written = f"{value:,.{digits}f}"
+    return MINUS + written[1:] if written.startswith("-") else written
+
+
+def share(value: float) -> str:
+    """Write a share in per cent; only the whole is 100%, and only nothing 0%.
+
+    Examples
+    --------
+    >>> share(0.8731), share(1.0), share(0.99999)
+    ('87.3%', '100%', '99.999%')
+    """
+    if value in (0.0, 1.0):
+        return f"{value:.0%}"
+    for digits in range(1, 12):
+        written = f"{100 * value:.{digits}f}"
+        if float(written) not in (0.0, 100.0):
+            break
+    return f"{written}%"
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "query"), plural(1200, "query"), plural(2, "row")
+    ('1 query', '1,200 queries', '2 rows')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+@dataclass(frozen=True)
+class Number:
+    """A cell that sorts by a number and shows it in short, or as `shown`."""
+
+    value: float | None
+    shown: str | None = None
+
+
+Cell = Number | str
+
+
+def table(
+    caption: str,
+    header: Sequence[str],
+    rows: Iterable[Sequence[Cell]],
+    *,
+    name: str,
+    numeric: Sequence[bool] | None = None,
+    search: str | None = None,
+    note: str = "",
+) -> str:
+    """Write a table whose columns can be sorted and, with a label for it, searched.
+
+    The first cell of a row is its heading. Columns are numbers but for the first, unless `numeric` says so.
+    """
+    kinds = [k > 0 for k in range(len(header))] if numeric is None else list(numeric)
+    head = "".join(
+        f'<th scope="col"{_number_class(kind)}><button type="button">{text(title)}</button></th>'
+        for title, kind in zip(header, kinds, strict=True)
+    )
+    body = "\n".join(f"<tr>{_row(row, kinds)}</tr>" for row in rows)
+    field = (
+        f'<p class="search"><label for="{name}-search">{text(search)}</label> '
+        f'<input type="search" id="{name}-search" data-table="{name}" autocomplete="off"> '
+        f'<span class="found" role="status"></span></p>'
+        if search
+        else ""
+    )
+    return (
+        f'<div class="table-block">{field}<div class="scroll" tabindex="0" role="region" '
+        f'aria-label="{text(caption)}"><table id="{name}" class="sortable"><caption>{text(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>\n{body}\n</tbody></table></div>"
+        f"{paragraph(note, 'note')}</div>"
+    )
+
+
+def _number_class(numeric: bool) -> str:
+    return ' class="number"' if numeric else ""
+
+
+def _row(row: Sequence[Cell], kinds: Sequence[bool]) -> str:
+    first, *others = (_cell(cell, kind) for cell, kind in zip(row, kinds, strict=True))
+    return f'<th scope="row"{first}</th>' + "".join(f"<td{cell}</td>" for cell in others)
+
+
+def _cell(cell: Cell, numeric: bool) -> str:
+    if isinstance(cell, Number):
+        known = cell.value is not None and math.isfinite(cell.value)
+        value = repr(float(cell.value)) if known and cell.value is not None else ""
+        shown = short(cell.value) if cell.shown is None else cell.shown
+        return f'{_number_class(True)} data-value="{value}">{text(shown)}'
+    return f"{_number_class(numeric)}>{text(cell)}"
+
+
+def paragraph(content: str, kind: str = "") -> str:
+    """Write a paragraph of plain text, or nothing."""
+    return f'<p class="{kind}">{text(content)}</p>' if content else ""
+
+
+def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
+    """Write a list of terms with their values."""
+    rows = []
+    for term, cell in pairs:
+        value = _cell(cell, False).replace(' class="number"', "", 1)
+        rows.append(f"<div><dt>{text(term)}</dt><dd{value}</dd></div>")
+    return f'<dl class="facts">{"".join(rows)}</dl>'
+
+
+def figure(chart: str, caption: str, wide: bool = False) -> str:
+    """Put a chart above its caption."""
+    kind = ' class="wide"' if wide else ""
+    return f'<figure{kind}><div class="chart">{chart}</div><figcaption>{text(caption)}</figcaption></figure>'
+
+
+def section(name: str, title: str, *parts: str) -> str:
+    """Write a section; without content it is left out."""
+    content = "\n".join(part for part in parts if part)
+    if not content:
+        return ""
+    return f'<section aria-labelledby="{name}"><h2 id="{name}">{text(title)}</h2>\n{content}\n</section>'
+
+
+def embedded(name: str, values: Any) -> str:
+    """Write values as JSON that no text inside can end."""
+    written = json.dumps(values, allow_nan=False, separators=(",", ":"))
+    for letter in "<>&":
+        written = written.replace(letter, f"\\u{ord(letter):04x}")
+    return f'<script type="application/json" id="{name}">{written}</script>'
+
+
+def page(title: str, lead: str, sections: Sequence[str], footer: str) -> str:
+    """Write the whole file."""
+    style, script = (asset(name) for name in ("report.css", "report.js"))
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        '<meta name="color-scheme" content="light dark">\n'
+        f"<title>{text(title)}</title>\n<style>\n{style}</style>\n</head>\n<body>\n"
+        '<a class="skip" href="#content">Skip to the content</a>\n'
+        f"<header><h1>{text(title)}</h1>\n{lead}</header>\n"
+        f'<main id="content" tabindex="-1">\n{"".join(sections)}\n</main>\n'
+        f"<footer>{paragraph(footer)}</footer>\n<script>\n{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def asset(name: str) -> str:
+    """Give the text of a file of this package."""
+    return (files("rankwise.report") / "assets" / name).read_text(encoding="utf-8")

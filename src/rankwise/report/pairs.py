@@ -1,0 +1,158 @@
+"""The rows that the page can compare: a sample of queries and their rows, with the features that matter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.report.page import short
+from rankwise.report.subject import Subject
+from rankwise.report.weights import Weights
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+MAX_QUERIES = 40
+MAX_ROWS = 600
+MAX_ROWS_OF_ONE_QUERY = 200
+MAX_ENTRIES = 60_000
+MAX_FEATURES = 5_000
+
+
+class PairData:
+    """A sample of rows grouped by query, worst query first, and the parts of their scores.
+
+    Features beyond a limit are added up, so that the parts of a pair always give the whole difference.
+
+    Attributes
+    ----------
+    groups : list of (name, rows), the rows of each sampled query from the highest score down
+    first, second : int
+        The pair to begin with, the higher-scored row first.
+    """
+
+    def __init__(
+        self, subject: Subject, weights: Weights, errors: FloatArray, pair: tuple[int, int] | None
+    ) -> None:
+        self.subject, self.weights = subject, weights
+        chosen = None if pair is None else self._checked(pair)
+        queries = sampled_queries(errors, None if chosen is None else int(subject.query[chosen[0]]))
+        fits = np.isin(subject.query, queries).sum() <= MAX_ROWS
+        room = MAX_ROWS_OF_ONE_QUERY if fits or len(queries) == 1 else max(2, MAX_ROWS // len(queries))
+        self.groups = [(query, self._rows_of(query, room, chosen)) for query in queries]
+        self.groups = [(query, rows) for query, rows in self.groups if len(rows) > 1]
+        if self.groups:
+            self.first, self.second = self._default_pair() if chosen is None else chosen
+            if subject.main_scores[self.first] < subject.main_scores[self.second]:
+                self.first, self.second = self.second, self.first
+        self._choose_features()
+
+    def _checked(self, pair: tuple[int, int]) -> tuple[int, int]:
+        numbers = self.subject.row_numbers
+        place = {int(number): k for k, number in enumerate(numbers)}
+        if len(pair) != 2 or pair[0] == pair[1] or any(row not in place for row in pair):
+            raise ValueError(
+                f"pair must be the numbers of two different rows of X with labels; got {pair!r}."
+            )
+        a, b = place[int(pair[0])], place[int(pair[1])]
+        if self.subject.query[a] != self.subject.query[b]:
+            raise ValueError(f"pair must be two rows of one query; rows {pair[0]} and {pair[1]} are not.")
+        return a, b
+
+    def _rows_of(self, query: int, room: int, chosen: tuple[int, int] | None) -> IntArray:
+        """Give rows of a query from the highest score down, evenly spread where there are too many."""
+        rows = np.flatnonzero(self.subject.query == query)
+        rows = rows[np.argsort(-self.subject.main_scores[rows], kind="stable")]
+        if len(rows) > room:
+            places = np.unique(np.linspace(0, len(rows) - 1, room).astype(int))
+            kept = np.zeros(len(rows), dtype=bool)
+            kept[places] = True
+            if chosen is not None:
+                kept |= np.isin(rows, chosen)
+            rows = rows[kept]
+        return rows
+
+    def _default_pair(self) -> tuple[int, int]:
+        """Give the pair that is most wrong in the first query, or its ends where none is wrong."""
+        rows = self.groups[0][1]
+        y, scores = self.subject.y[rows], self.subject.main_scores[rows]
+        wrong = self.subject.below(y[:, None], y[None, :])
+        apart = np.where(wrong, scores[:, None] - scores[None, :], -np.inf)
+        first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
+        if not apart[first, second] > 0:
+            first, second = 0, len(rows) - 1
+        return int(rows[first]), int(rows[second])
+
+    def _choose_features(self) -> None:
+        """Keep the features that move the scores of these rows most, as many as there is room for."""
+        listed = [rows for _, rows in self.groups]
+        self.rows = np.concatenate(listed) if listed else np.empty(0, dtype=np.int64)
+        numbers = self.subject.row_numbers[self.rows]
+        self.values: Any = sp.csc_array(self.weights.rows[numbers].astype(np.float64))
+        parts = self.values.multiply(self.weights.weights).tocsc()
+        self.totals = np.asarray(parts.sum(axis=1)).ravel()
+        reach = np.asarray(abs(parts).sum(axis=0)).ravel()
+        order = np.argsort(-reach, kind="stable")[:MAX_FEATURES]
+        stored = np.cumsum(np.diff(self.values.indptr)[order])
+        order = order[: max(1, int(np.searchsorted(stored, MAX_ENTRIES, side="right")))]
+        self.features = order[reach[order] > 0]
+
+    def as_json(self) -> dict[str, Any]:
+        """Give what the script of the page needs; a row lists only the features that are not 0."""
+        kept = self.values[:, self.features].toarray()
+        weights = self.weights.weights[self.features]
+        rest = self.totals - kept @ weights
+        place = {int(row): k for k, row in enumerate(self.rows)}
+        return {
+            "names": [self.weights.names[k] for k in self.features],
+            "weights": weights.tolist(),
+            "others": int(len(self.weights.names) - len(self.features)),
+            "rows": [self._row(k, kept[k], float(rest[k])) for k in range(len(self.rows))],
+            "order": None if self.subject.order is None else [list(edge) for edge in self.subject.order],
+            "groups": [
+                {"name": self.subject.query_names[query], "rows": [place[int(row)] for row in rows]}
+                for query, rows in self.groups
+            ],
+            "pair": [place[self.first], place[self.second]] if self.groups else None,
+        }
+
+    def _row(self, k: int, values: FloatArray, rest: float) -> dict[str, Any]:
+        row = int(self.rows[k])
+        used = np.flatnonzero(values)
+        return {
+            "row": int(self.subject.row_numbers[row]),
+            "label": self.subject.label(row),
+            "y": float(self.subject.y[row]),
+            "score": float(self.subject.main_scores[row]),
+            "features": used.tolist(),
+            "values": [rounded(value) for value in values[used].tolist()],
+            "rest": rest,
+        }
+
+
+def sampled_queries(errors: FloatArray, first: int | None) -> list[int]:
+    """Give queries from the worst to the best, evenly spread; a wished one comes first.
+
+    Examples
+    --------
+    >>> sampled_queries(np.array([0.1, 0.4, np.nan]), None)
+    [1, 0]
+    """
+    defined = np.flatnonzero(~np.isnan(errors))
+    order = defined[np.argsort(-errors[defined], kind="stable")]
+    places = np.unique(np.linspace(0, len(order) - 1, min(len(order), MAX_QUERIES)).astype(int))
+    chosen = [int(query) for query in order[places]]
+    return chosen if first is None else [first, *(query for query in chosen if query != first)][:MAX_QUERIES]
+
+
+def rounded(value: float) -> float:
+    """Drop digits beyond the tenth, which nobody sees and which fill the file."""
+    return float(f"{value:.10g}")
+
+
+def row_title(row: dict[str, Any], place: int) -> str:
+    """Name a row in a list of choices; the script of the page has the same words."""
+    return f"{place}. row {row['row']}, label {row['label']}, score {short(row['score'])}"

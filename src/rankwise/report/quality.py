@@ -1,0 +1,154 @@
+"""The section on how well the model ranks: means with intervals, the spread over queries, best and worst."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwise.report.measures import Measured, how
+from rankwise.report.page import Number, figure, paragraph, plural, section, short, table
+from rankwise.report.subject import Subject
+from rankwise.report.svg import Chart, padded
+
+LISTED = 8
+MAX_LISTED_QUERIES = 400
+MAX_POINTS = 1500
+
+
+def quality_section(subject: Subject, measured: Sequence[Measured], notes: Sequence[str]) -> str:
+    """Tell how well the model that is reported on ranks."""
+    several = len(measured[0].values) > 1
+    return section(
+        "quality",
+        "How well it ranks",
+        measure_table(measured, several),
+        paragraph(" ".join([how(subject), *notes]), "note"),
+        query_parts(subject, measured) if several else score_chart(subject),
+    )
+
+
+def measure_table(measured: Sequence[Measured], several: bool) -> str:
+    """Write the means with their intervals."""
+    header = ["Measure", "Mean" if several else "Value", "from", "to", "Better is"]
+    rows = [
+        [
+            found.measure.name,
+            Number(found.mean),
+            Number(found.low),
+            Number(found.high),
+            "higher" if found.measure.higher_is_better else "lower",
+            *([Number(found.n_defined)] if several else []),
+        ]
+        for found in measured
+    ]
+    kinds = [False, True, True, True, False]
+    caption = "Measures with 95% intervals"
+    if several:
+        header, kinds = [*header, "Queries"], [*kinds, True]
+    return table(caption, header, rows, name="measures", numeric=kinds)
+
+
+def query_parts(subject: Subject, measured: Sequence[Measured]) -> str:
+    """Show the distribution over queries, the worst and the best, and all."""
+    charts = "".join(histogram(found) for found in measured[:2])
+    return f'<div class="figures">{charts}</div>' + query_lists(subject, measured)
+
+
+def histogram(found: Measured) -> str:
+    """Draw how many queries have which value."""
+    values = found.values[~np.isnan(found.values)]
+    if len(values) == 0:
+        return ""
+    low = min(0.0, float(np.floor(values.min() * 10) / 10))
+    counts, edges = np.histogram(values, bins=20, range=(low, 1.0))
+    name = found.measure.name
+    chart = Chart(
+        f"{name} over {plural(len(values), 'query')}: the median is {short(float(np.median(values)))}",
+        (low, 1.0),
+        (0.0, float(counts.max()) * 1.08),
+        x_label=name,
+        y_label="queries",
+        whole=True,
+    )
+    for count, left, right in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
+        if count:
+            gap = 0.06 * (right - left)
+            title = f"{plural(count, 'query')} from {short(left)} to {short(right)}"
+            chart.box((left + gap, right - gap), (0.0, count), title=title)
+    chart.rule(x=found.mean, kind="rule strong")
+    return figure(chart.render(), f"{name}: number of queries; the line is the mean, {short(found.mean)}.")
+
+
+def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
+    """List the worst and the best queries, and all of them up to a limit."""
+    errors = measured[0].values
+    defined = np.flatnonzero(~np.isnan(errors))
+    order = defined[np.argsort(-errors[defined], kind="stable")]
+    n_rows = np.bincount(subject.query, minlength=subject.n_queries)
+
+    def rows(chosen: np.ndarray, found: Sequence[Measured]) -> list[list[Number | str]]:
+        return [
+            [
+                subject.query_names[k],
+                Number(float(n_rows[k])),
+                *(Number(float(one.values[k])) for one in found),
+            ]
+            for k in chosen.tolist()
+        ]
+
+    def listed(caption: str, name: str, chosen: np.ndarray) -> str:
+        return table(
+            caption,
+            ["Query", "Rows", *(one.measure.name for one in measured[:2])],
+            rows(chosen, measured[:2]),
+            name=name,
+        )
+
+    worst, best = order[:LISTED], order[::-1][:LISTED]
+    half = MAX_LISTED_QUERIES // 2
+    every = order if len(order) <= MAX_LISTED_QUERIES else np.concatenate([order[:half], order[-half:]])
+    note = (
+        f"The {half} worst and the {half} best of {plural(len(order), 'query')} with pairs are listed."
+        if len(every) < len(order)
+        else ""
+    )
+    without = subject.n_queries - len(order)
+    if without:
+        note += f" {plural(without, 'query')} without two different labels: no pairs to order."
+    full = table(
+        "Queries, worst first",
+        ["Query", "Rows", *(one.measure.name for one in measured)],
+        rows(every, measured),
+        name="queries",
+        search="Find a query:",
+        note=note.strip(),
+    )
+    title = "All queries" if len(every) == len(order) else "Many queries"
+    lists = listed("Worst queries", "worst", worst) + listed("Best queries", "best", best)
+    return f'<div class="columns">{lists}</div><details><summary>{title}</summary>{full}</details>'
+
+
+def score_chart(subject: Subject) -> str:
+    """Draw labels against scores, where there is one ranking."""
+    y, scores = subject.y, subject.main_scores
+    if hasattr(subject, "class_of_row") or len(np.unique(y)) <= 2 or len(y) < 2:
+        return ""
+    rows = np.arange(len(y))
+    if len(rows) > MAX_POINTS:
+        rows = np.sort(np.random.default_rng(0).choice(rows, MAX_POINTS, replace=False))
+    chart = Chart(
+        f"Labels against scores of {plural(len(rows), 'row')}",
+        padded(scores[rows]),
+        padded(y[rows]),
+        x_label="score",
+        y_label="label",
+    )
+    titles = [
+        f"row {subject.row_numbers[k]}: label {subject.label(k)}, score {short(float(scores[k]))}"
+        for k in rows.tolist()
+    ]
+    chart.points(scores[rows], y[rows], titles=titles, radius=2.6)
+    sample = f" A sample of {MAX_POINTS:,} rows." if len(rows) < len(y) else ""
+    drawn = figure(chart.render(), f"Each dot is a row: in a perfect ranking they rise.{sample}")
+    return f'<div class="figures">{drawn}</div>'

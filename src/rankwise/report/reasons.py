@@ -1,0 +1,210 @@
+"""The section on why: the weights of the features, and what puts one row above another."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwise.report.page import TIMES, Cell, Number, embedded, figure, paragraph, section, short, table, text
+from rankwise.report.pairs import PairData, row_title
+from rankwise.report.subject import Subject
+from rankwise.report.svg import WIDTH, Chart
+from rankwise.report.weights import Weights
+
+DRAWN = 14
+MAX_WEIGHTS = 500
+MAX_PARTS = 15
+NAME_LENGTH = 18
+
+
+def reasons_section(
+    subject: Subject, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
+) -> str:
+    """Tell what moves the scores."""
+    if subject.ranker is None:
+        return ""
+    if weights is None:
+        why = (
+            "The model is not linear: its score is not a sum over features, so there are no weights to show."
+        )
+        return section("why", "Why it ranks so", paragraph(why))
+    return section(
+        "why",
+        "Why it ranks so",
+        f'<div class="figures">{weight_chart(weights)}</div>',
+        weight_table(weights),
+        pair_explorer(PairData(subject, weights, errors, pair)),
+    )
+
+
+def largest(weights: Weights, count: int) -> list[int]:
+    """Give the features with the largest effect, in that order."""
+    return [int(k) for k in np.argsort(-np.abs(weights.effect), kind="stable")[:count]]
+
+
+def weight_chart(weights: Weights) -> str:
+    """Draw the features that move scores most."""
+    chosen = [k for k in largest(weights, DRAWN) if weights.effect[k] != 0]
+    if not chosen:
+        return ""
+    effects = weights.effect[chosen]
+    low, high = min(0.0, float(effects.min())), max(0.0, float(effects.max()))
+    chart = Chart(
+        f"Weight times spread of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
+        (low, high),
+        (len(chosen) - 0.4, -0.5),
+        x_label="score moved by one spread of the feature",
+        height=60 + 22 * len(chosen),
+        width=WIDTH + 60,
+        left=170,
+    )
+    chart.rule(x=0.0, kind="axis")
+    for place, k in enumerate(chosen):
+        effect = float(weights.effect[k])
+        weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
+        title = f"{weights.names[k]}: weight {weight}, spread {spread}"
+        chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
+        chart.label(low, place, shortened(weights.names[k]), "end", (-8, 4))
+    return figure(
+        chart.render(y_ticks=False),
+        "Weight times spread: to the right raises the score, to the left lowers it.",
+    )
+
+
+def shortened(name: str) -> str:
+    """Cut a name that would not fit.
+
+    Examples
+    --------
+    >>> shortened("a" * 30)
+    'aaaaaaaaaaaaaaaaa…'
+    """
+    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
+
+
+def weight_table(weights: Weights) -> str:
+    """List weights with their scale."""
+    n_features = len(weights.names)
+    chosen = largest(weights, MAX_WEIGHTS)
+    rows: list[list[Cell]] = [
+        [
+            weights.names[k],
+            Number(float(weights.weights[k])),
+            Number(float(weights.spread[k])),
+            Number(float(weights.effect[k])),
+        ]
+        for k in chosen
+    ]
+    note = "Spread is the standard deviation of the feature in the data."
+    if len(chosen) < n_features:
+        note += f" The {len(chosen):,} with the largest weight {TIMES} spread of {n_features:,} are listed."
+    header = ["Feature", "Weight", "Spread", f"Weight {TIMES} spread"]
+    full = table(
+        "Features, largest effect first", header, rows, name="weights", search="Find a feature:", note=note
+    )
+    return f"<details{' open' if n_features <= 12 else ''}><summary>All weights</summary>{full}</details>"
+
+
+def pair_explorer(pairs: PairData) -> str:
+    """Write the question why A is above B: answered here for one pair, by a script for others."""
+    if not pairs.groups:
+        return ""
+    data = pairs.as_json()
+    first, second = data["pair"]
+    group = next(g for g in data["groups"] if first in g["rows"])
+    choices = [(k, row_title(data["rows"][k], place)) for place, k in enumerate(group["rows"], 1)]
+    queries = [(number, entry["name"]) for number, entry in enumerate(data["groups"])]
+    fields = [
+        _select("pair-query", "Query", queries, data["groups"].index(group)) if len(queries) > 1 else "",
+        _select("pair-a", "A", choices, first),
+        _select("pair-b", "B", choices, second),
+        '<p class="field"><button type="button" id="pair-swap">Swap A and B</button></p>',
+    ]
+    header = "".join(
+        f'<th scope="col"{kind}>{text(title)}</th>'
+        for title, kind in (
+            ("Feature", ""), ("A", ' class="number"'), ("B", ' class="number"'),
+            ("Part", ' class="number"'), ("", ' aria-hidden="true"'),
+        )
+    )  # fmt: skip
+    body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
+    note = (
+        f"A sample of {len(data['rows']):,} rows can be compared."
+        if len(data["rows"]) < len(pairs.subject.y)
+        else ""
+    )
+    return (
+        '<div id="pair"><h3>Why is A above B?</h3>'
+        f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
+        f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Parts of the difference">'
+        '<table id="pair-table"><caption>Weight times the difference of the feature; the parts add up to the '
+        "difference of the scores</caption>"
+        f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{paragraph(note, 'note')}</div>"
+        + embedded("pair-data", data)
+    )
+
+
+def _select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: int) -> str:
+    listed = "".join(
+        f'<option value="{value}"{" selected" if value == chosen else ""}>{text(title)}</option>'
+        for value, title in options
+    )
+    return f'<p class="field"><label for="{name}">{label}</label><select id="{name}">{listed}</select></p>'
+
+
+def answer(data: dict, first: int, second: int) -> str:
+    """Say in words how two rows stand; the script of the page has the same words."""
+    a, b = data["rows"][first], data["rows"][second]
+    difference = a["score"] - b["score"]
+    where = "above" if difference > 0 else "below" if difference < 0 else "level with"
+    wish = wished(data, a["y"], b["y"])
+    right = "as the labels say" if difference * wish > 0 else "against the labels"
+    verdict = right if wish else "the labels ask for no order"
+    return (
+        f"Row {a['row']} is {where} row {b['row']}, {verdict} ({a['label']} and {b['label']}): "
+        f"its score is {short(a['score'])} against {short(b['score'])}, a difference of {short(difference)}."
+    )
+
+
+def wished(data: dict, a: float, b: float) -> int:
+    """Give 1 where the labels want the first row above, -1 for the second, 0 where they ask for nothing."""
+    if data["order"] is None:
+        return (a > b) - (a < b)
+    return ([a, b] in data["order"]) - ([b, a] in data["order"])
+
+
+def parts_of_pair(
+    data: dict, first: int, second: int
+) -> list[tuple[str, float | None, float | None, float, float]]:
+    """Give name, both values, part and relative size of the features that differ, the largest first."""
+    a, b = (
+        dict(zip(row["features"], row["values"], strict=True))
+        for row in (data["rows"][k] for k in (first, second))
+    )
+    parts = [(k, a.get(k, 0.0), b.get(k, 0.0)) for k in sorted(a.keys() | b.keys())]
+    found = [(data["names"][k], x, z, data["weights"][k] * (x - z)) for k, x, z in parts if x != z]
+    found.sort(key=lambda part: -abs(part[3]))
+    rest = (
+        data["rows"][first]["rest"]
+        - data["rows"][second]["rest"]
+        + sum(part[3] for part in found[MAX_PARTS:])
+    )
+    n_others = len(found[MAX_PARTS:]) + data["others"]
+    shown: list[tuple[str, float | None, float | None, float]] = list(found[:MAX_PARTS])
+    if n_others and abs(rest) > 1e-12 * max((abs(part[3]) for part in found), default=1.0):
+        shown.append(("other features", None, None, rest))
+    size = max((abs(part[3]) for part in shown), default=0.0) or 1.0
+    return [(*part, abs(part[3]) / size) for part in shown]
+
+
+def _part_row(name: str, x: float | None, z: float | None, part: float, size: float) -> str:
+    side = "up" if part >= 0 else "down"
+    return (
+        f'<tr><th scope="row">{text(name)}</th><td class="number">{short(x) if x is not None else ""}</td>'
+        f'<td class="number">{short(z) if z is not None else ""}</td>'
+        f'<td class="number" data-value="{part!r}">{short(part)}</td>'
+        f'<td class="bar-cell" aria-hidden="true"><span class="{side}" style="width:{50 * size:.1f}%">'
+        "</span></td></tr>"
+    )

@@ -1,0 +1,214 @@
+"""The report: what is measured once, and the page that shows it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from rankwise.io.atomic import atomic_write
+from rankwise.report.comparison import Difference, differences
+from rankwise.report.learned import learned_section
+from rankwise.report.measures import Measured, measure, measures_for
+from rankwise.report.page import page, plural, share, short, text
+from rankwise.report.quality import quality_section
+from rankwise.report.reasons import reasons_section
+from rankwise.report.shapes import shapes_section
+from rankwise.report.subject import Subject
+from rankwise.report.versus import versus_section
+from rankwise.report.weights import Weights, weights_of
+
+FRAME_HEIGHT = 700
+# Models that the headline names before it counts.
+LISTED = 3
+
+
+class Report:
+    """One HTML file on a model: what it learned, how well it ranks these rows, and why.
+
+    The file needs nothing but a browser: it has no outside requests, and stays below 3 MB as long tables are
+    cut, which the page says. Rows that the model was fitted to flatter it: give others.
+
+    Cost: that of scoring the rows, O(m log m) for the measures, and 1000 resamples of the queries; where
+    there is one query, of up to 50,000 rows, the measures of up to 1000 resamples of the rows.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline, or array of shape (n_rows,)
+        A fitted ranker of this library, or anything of scikit-learn with one score a row; or the scores.
+    X : array, sparse matrix or frame of shape (n_rows, n_features)
+    y : array of shape (n_rows,), or Preferences.from_scores
+        Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes.
+    qid : array of shape (n_rows,), optional
+        The query of each row.
+    models : dict of name to model, optional
+        Models, or arrays of scores, to compare with.
+    name : str, optional
+        The name of `model`; its class by default.
+    feature_names : sequence of str, optional
+        Those of the frame or of the fit by default.
+    title : str, optional
+    pair : pair of int, optional
+        The numbers of two rows of one query, to explain first; by default the pair that is most wrong in the
+        worst query.
+    at : sequence of int
+        Ranks for NDCG.
+    relevant_above : float
+        Labels above this are relevant for MAP.
+    random_state : int
+        Draws the resamples.
+
+    Attributes
+    ----------
+    measures : dict of name to list of Measured
+        Each measure of each model: `.values` for each query, `.mean`, `.low`, `.high`.
+    differences : list of Difference
+        For each other model and measure: `.mean`, `.low`, `.high`, `.wins`, `.ties`, `.losses`, `.p`.
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.report import Report
+    >>> X, y, qid = make_ranking(300, 5, n_queries=20, n_levels=3, random_state=0)
+    >>> report = Report(RankSVM().fit(X, y, qid=qid), X, y, qid, title="Search results")
+    >>> [measured.measure.key for measured in report.measures["RankSVM"]]
+    ['error', 'ndcg@5', 'ndcg@10', 'map', 'tau']
+    >>> report.to_html().startswith("<!DOCTYPE html>")
+    True
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        *,
+        models: Mapping[str, Any] | None = None,
+        name: str | None = None,
+        feature_names: Sequence[str] | None = None,
+        title: str | None = None,
+        pair: tuple[int, int] | None = None,
+        at: Sequence[int] = (5, 10),
+        relevant_above: float = 0.0,
+        random_state: int = 0,
+    ) -> None:
+        self.subject = Subject(model, X, y, qid, models or {}, name, feature_names)
+        self.title = f"{self.subject.name}: how well it ranks, and why" if title is None else title
+        self.pair = pair
+        chosen, self.notes = measures_for(self.subject, at, relevant_above)
+        self.measures: dict[str, list[Measured]] = measure(self.subject, chosen, random_state)
+        self.differences: list[Difference] = differences(self.subject, self.measures, random_state)
+
+    def headline(self) -> str:
+        """Give the finding in words.
+
+        Returns
+        -------
+        text : str
+        """
+        return " ".join([self._own_finding(), *self._comparisons()])
+
+    def to_html(self) -> str:
+        """Give the whole page.
+
+        Returns
+        -------
+        html : str
+        """
+        subject, ours = self.subject, self.measures[self.subject.name]
+        sections = [
+            versus_section(subject, self.measures, self.differences),
+            quality_section(subject, ours, self.notes),
+            shapes_section(subject),
+            reasons_section(subject, self._weights(), self._query_errors(), self.pair),
+            learned_section(subject),
+        ]
+        return page(self.title, self._lead(), sections, self._footer())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the page to a file, which appears whole or not at all."""
+        html = self.to_html()
+        with atomic_write(path, "w") as file:
+            file.write(html)
+
+    def _repr_html_(self) -> str:
+        """Show the page in a notebook, in a frame of its own."""
+        return (
+            f'<iframe title="{text(self.title)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0" '
+            f'srcdoc="{escape(self.to_html())}"></iframe>'
+        )
+
+    def _query_errors(self) -> Any:
+        return self.measures[self.subject.name][0].values
+
+    def _weights(self) -> Weights | None:
+        return weights_of(self.subject.models[self.subject.name], self.subject.X, self.subject.feature_names)
+
+    def _own_finding(self) -> str:
+        error = self.measures[self.subject.name][0]
+        if error.mean != error.mean:
+            return "There is no pair of rows to order: every query has one label only."
+        low, high = 1 - error.high, 1 - error.low
+        between = f" (95% interval {share(low)} to {share(high)})" if low == low else ""
+        over = (
+            f"on average over {plural(error.n_defined, 'query')}"
+            if len(error.values) > 1
+            else f"among {plural(len(self.subject.y), 'row')}"
+        )
+        return (
+            f"{self.subject.name} puts {share(1 - error.mean)} of pairs in the right order{between}, {over}."
+        )
+
+    def _comparisons(self) -> list[str]:
+        found = [one for one in self.differences if one.measure.key == "error"]
+        groups = {
+            "It is ahead of": [_apart(one) for one in found if one.is_clear and one.gain > 0],
+            "It is behind": [_apart(one) for one in found if one.is_clear and one.gain < 0],
+            "It cannot be told from": [one.other for one in found if not one.is_clear],
+        }
+        return [f"{words} {_listed(names)}." for words, names in groups.items() if names]
+
+    def _lead(self) -> str:
+        tiles = "".join(
+            f'<div><dt>{text(found.measure.name)}</dt><dd data-measure="{text(found.measure.key)}" '
+            f'data-value="{found.mean!r}">{text(short(found.mean))}</dd>'
+            f'<dd class="range">{_range(found)}</dd></div>'
+            for found in self.measures[self.subject.name]
+        )
+        return f'<p class="lead">{text(self.headline())}</p>\n<dl class="tiles">{tiles}</dl>\n'
+
+    def _footer(self) -> str:
+        from rankwise import __version__
+
+        return (
+            f"Made by rankwise {__version__}. Pairs are rows of one query with different labels; equal "
+            "scores count one half. If the model was fitted to these rows, the figures flatter it."
+        )
+
+
+def _range(found: Measured) -> str:
+    return f"{short(found.low)} to {short(found.high)}" if found.low == found.low else "no interval"
+
+
+def _apart(found: Difference) -> str:
+    """Name the other model with how far it is."""
+    certain = f", p = {found.p:.2g}" if found.p == found.p else ""
+    return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"
+
+
+def _listed(names: list[str]) -> str:
+    """Join names as a sentence does; long lists are cut.
+
+    Examples
+    --------
+    >>> _listed(["a", "b", "c"]), _listed(["a"]), _listed(list("abcdef"))
+    ('a, b and c', 'a', 'a, b, c and 3 others')
+    """
+    if len(names) > LISTED + 1:
+        names = [*names[:LISTED], f"{len(names) - LISTED} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

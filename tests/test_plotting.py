@@ -1,0 +1,205 @@
+"""What the displays hold and draw, and what they say when matplotlib is missing."""
+
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV, plotting
+from rankwise.datasets import make_ranking
+from rankwise.metrics import ndcg, ranking_error
+from rankwise.plotting import (
+    AlphaPathDisplay,
+    ConvergenceDisplay,
+    CostDisplay,
+    PairExplanationDisplay,
+    QueryQualityDisplay,
+    WeightsDisplay,
+    plot_alpha_path,
+    plot_convergence,
+    plot_cost,
+    plot_pair,
+    plot_query_quality,
+    plot_weights,
+)
+
+matplotlib = pytest.importorskip("matplotlib")
+matplotlib.use("Agg")
+from matplotlib import pyplot  # noqa: E402
+
+
+@pytest.fixture(autouse=True)
+def close_figures():
+    yield
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_ranking(300, 5, n_queries=20, n_levels=3, noise=0.7, random_state=1)
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    X, y, qid = rows
+    return RankSVM(1e-2).fit(X, y, qid=qid)
+
+
+def widths(display):
+    return [bar.get_width() for bar in display.bars_]
+
+
+def test_convergence_draws_the_history(model):
+    display = plot_convergence(model)
+    np.testing.assert_array_equal(display.line_.get_xdata(), model.history_["seconds"])
+    np.testing.assert_array_equal(display.line_.get_ydata(), model.history_["gap"])
+    assert display.ax_.get_yscale() == "log"
+    again = ConvergenceDisplay.from_estimator(
+        make_pipeline(StandardScaler(), model), x="iterations", ax=display.ax_, name="again"
+    )
+    assert again.ax_ is display.ax_
+    assert again.figure_ is display.figure_
+    np.testing.assert_array_equal(again.line_.get_xdata(), np.arange(1, model.n_iter_ + 1))
+    assert again.line_.get_label() == "again"
+    with pytest.raises(ValueError, match="x must be one of"):
+        display.plot(x="hours")
+
+
+def test_a_closed_form_has_no_convergence(rows):
+    X, y, _ = rows
+    model = RankRLS().fit(X, y)
+    if len(model.history_["gap"]) == 0:
+        with pytest.raises(ValueError, match="closed form"):
+            plot_convergence(model)
+    with pytest.raises(ValueError, match="not fitted"):
+        plot_convergence(RankSVM())
+
+
+@pytest.mark.parametrize("model", [RankSVMCV([1e-1, 1e-2, 1e-3], cv=3), RankRLSCV([1e-1, 1e-2, 1e-3], cv=3)])
+def test_the_path_over_alpha_draws_the_errors(rows, model):
+    X, y, qid = rows
+    display = plot_alpha_path(model.fit(X, y, qid=qid))
+    errors = model.cv_errors_
+    mean = errors.mean(axis=1) if errors.ndim == 2 else errors
+    np.testing.assert_array_equal(display.line_.get_xdata(), model.alphas_)
+    np.testing.assert_allclose(display.line_.get_ydata(), mean)
+    for line, fold in zip(display.folds_, errors.T if errors.ndim == 2 else [], strict=True):
+        np.testing.assert_array_equal(line.get_ydata(), fold)
+    assert any(list(line.get_xdata()) == [model.alpha_] * 2 for line in display.ax_.lines)
+
+
+def test_a_path_over_alpha_needs_errors(model):
+    with pytest.raises(ValueError, match="no cv_errors_"):
+        AlphaPathDisplay.from_estimator(model)
+    with pytest.raises(ValueError, match="there are 2 alphas"):
+        AlphaPathDisplay(alphas=[1, 2], errors=[1.0, 2.0, 3.0])
+
+
+def test_query_quality_counts_the_queries(rows, model):
+    X, y, qid = rows
+    display = plot_query_quality(model, X, y, qid)
+    values = ranking_error(y, model.predict(X), qid, per_query=True)
+    np.testing.assert_array_equal(display.values, values)
+    assert display.mean_ == pytest.approx(values.mean())
+    expected, _ = np.histogram(values, bins=20, range=(0, 1))
+    np.testing.assert_array_equal(display.counts_, expected)
+    at_3 = QueryQualityDisplay.from_predictions(y, X[:, 0], qid, metric=ndcg, k=3)
+    assert at_3.measure == "ndcg@3"
+    np.testing.assert_array_equal(at_3.values, ndcg(y, X[:, 0], qid, k=3, per_query=True))
+    with pytest.raises(ValueError, match="undefined for all"):
+        QueryQualityDisplay(values=[np.nan]).plot()
+
+
+def test_weights_are_drawn_at_the_scale_of_the_data(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X * [1, 100, 1, 0.01, 1], columns=["a", "b$", "c", "d", "e"])
+    pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(frame, y)
+    display = plot_weights(pipeline, frame, n_features=3)
+    # After a standard scaler, weight times spread is the weight of the scaled feature.
+    coef = pipeline[-1].coef_
+    order = np.argsort(-np.abs(coef))[:3]
+    np.testing.assert_allclose(widths(display), coef[order])
+    assert display.shown_ == [["a", "b$", "c", "d", "e"][k] for k in order]
+    display.figure_.canvas.draw()
+    with pytest.raises(ValueError, match="has none"):
+        WeightsDisplay.from_estimator(RankSVM(kernel="rbf").fit(X, y), X)
+
+
+@pytest.mark.parametrize("form", [np.asarray, lambda row: sp.csr_array(np.atleast_2d(row))])
+def test_a_pair_is_explained_in_parts_that_add_up(rows, model, form):
+    X, _, _ = rows
+    display = plot_pair(model, form(X[3]), form(X[8]), n_features=2)
+    parts = model.explain_pair(X[3], X[8])
+    order = np.argsort(-np.abs(parts))
+    np.testing.assert_allclose(widths(display), [*parts[order[:2]], parts[order[2:]].sum()])
+    assert display.shown_ == [f"f{order[0] + 1}", f"f{order[1] + 1}", "3 other features"]
+    scores = model.predict(X[[3, 8]])
+    assert sum(widths(display)) == pytest.approx(scores[0] - scores[1])
+    assert f"{scores[0] - scores[1]:.4g}" in display.ax_.get_title(loc="left")
+
+
+def test_a_pair_of_a_pipeline_is_explained_in_the_units_of_the_data(rows):
+    X, y, _ = rows
+    frame = pd.DataFrame(X, columns=list("abcde"))
+    pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(frame, y)
+    display = PairExplanationDisplay.from_estimator(pipeline, frame.iloc[[0]], frame.iloc[[1]])
+    scores = pipeline.predict(frame.iloc[:2])
+    assert sum(widths(display)) == pytest.approx(scores[0] - scores[1])
+    assert set(display.shown_) <= set("abcde")
+    with pytest.raises(ValueError, match="linear model"):
+        plot_pair(RankSVM(kernel="rbf").fit(X, y), X[0], X[1])
+
+
+def test_cost_has_the_slope_of_the_growth():
+    sizes = np.array([100, 200, 400, 800])
+    display = plot_cost({"square": (sizes, 1e-6 * sizes**2), "linear": (sizes, 1e-4 * sizes)})
+    assert display.slopes_ == pytest.approx({"square": 2.0, "linear": 1.0})
+    np.testing.assert_array_equal(display.lines_["linear"].get_xdata(), sizes)
+    labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert labels == ["square, slope 2.00", "linear, slope 1.00"]
+
+
+def test_cost_times_fits_of_an_estimator(rows):
+    X, y, qid = rows
+    model = RankSVM()
+    display = CostDisplay.from_estimator(model, X, y, [50, 200], qid=qid, repeats=1)
+    sizes, seconds = display.times["RankSVM"]
+    assert sizes.tolist() == [50, 200]
+    assert (seconds > 0).all()
+    assert not hasattr(model, "coef_")
+    with pytest.raises(ValueError, match="sizes names row 301"):
+        CostDisplay.from_estimator(model, X, y, [301])
+
+
+def test_every_display_draws_into_axes_that_are_given(rows, model):
+    X, y, qid = rows
+    searched = RankSVMCV([1e-1, 1e-2], cv=2).fit(X, y, qid=qid)
+    figure, axes = pyplot.subplots(2, 3)
+    displays = [
+        plot_convergence(model, ax=axes[0, 0]),
+        plot_alpha_path(searched, ax=axes[0, 1]),
+        plot_query_quality(model, X, y, qid, ax=axes[0, 2]),
+        plot_weights(model, X, ax=axes[1, 0]),
+        plot_pair(model, X[0], X[1], ax=axes[1, 1]),
+        plot_cost({"a": ([1], [1.0])}, ax=axes[1, 2]),
+    ]
+    assert [display.ax_ for display in displays] == axes.ravel().tolist()
+    assert all(display.figure_ is figure for display in displays)
+    assert pyplot.get_fignums() == [figure.number]
+
+
+def test_without_matplotlib_a_sentence_says_what_to_install(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
+    with pytest.raises(
+        ImportError, match=r"ConvergenceDisplay needs matplotlib: pip install 'rankwise\[report\]'"
+    ):
+        plot_convergence(model)
+
+
+def test_every_public_name_is_there():
+    assert all(hasattr(plotting, name) for name in plotting.__all__)

@@ -1,0 +1,546 @@
+"""The numbers of a report are the library's, nothing a user wrote is markup, and the file stays small."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+from scipy.stats import permutation_test, wilcoxon
+from sklearn.decomposition import PCA
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.metrics import accuracy_score, roc_auc_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+from html_page import Page
+from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankRLSCV, RankSVM, RankSVMCV, metrics
+from rankwise.cli.main import main
+from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.io.model_file import save_model
+from rankwise.io.svmlight import dump_svmlight
+from rankwise.report import Report, measures
+from rankwise.report.measures import interval
+
+NASTY = ['<script>alert("1")</script>', "</script><b>", "a & b", '"onload="x', "<!--", "é\ud800"]
+LIMIT = 3_000_000
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_resamples():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(measures, "RESAMPLES", 200)
+        yield
+
+
+@pytest.fixture(scope="module")
+def rows():
+    X, y, qid = make_ranking(400, 6, n_queries=25, n_levels=4, noise=0.9, random_state=3)
+    return X, y, np.array([f"q{number:02d}" for number in qid])
+
+
+@pytest.fixture(scope="module")
+def model(rows):
+    X, y, qid = rows
+    return RankSVM(1e-2).fit(X, y, qid=qid)
+
+
+@pytest.fixture(scope="module")
+def report(rows, model):
+    return Report(model, *rows)
+
+
+@pytest.fixture(scope="module")
+def page(report):
+    return Page(report.to_html())
+
+
+def close(found, expected, tolerance=1e-12):
+    np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_the_measures_are_those_of_the_library(page, rows, model):
+    X, y, qid = rows
+    scores = model.predict(X)
+    expected = {
+        "error": metrics.ranking_error(y, scores, qid, undefined="skip"),
+        "ndcg@5": metrics.ndcg(y, scores, qid, k=5),
+        "ndcg@10": metrics.ndcg(y, scores, qid, k=10),
+        "map": metrics.average_precision(y, scores, qid),
+        "tau": metrics.kendall_tau(y, scores, qid),
+    }
+    assert list(page.values) == list(expected)
+    close(list(page.values.values()), list(expected.values()))
+    close(page.column("measures", "Mean"), list(expected.values()))
+    assert page.column("measures", "Queries") == [25.0] * 5
+    assert f"{100 * (1 - expected['error']):.1f}% of pairs in the right order" in page.words
+
+
+def test_intervals_over_queries_are_those_of_the_normal_distribution_where_it_holds(report):
+    found = report.measures["RankSVM"][0]
+    spread = found.values.std(ddof=1) / np.sqrt(len(found.values))
+    close([found.low, found.high], found.mean + 1.96 * spread * np.array([-1, 1]), 0.35 * spread)
+
+
+def test_undefined_queries_are_left_out_and_counted(model, rows):
+    X, y, qid = (values.copy() for values in rows)
+    y[qid == "q03"] = 0
+    page = Page(Report(model, X, y, qid).to_html())
+    values = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
+    close(page.values["error"], np.nanmean(values))
+    assert page.column("measures", "Queries")[0] == 24
+    assert "1 query without two different labels" in page.words
+    assert "q03" not in page.names("queries")
+
+
+def test_every_query_is_listed_worst_first(page, rows, model):
+    X, y, qid = rows
+    errors = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
+    names = np.unique(qid)
+    order = np.argsort(-errors, kind="stable")
+    assert page.names("queries") == names[order].tolist()
+    close(page.column("queries", "Ranking error"), errors[order])
+    ndcg = metrics.ndcg(y, model.predict(X), qid, k=5, per_query=True)
+    close(page.column("queries", "NDCG@5"), ndcg[order])
+    assert page.column("queries", "Rows") == [float((qid == names[k]).sum()) for k in order]
+    assert page.names("worst") == names[order][:8].tolist()
+    assert page.names("best") == names[order][::-1][:8].tolist()
+
+
+def test_weights_have_the_scale_of_the_data(page, rows, model):
+    X, _, _ = rows
+    effect = model.coef_ * X.std(axis=0)
+    order = np.argsort(-np.abs(effect))
+    assert page.names("weights") == [f"f{k + 1}" for k in order]
+    close(page.column("weights", "Weight"), model.coef_[order])
+    close(page.column("weights", "Spread"), X.std(axis=0)[order])
+    close(page.column("weights", "Weight × spread"), effect[order])  # noqa: RUF001
+
+
+def pair_of(page, first, second):
+    """The parts of a pair from the data that the page embeds."""
+    data = page.data["pair-data"]
+    a, b = (data["rows"][k] for k in (first, second))
+    dense = np.zeros((2, len(data["names"])))
+    for line, row in zip(dense, (a, b), strict=True):
+        line[row["features"]] = row["values"]
+    return np.array(data["weights"]) * (dense[0] - dense[1]), a["rest"] - b["rest"], a, b
+
+
+def test_the_parts_of_a_pair_are_those_of_explain_pair(page, rows, model):
+    X, y, qid = rows
+    data = page.data["pair-data"]
+    first, second = data["pair"]
+    parts, rest, a, b = pair_of(page, first, second)
+    expected = dict(
+        zip([f"f{k}" for k in range(1, 7)], model.explain_pair(X[a["row"]], X[b["row"]]), strict=True)
+    )
+    close(parts, [expected[name] for name in data["names"]], 1e-8)
+    assert rest == pytest.approx(0, abs=1e-12)
+    close(page.column("pair-table", "Part"), sorted(expected.values(), key=abs, reverse=True), 1e-8)
+    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-8)
+    # It begins with the pair that is most wrong in the worst query.
+    worst = page.names("worst")[0]
+    assert data["groups"][0]["name"] == worst
+    inside, scores = np.flatnonzero(qid == worst), model.predict(X)
+    wrong = [(scores[i] - scores[j], i, j) for i in inside for j in inside if y[i] < y[j]]
+    assert (a["row"], b["row"]) == max(wrong)[1:]
+    assert f"Row {a['row']} is above row {b['row']}, against the labels" in page.words
+
+
+def test_embedded_rows_have_the_scores_and_labels_of_the_data(page, rows, model):
+    X, y, qid = rows
+    data = page.data["pair-data"]
+    assert len(data["rows"]) == len(y)
+    scores = model.predict(X)
+    for row in data["rows"]:
+        assert (row["score"], row["y"]) == (scores[row["row"]], y[row["row"]])
+    for group in data["groups"]:
+        numbers = [data["rows"][k]["row"] for k in group["rows"]]
+        assert set(qid[numbers]) == {group["name"]}
+        assert (np.diff(scores[numbers]) <= 0).all()
+
+
+def test_a_pair_can_be_asked_for(rows, model):
+    X, y, qid = rows
+    a, b = np.flatnonzero(qid == "q07")[[0, 2]].tolist()
+    higher, lower = (a, b) if model.predict(X)[a] > model.predict(X)[b] else (b, a)
+    data = Page(Report(model, X, y, qid, pair=(a, b)).to_html()).data["pair-data"]
+    assert [data["rows"][k]["row"] for k in data["pair"]] == [higher, lower]
+    other = int(np.flatnonzero(qid == "q08")[0])
+    with pytest.raises(ValueError, match="two rows of one query"):
+        Report(model, X, y, qid, pair=(a, other)).to_html()
+    for wrong in [(a, a), (a, 4000), (-1, a)]:
+        with pytest.raises(ValueError, match="two different rows"):
+            Report(model, X, y, qid, pair=wrong).to_html()
+
+
+@pytest.mark.parametrize("scaler", [StandardScaler(), MinMaxScaler((-1, 2))])
+def test_scalers_are_folded_into_the_weights(rows, scaler):
+    X, y, _ = rows
+    X = X * [1, 10, 0.1, 1, 5, 2] + 3
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    pipeline = make_pipeline(scaler, RankSVM(1e-2)).fit(frame, y)
+    page = Page(Report(pipeline, frame, y).to_html())
+    data = page.data["pair-data"]
+    parts, _, a, b = pair_of(page, *data["pair"])
+    scaled = pipeline[:-1].transform(frame)
+    expected = pipeline[-1].explain_pair(scaled[a["row"]], scaled[b["row"]])
+    close(parts, expected[["abcdef".index(name) for name in data["names"]]], 1e-8)
+    assert sorted(page.names("weights")) == list("abcdef")
+
+
+def test_other_steps_have_weights_of_what_they_make(rows):
+    X, y, _ = rows
+    pipeline = make_pipeline(PCA(3), RankRLS(1e-2)).fit(X, y)
+    page = Page(Report(pipeline, X, y).to_html())
+    assert sorted(page.names("weights")) == ["pca0", "pca1", "pca2"]
+    a, b = (page.data["pair-data"]["rows"][k] for k in page.data["pair-data"]["pair"])
+    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-8)
+
+
+def test_what_was_learned(rows):
+    X, y, qid = rows
+    model = RankSVMCV(alphas=[1e-1, 1e-2], cv=3).fit(X, y, qid=qid)
+    html = Report(model, X, y, qid).to_html()
+    words = Page(html).words
+    for value in (model.n_pairs_, model.n_iter_, model.objective_, model.gap_, model.alpha_):
+        assert f'data-value="{float(value)!r}"' in html
+    assert "max(0, 1 \N{MINUS SIGN} (f(better)" in words
+    gaps = re.findall(r"<title>iteration (\d+): gap ([^ ]+) after", html)
+    assert [float(gap) for _, gap in gaps] == [
+        float(f"{gap:.3g}") for gap in model.history_["gap"] if gap > 0
+    ]
+    for alpha, error in zip(model.alphas_, model.cv_errors_.mean(axis=1), strict=True):
+        assert f"alpha {alpha:.3g}: error {error:.4f}" in html
+
+
+@pytest.mark.parametrize(
+    "model", [RankRLS(cost="unit"), RankRLSCV(cv=3), RankSVM(loss="squared_hinge"), RankSVM(kernel="rbf")]
+)
+def test_every_ranker_has_a_report(rows, model):
+    X, y, qid = rows
+    model.fit(X, y, qid=qid)
+    page = Page(Report(model, X, y, qid).to_html())
+    close(page.values["error"], metrics.ranking_error(y, model.predict(X), qid))
+    assert ("weights" in page.tables) == (model.kernel == "linear")
+
+
+def test_comparison_with_paired_tests(rows, model):
+    X, y, qid = rows
+    ridge, first = Ridge().fit(X, y), X[:, 0]
+    report = Report(model, X, y, qid, models={"Ridge": ridge, "one feature": first})
+    page = Page(report.to_html())
+    table = {(row[0][0], row[1][0]): [cell[1] for cell in row[2:]] for row in page.tables["comparison"][1:]}
+    assert len(table) == 10
+    ours = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
+    for name, scores in (("Ridge", ridge.predict(X)), ("one feature", first)):
+        theirs = metrics.ranking_error(y, scores, qid, per_query=True)
+        mean, difference, low, high, wins, ties, losses, p = table["Ranking error", name]
+        close([mean, difference], [theirs.mean(), (ours - theirs).mean()])
+        assert (wins, ties, losses) == tuple(
+            map(float, ((ours < theirs).sum(), (ours == theirs).sum(), (ours > theirs).sum()))
+        )
+        assert low <= difference <= high
+        expected = permutation_test(
+            (ours - theirs,),
+            np.mean,
+            permutation_type="samples",
+            n_resamples=20_000,
+            random_state=1,
+            vectorized=True,
+        ).pvalue
+        assert p == pytest.approx(expected, abs=0.04)
+    assert "It is ahead of one feature (" in page.words
+    assert [one.other for one in report.differences[:5]] == ["Ridge"] * 5
+
+
+def test_many_queries_take_the_signed_rank_test():
+    generator = np.random.default_rng(0)
+    y, qid = np.tile([0, 1], 1500), np.repeat(np.arange(1500), 2)
+    good, bad = y + generator.normal(0, 1, 3000), y + generator.normal(0, 1.5, 3000)
+    report = Report(good, np.zeros((3000, 1)), y, qid, models={"bad": bad})
+    one, other = (metrics.ranking_error(y, scores, qid, per_query=True) for scores in (good, bad))
+    assert report.differences[0].p == wilcoxon(one - other).pvalue
+    assert "signed-rank" in report.to_html()
+
+
+def test_one_query_is_resampled_by_rows(rows, model):
+    X, y, _ = rows
+    scores, other = model.predict(X), X[:, 1]
+    report = Report(model, X, y, models={"other": other}, random_state=5)
+    drawn = []
+    for chosen in np.random.default_rng(5).integers(len(y), size=(200, len(y))):
+        drawn.append([metrics.ranking_error(y[chosen], s[chosen]) for s in (scores, other)])
+    ours, theirs = np.array(drawn).T
+    found, difference = report.measures["RankSVM"][0], report.differences[0]
+    close([found.low, found.high], np.quantile(ours, [0.025, 0.975]))
+    close([difference.low, difference.high], np.quantile(ours - theirs, [0.025, 0.975]))
+    assert np.isnan(difference.p)
+    words = Page(report.to_html()).words
+    assert "rows are drawn with replacement, 200 times" in words
+    assert "no test over queries" in words
+
+
+def test_two_classes_have_a_roc_curve(rows):
+    X, y, _ = rows
+    y = (y > 1).astype(int)
+    model, other = RankSVM().fit(X, y), LogisticRegression().fit(X, y)
+    page = Page(Report(model, X, y, models={"logistic": other}).to_html())
+    areas = [roc_auc_score(y, model.predict(X)), roc_auc_score(y, other.decision_function(X))]
+    close(page.column("areas", "Area"), areas)
+    close(1 - page.values["error"], areas[0])
+    close(page.column("comparison", "Its value")[0], 1 - areas[1])
+
+
+def test_ordinal_models_show_their_boundaries():
+    X, y = make_ordinal(300, random_state=0)
+    grades = np.array(["bad", "poor", "fair", "good", "best"])
+    model = OrdinalSVM(1e-3, categories=list(grades)).fit(X, grades[y])
+    html = Report(model, X, grades[y]).to_html()
+    page = Page(html)
+    close(page.values["error"], metrics.ranking_error(y, model.utility(X)))
+    predicted = model.predict(X)
+    assert f"{100 * accuracy_score(grades[y], predicted):.1f}% of the rows get their own" in page.words
+    for k, name in enumerate(grades):
+        counts = [float(((y == k) & (predicted == other)).sum()) for other in grades]
+        assert [cell[1] for cell in page.tables["confusion"][1 + k][1:]] == counts
+        assert page.tables["confusion"][1 + k][0][0] == name
+    assert len(re.findall(r'class="boundary"', html)) == 4
+    assert html.count('class="dot') >= 300
+
+
+def test_hull_models_show_their_graph():
+    X, y = make_ranking(200, 4, n_levels=3, noise=0.4, random_state=0)
+    names = np.array(["c", "a", "b"])[y]  # the order is not that of the alphabet
+    edges = [("b", "a"), ("b", "c"), ("a", "c")]
+    model = HullRanker(1e-2, order=edges).fit(X, names)
+    labels = names.astype(object)
+    labels[:5] = None
+    html = Report(model, X, labels).to_html()
+    page = Page(html)
+    scores = model.predict(X)[5:]
+    close(page.values["wmw"], metrics.wmw(names[5:], scores, order=edges))
+    close(page.values["error"], metrics.ranking_error(Preferences.from_order(names[5:], edges), scores))
+    assert page.names("edges") == [f"{high} above {low}" for high, low in model.edges_]
+    for (high, low), share in zip(model.edges_, page.column("edges", "In the right order"), strict=True):
+        chosen = np.isin(names[5:], [high, low])
+        close(share, roc_auc_score(names[5:][chosen] == high, scores[chosen]))
+    assert html.count('class="edge"') == 3
+    data = page.data["pair-data"]
+    a, b = (data["rows"][k] for k in data["pair"])
+    assert (b["label"], a["label"]) in edges  # the first is above, against the labels
+    assert "5 rows without a label left out" in page.words
+
+
+def test_what_users_write_is_text(rows):
+    X, y, _ = rows
+    qid = np.array(NASTY, dtype=object)[np.arange(len(y)) % len(NASTY)]
+    model = RankSVM().fit(X, y, qid=qid)
+    html = Report(
+        model,
+        X,
+        y,
+        qid,
+        feature_names=NASTY,
+        title=NASTY[0],
+        name=NASTY[1],
+        models={NASTY[0]: X[:, 0], "$x$": X[:, 1]},
+    ).to_html()
+    page = Page(html)
+    assert len(page.all("script")) == 2  # the data and the script of the page
+    assert not page.all("b")
+    assert "<!--" not in html
+    readable = [name.replace("\ud800", "?") for name in NASTY]
+    assert sorted(page.names("weights")) == sorted(readable)
+    assert sorted(page.names("queries")) == sorted(readable)
+    assert sorted(page.data["pair-data"]["names"]) == sorted(NASTY)
+    assert not any(name.startswith("on") for _, attributes in page.tags for name in attributes)
+    html.encode("utf-8")
+
+
+def test_nothing_is_fetched_from_elsewhere(page, report):
+    html = report.to_html()
+    policy = next(tag["content"] for tag in page.all("meta") if tag.get("http-equiv"))
+    assert policy.startswith("default-src 'none'")
+    assert not re.search(r"https?://|@import|url\((?!#)", html)
+    for tag, attributes in page.tags:
+        assert tag not in ("link", "img", "iframe", "object")
+        assert "src" not in attributes
+
+
+def test_the_page_can_be_read_aloud(page):
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    assert len(ids) == len(set(ids))
+    levels = [int(tag[1]) for tag, _ in page.tags if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert max(np.diff(levels)) <= 1
+    assert all(cell["scope"] in ("row", "col") for cell in page.all("th"))
+    assert len(page.all("caption")) == len(page.all("table"))
+    labelled = {label["for"] for label in page.all("label")}
+    assert labelled == {field["id"] for field in page.all("input") + page.all("select")}
+    assert all(svg.get("aria-label") or svg.get("aria-hidden") for svg in page.all("svg"))
+    assert page.all("html")[0]["lang"] == "en"
+
+
+def test_ten_thousand_queries_make_a_small_file():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(40_000, 30)), generator.integers(0, 3, 40_000)
+    qid = np.repeat(np.arange(10_000), 4)
+    model = RankSVM().fit(X[:2000], y[:2000], qid=qid[:2000])
+    report = Report(model, X, y, qid, models={"one": X[:, 0]})
+    html = report.to_html()
+    page = Page(html)
+    assert len(html.encode()) < LIMIT
+    assert len(page.names("queries")) == 400
+    assert "The 200 worst and the 200 best of" in page.words
+    close(page.values["error"], np.nanmean(metrics.ranking_error(y, model.predict(X), qid, per_query=True)))
+
+
+def test_fifty_thousand_features_make_a_small_file():
+    X = sp.random_array((600, 50_000), density=0.02, format="csr", rng=0)
+    y = np.random.default_rng(0).integers(0, 3, 600)
+    model = RankSVM(1e-3).fit(X, y)
+    html = Report(
+        model, X, y, feature_names=[f"a rather long word, number {k}" for k in range(50_000)]
+    ).to_html()
+    page = Page(html)
+    assert len(html.encode()) < LIMIT
+    assert len(page.names("weights")) == 500
+    assert "The 500 with the largest weight" in page.words
+    spread = X.toarray().std(axis=0)
+    effect = np.abs(model.coef_ * spread)
+    close(np.abs(page.column("weights", f"Weight {chr(215)} spread")), np.sort(effect)[::-1][:500], 1e-9)
+    data = page.data["pair-data"]
+    a, b = (data["rows"][k] for k in data["pair"])
+    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-6)
+    for k in range(0, len(data["rows"]) - 1, 40):
+        parts, rest, a, b = pair_of(page, k, k + 1)
+        close(parts.sum() + rest, a["score"] - b["score"], 1e-6)
+
+
+def test_real_labels_have_no_grades(rows):
+    X, y, _ = rows
+    y = y * 10.5 + 20
+    report = Report(RankRLS().fit(X, y), X, y)
+    assert [one.measure.key for one in report.measures["RankRLS"]] == ["error", "tau"]
+    words = Page(report.to_html()).words
+    assert "NDCG is left out" in words
+    assert "MAP is left out" in words
+
+
+def test_preferences_from_scores_are_labels_with_queries(rows, model, report):
+    X, y, qid = rows
+    found = Report(model, X, Preferences.from_scores(y, qid))
+    close(found.measures["RankSVM"][1].values, report.measures["RankSVM"][1].values)
+    with pytest.raises(ValueError, match="must be labels"):
+        Report(model, X, Preferences.from_pairs([0], [1], n_rows=len(y)))
+
+
+def test_what_cannot_be_reported_is_refused_in_a_sentence(rows, model):
+    X, y, qid = rows
+    with pytest.raises(ValueError, match="X has 400 rows, but y has 399"):
+        Report(model, X, y[1:], qid)
+    with pytest.raises(ValueError, match="qid has 3 entries"):
+        Report(model, X, y, qid[:3])
+    with pytest.raises(ValueError, match="the scores of 'a' has 2 entries"):
+        Report(model, X, y, qid, models={"a": [1.0, 2.0]})
+    with pytest.raises(ValueError, match="name 'RankSVM' of the model itself"):
+        Report(model, X, y, qid, models={"RankSVM": model})
+    with pytest.raises(ValueError, match="one score a row"):
+        Report(RankRLS().fit(X, np.stack([y, -y], axis=1)), X, y)
+    with pytest.raises(ValueError, match="has 4 classes, not 2"):
+        Report(LogisticRegression().fit(X, y), X, y)
+    with pytest.raises(ValueError, match="missing values"):
+        Report(model, X, np.where(np.arange(400) == 7, np.nan, y))
+    with pytest.raises(ValueError, match="feature_names has 2 names, but X has 6"):
+        Report(model, X, y, qid, feature_names=["a", "b"]).to_html()
+
+
+def test_a_report_without_any_pair_says_so(model, rows):
+    X, _, qid = rows
+    page = Page(Report(model, X, np.ones(len(X)), qid).to_html())
+    assert "no pair of rows to order" in page.words
+
+
+def test_saved_and_shown_in_a_notebook(report, tmp_path):
+    report.save(tmp_path / "a.html")
+    assert (tmp_path / "a.html").read_text() == report.to_html()
+    frame = report._repr_html_()
+    assert frame.startswith("<iframe")
+    assert "<script" not in frame
+
+
+def test_intervals_leave_undefined_resamples_out():
+    assert interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
+    assert np.isnan(interval(np.array([]))).all()
+
+
+@pytest.fixture
+def files(rows, tmp_path):
+    X, y, _ = rows
+    number = np.arange(len(y)) // 20
+    dump_svmlight(X, y.astype(float), tmp_path / "test.txt", qid=number)
+    model = make_pipeline(StandardScaler(), RankSVM(1e-2)).fit(X, y)
+    save_model(model, tmp_path / "model.json", feature_names=["<i>", *"bcdef"])
+    (tmp_path / "scores.txt").write_text("\n".join(map(repr, X[:, 0].tolist())) + "\n")
+    return tmp_path, model, number
+
+
+def test_the_command_writes_the_report(files, rows, capsys):
+    folder, model, number = files
+    X, y, _ = rows
+    path = folder / "report.html"
+    given = [str(folder / "model.json"), str(folder / "test.txt"), "-o", str(path)]
+    assert (
+        main(["report", *given, "--compare", str(folder / "scores.txt"), "--at", "3", "--relevant-at", "2"])
+        == 0
+    )
+    said = capsys.readouterr().out
+    page = Page(path.read_text())
+    scores = model.predict(X)
+    close(page.values["error"], metrics.ranking_error(y, scores, number), 1e-9)
+    close(page.values["ndcg@3"], metrics.ndcg(y, scores, number, k=3), 1e-9)
+    close(page.values["map"], metrics.average_precision(y, scores, number, relevant_above=1), 1e-9)
+    assert sorted(page.names("weights")) == sorted(["<i>", *"bcdef"])
+    assert "model.json puts" in said
+    assert "It is ahead of scores.txt" in said
+    assert str(path) in said
+
+
+def test_the_command_takes_scores_and_refuses_the_rest(files, capsys):
+    folder, _, _ = files
+    assert (
+        main(
+            [
+                "report",
+                str(folder / "scores.txt"),
+                str(folder / "test.txt"),
+                "-o",
+                str(folder / "r.html"),
+                "-q",
+            ]
+        )
+        == 0
+    )
+    page = Page((folder / "r.html").read_text())
+    assert "Only scores were given" in page.words
+    assert "weights" not in page.tables
+    with pytest.raises(SystemExit) as exit:
+        main(["report", str(folder / "model.json"), str(folder / "test.txt"), "-o", "r.html", "--pair", "1"])
+    assert exit.value.code == 2
+    assert "two row numbers" in capsys.readouterr().err
+    assert (
+        main(
+            [
+                "report",
+                str(folder / "model.json"),
+                str(folder / "test.txt"),
+                "-o",
+                str(folder / "no" / "r.html"),
+            ]
+        )
+        == 1
+    )
+    assert "does not exist" in capsys.readouterr().err

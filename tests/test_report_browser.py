@@ -1,0 +1,234 @@
+"""The report in a browser: no errors, no requests, sorting and pairs by click and by keyboard, contrast."""
+
+import shutil
+
+import numpy as np
+import pytest
+
+from rankwise import HullRanker, OrdinalSVM, RankSVM
+from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.report import Report
+
+selenium = pytest.importorskip("selenium", reason="selenium is not installed: the report is not opened.")
+from selenium import webdriver  # noqa: E402
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import Select  # noqa: E402
+
+BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
+DRIVER = shutil.which("chromedriver")
+pytestmark = pytest.mark.skipif(
+    BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed: no browser test."
+)
+FLAGS = (
+    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+)
+# The ratio of luminance that the guidelines ask for, for each piece of text that shows.
+CONTRAST = """
+const luminance = (c) => {
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = c.map((n) => linear(n / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const parse = (s) => s.match(/[\\d.]+/g).map(Number);
+const behind = (e) => {
+  for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c;
+  }
+  return [255, 255, 255];
+};
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const e = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || ["SCRIPT", "STYLE", "title"].includes(e.tagName)) continue;
+  if (!e.checkVisibility()) continue;
+  const style = getComputedStyle(e), svg = e.closest("svg");
+  const ink = luminance(parse(svg ? style.fill : style.color).slice(0, 3));
+  const page = luminance(behind(e).slice(0, 3));
+  const ratio = (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
+  found.push([ratio, walker.currentNode.textContent.slice(0, 40), e.tagName]);
+}
+return found;
+"""
+# What a screen reader would call each control and picture.
+UNNAMED = """
+const named = (e) => (e.labels && e.labels.length) || e.getAttribute("aria-label") || e.textContent.trim();
+return Array.from(document.querySelectorAll("button, input, select, a, summary, svg:not([aria-hidden])"))
+  .filter((e) => !named(e)).map((e) => e.outerHTML.slice(0, 80));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    options = webdriver.ChromeOptions()
+    options.binary_location = BROWSER
+    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory):
+    """A report of each kind: with queries and another model, with ranks, with an order graph."""
+    folder = tmp_path_factory.mktemp("reports")
+    X, y, qid = make_ranking(400, 6, n_queries=25, n_levels=4, noise=0.9, random_state=3)
+    model = RankSVM(1e-2).fit(X, y, qid=qid)
+    names = ["<script>document.title='broken'</script>", *"bcdef"]
+    reports = {"queries": Report(model, X, y, qid, feature_names=names, models={"one": X[:, 0]})}
+    points, ranks = make_ordinal(200, random_state=0)
+    reports["ranks"] = Report(OrdinalSVM(1e-2).fit(points, ranks), points, ranks)
+    classes = np.array(["low", "middle", "high"])[np.minimum(y, 2)]
+    order = [("high", "middle"), ("middle", "low"), ("high", "low")]
+    reports["graph"] = Report(HullRanker(1e-2, order=order).fit(X, classes), X, classes)
+    reports["two"] = Report(RankSVM().fit(X, y > 1), X, y > 1, models={"one": X[:, 0]})
+    for name, report in reports.items():
+        report.save(folder / f"{name}.html")
+    return {name: (f"file://{folder / name}.html", report) for name, report in reports.items()}
+
+
+def opened(browser, pages, name, scheme="light", width=1200):
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(pages[name][0])
+    return pages[name][1]
+
+
+def column(browser, table, place):
+    rows = browser.find_elements(By.CSS_SELECTOR, f"#{table} tbody tr")
+    return [row.find_elements(By.CSS_SELECTOR, "th, td")[place].get_attribute("data-value") for row in rows]
+
+
+KINDS = ["queries", "ranks", "graph", "two"]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_no_errors_and_no_requests(browser, pages, name):
+    browser.get("about:blank")
+    browser.get_log("browser"), browser.get_log("performance")
+    opened(browser, pages, name)
+    assert browser.get_log("browser") == []
+    assert browser.title != "broken"
+    requests = [
+        entry["message"]
+        for entry in browser.get_log("performance")
+        if "requestWillBeSent" in entry["message"]
+    ]
+    assert len([request for request in requests if pages[name][0].split("/")[-1] in request]) >= 1
+    assert not [request for request in requests if '"url":"http' in request or '"url":"ws' in request]
+
+
+@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_and_everything_has_a_name(browser, pages, name, scheme):
+    opened(browser, pages, name, scheme)
+    browser.execute_script("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    found = browser.execute_script(CONTRAST)
+    assert len(found) > 60
+    assert [entry for entry in found if entry[0] < 4.5] == []
+    assert browser.execute_script(UNNAMED) == []
+    dark = (
+        browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+        != "rgb(255, 255, 255)"
+    )
+    assert dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_phone_need_not_scroll_sideways(browser, pages, name):
+    opened(browser, pages, name, width=360)
+    browser.execute_script("document.querySelectorAll('details').forEach((e) => { e.open = true; })")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 360
+
+
+def test_tables_sort_by_click_and_by_keyboard(browser, pages):
+    opened(browser, pages, "queries")
+    heading = browser.find_element(By.CSS_SELECTOR, "#worst thead th:nth-child(3)")
+    button = heading.find_element(By.TAG_NAME, "button")
+    button.click()
+    numbers = list(map(float, column(browser, "worst", 2)))
+    assert heading.get_attribute("aria-sort") == "ascending"
+    assert numbers == sorted(numbers)
+    button.send_keys(Keys.ENTER)
+    assert heading.get_attribute("aria-sort") == "descending"
+    assert list(map(float, column(browser, "worst", 2))) == sorted(numbers, reverse=True)
+    other = browser.find_element(By.CSS_SELECTOR, "#worst thead th:nth-child(2) button")
+    other.send_keys(Keys.SPACE)
+    rows = list(map(float, column(browser, "worst", 1)))
+    assert rows == sorted(rows)
+    assert heading.get_attribute("aria-sort") is None
+
+
+def test_tables_are_searched(browser, pages):
+    opened(browser, pages, "queries")
+    browser.find_element(By.CSS_SELECTOR, "#quality ~ details summary").send_keys(Keys.ENTER)
+    field = browser.find_element(By.ID, "queries-search")
+    field.send_keys("17")
+    rows = browser.find_elements(By.CSS_SELECTOR, "#queries tbody tr")
+    shown = [row.text for row in rows if row.is_displayed()]
+    assert shown
+    assert len(shown) < len(rows)
+    assert all("17" in text for text in shown)
+    assert field.find_element(By.XPATH, "..").text.endswith(f"{len(shown)} found")
+
+
+def parts(browser):
+    return [float(value) for value in column(browser, "pair-table", 3)]
+
+
+def expected_parts(report, first, second):
+    model, X = report.subject.models["RankSVM"], report.subject.X
+    return sorted(model.explain_pair(X[first], X[second]).tolist(), key=abs, reverse=True)
+
+
+def row_number(field):
+    return int(Select(field).first_selected_option.text.split("row ")[1].split(",")[0])
+
+
+def test_the_script_agrees_with_the_page_as_written(browser, pages):
+    opened(browser, pages, "queries")
+    before = browser.find_element(By.ID, "pair").text
+    browser.find_element(By.ID, "pair-swap").click()
+    assert browser.find_element(By.ID, "pair").text != before
+    browser.find_element(By.ID, "pair-swap").click()
+    assert browser.find_element(By.ID, "pair").text == before
+
+
+def test_pairs_are_explained_by_click_and_by_keyboard(browser, pages):
+    report = opened(browser, pages, "queries")
+    scores = report.subject.main_scores
+    query, first, second = (browser.find_element(By.ID, f"pair-{name}") for name in ("query", "a", "b"))
+    Select(query).select_by_index(4)
+    Select(first).select_by_index(2)
+    a, b = row_number(first), row_number(second)
+    np.testing.assert_allclose(parts(browser), expected_parts(report, a, b), rtol=1e-7, atol=1e-9)
+    first.send_keys(Keys.ARROW_DOWN)
+    moved = row_number(first)
+    assert moved != a
+    np.testing.assert_allclose(parts(browser), expected_parts(report, moved, b), rtol=1e-7, atol=1e-9)
+    assert sum(parts(browser)) == pytest.approx(scores[moved] - scores[b])
+    assert f"Row {moved} is above row {b}" in browser.find_element(By.ID, "pair-answer").text
+    browser.find_element(By.ID, "pair-swap").send_keys(Keys.ENTER)
+    assert (row_number(first), row_number(second)) == (b, moved)
+    assert f"Row {b} is below row {moved}" in browser.find_element(By.ID, "pair-answer").text
+
+
+def test_everything_is_reached_by_the_tab_key_and_shows_it(browser, pages):
+    opened(browser, pages, "queries")
+    reached = set()
+    for _ in range(80):
+        browser.switch_to.active_element.send_keys(Keys.TAB)
+        active = browser.switch_to.active_element
+        outline = browser.execute_script("return getComputedStyle(arguments[0]).outlineStyle", active)
+        if active.tag_name == "body":
+            break
+        assert outline != "none", active.get_attribute("outerHTML")[:80]
+        reached.add(active.get_attribute("id") or active.tag_name)
+    assert {"pair-query", "pair-a", "pair-b", "pair-swap", "button", "summary"} <= reached
