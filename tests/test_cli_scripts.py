@@ -155,3 +155,26 @@ def test_ctrl_c_keeps_a_checkpoint_and_has_the_exit_code_of_shells(folder, tmp_p
     assert b"--resume goes on" in said
     assert (tmp_path / "m.json.checkpoint").exists()
     assert not (tmp_path / "m.json").exists()
+
+
+WITHOUT_EXTRAS = """
+import sys
+
+class Refused:
+    def find_spec(self, name, path=None, target=None):
+        extras = {"pandas", "polars", "pyarrow", "dask", "distributed", "clarabel", "onnx", "networkx"}
+        if name.split(".")[0] in extras:
+            raise ImportError(name)
+
+sys.meta_path.insert(0, Refused())
+from rankwise.cli.main import main
+sys.exit(main(["demo", "--splits", "1", "--output", sys.argv[1]]))
+"""
+
+
+def test_demo_needs_no_extra_but_the_report(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert {"report.md", "task-1.html", "task-2.html"} <= {path.name for path in tmp_path.iterdir()}

@@ -59,12 +59,12 @@ def diabetes(n_splits: int) -> dict[str, Any]:
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import Ridge
 
-    X, y = load_diabetes(return_X_y=True, as_frame=True)
+    data = load_diabetes()
     return compare(
         "Diabetes patients by disease progression",
         "Who will be worse in a year? 442 patients, ten measurements.",
-        X,
-        y,
+        data,
+        data.target,
         {"Ridge regression (scikit-learn)": Ridge(alpha=1e-2)},
         "progression after one year",
         n_splits,
@@ -76,12 +76,12 @@ def tumours(n_splits: int) -> dict[str, Any]:
     from sklearn.datasets import load_breast_cancer
     from sklearn.linear_model import LogisticRegression
 
-    X, y = load_breast_cancer(return_X_y=True, as_frame=True)
+    data = load_breast_cancer()
     return compare(
         "Tumours, malignant first",
         "With two classes the share of pairs in the right order is the AUC. 569 tumours, 30 measurements.",
-        X,
-        1 - y,
+        data,
+        1 - data.target,
         {"Logistic regression (scikit-learn)": LogisticRegression(max_iter=1000)},
         "malignant",
         n_splits,
@@ -89,7 +89,7 @@ def tumours(n_splits: int) -> dict[str, Any]:
 
 
 def compare(
-    title: str, question: str, X: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
+    title: str, question: str, data: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
 ) -> dict[str, Any]:
     """Fit RankSVM, its alpha chosen by cross-validation, and the rivals to two thirds of the rows."""
     from sklearn.base import clone
@@ -107,7 +107,7 @@ def compare(
     }
     errors: dict[str, list[float]] = {name: [] for name in models | rivals}
     for split in reversed(range(n_splits)):  # the first split is the last, and the one to be drawn
-        X_train, X_test, y_train, y_test = train_test_split(X, y, test_size=1 / 3, random_state=split)
+        X_train, X_test, y_train, y_test = train_test_split(data.data, y, test_size=1 / 3, random_state=split)
         fitted = {}
         for name, model in (models | rivals).items():
             fitted[name] = make_pipeline(StandardScaler(), clone(model)).fit(X_train, y_train)
@@ -118,9 +118,17 @@ def compare(
         "question": question,
         "errors": errors,
         "model": ours[-1],
-        "report": Report(ours, X_test, y_test, models=fitted, name="RankSVM", title=title),
+        "report": Report(
+            ours,
+            X_test,
+            y_test,
+            models=fitted,
+            name="RankSVM",
+            feature_names=list(data.feature_names),
+            title=title,
+        ),
         "scores": ours.predict(X_test),
-        "y": y_test.to_numpy(),
+        "y": y_test,
         "target": target,
     }
 
