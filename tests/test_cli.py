@@ -462,7 +462,6 @@ FAILURES = {
     "corrupt model": (["predict", "CORRUPT", "TRAIN"], "CORRUPT"),
     "model cut short": (["evaluate", "SHORT", "TRAIN"], "SHORT"),
     "data for a model": (["predict", "TRAIN", "TRAIN"], "cannot be loaded"),
-    "another width": (["predict", "MODEL", "WIDE", "-o", "OUT"], "line 1"),
     "too few scores": (["evaluate", "SCORES", "TRAIN"], "2 scores"),
     "bad scores": (["evaluate", "BAD_SCORES", "TRAIN"], "line 2"),
     "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "one query"),
@@ -470,6 +469,19 @@ FAILURES = {
     "unknown kernel": (["train", "TRAIN", "-o", "OUT", "--kernel", "cubist"], "cubist"),
     "wrong features": (["export", "MODEL", "-o", "OUT", "--format", "sql", "--features", "a"], "features"),
 }
+
+
+def test_features_that_the_model_does_not_know_are_left_out(folder, tmp_path, capsys):
+    narrow, wide = tmp_path / "narrow.txt", tmp_path / "wide.txt"
+    narrow.write_text("1 qid:1 1:2\n0 qid:1 3:1\n")
+    wide.write_text("1 qid:1 1:2 6:1\n0 qid:1 3:1 900:4\n")
+    printed = []
+    for data in (narrow, wide):
+        assert main(["predict", str(folder / "model.json"), str(data), "-o", "-"]) == 0
+        printed.append(capsys.readouterr())
+    assert printed[0].out == printed[1].out
+    assert "The model knows 5 features" in printed[1].err
+    assert printed[0].err == ""
 
 
 @pytest.fixture(scope="module")
@@ -481,7 +493,6 @@ def odd_files(folder):
         "CONSTANT": "".join(f"1 qid:{k // 4} 1:{k}\n" for k in range(20)),
         "CORRUPT": model.replace("RankSVM", "RankSVN", 1),
         "SHORT": model[: len(model) // 2],
-        "WIDE": "1 qid:1 1:2 6:1\n",
         "SCORES": "1\n2\n",
         "BAD_SCORES": "1\ntwo\n",
         "SINGLE": "1 1:2\n2 1:1\n",

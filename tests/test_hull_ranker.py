@@ -100,11 +100,12 @@ def test_optimum_for_any_graph_and_weights(draw):
     present = [edge for edge in edges if set(edge) <= counted]
     model = HullRanker(1e-2, order=edges, slack=slack, slack_per=slack_per)
     if not present:
+        warnings.simplefilter("ignore")
         with pytest.raises((NoPairsError, ValueError), match=r"nothing to rank|zero for every row"):
             model.fit(X, codes, sample_weight=weight)
         return
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The scores of all rows are nearly the same")
+        warnings.filterwarnings("ignore", "The scores of all rows are nearly the same|order names")
         model.fit(X, codes, sample_weight=weight)
     _, expected = independent_hull.solve(
         X, codes, present, 1e-2, slack=slack, slack_per=slack_per, weight=weight
@@ -175,8 +176,9 @@ def test_intersecting_hulls_are_told(case):
     square = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2]])
     other = {"inside": [[1.0, 1.0]], "touching": [[2.0, 1.0], [3.0, 1.0]], "identical": square}[case]
     X, y = np.vstack([square, other]), ["low"] * 4 + ["top"] * len(other)
+    model = HullRanker(slack="none", order=[("top", "low")])
     with pytest.raises(ValueError, match=r"along the edges \[\('top', 'low'\)\] the convex hulls intersect"):
-        HullRanker(slack="none").fit(X, y)
+        model.fit(X, y)
 
 
 def test_hard_case_that_runs_out_of_iterations_is_not_called_impossible():
@@ -369,6 +371,16 @@ def test_labels_of_any_kind():
     assert sorted(model.edges_) == sorted(order)
     np.testing.assert_allclose(model.coef_, HullRanker().fit(X, codes).coef_, rtol=1e-6)
     assert model.score(X, names[codes]) == pytest.approx(metrics.wmw(codes, X @ model.coef_, order="chain"))
+
+
+def test_text_and_unknown_labels_are_told():
+    X, codes = data(n_classes=3)
+    names = np.array(["low", "mid", "top"])[codes]
+    with pytest.warns(UserWarning, match="alphabetically: 'low' < 'mid' < 'top'"):
+        HullRanker().fit(X, names)
+    with pytest.warns(UserWarning, match="order names 'tpo', not among the labels"):
+        model = HullRanker(order=[("mid", "low"), ("tpo", "mid")]).fit(X, names)
+    assert model.edges_ == [("mid", "low")]
 
 
 def test_frames_keep_their_order():

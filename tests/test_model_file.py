@@ -182,7 +182,7 @@ def test_ordinal_svm(kernel, labels, tmp_path):
 @pytest.mark.parametrize("kernel", ["linear", "rbf"])
 @pytest.mark.parametrize("order", ["chain", "full", [("c", "a"), ("b", "a")]])
 def test_hull_ranker(kernel, order, tmp_path):
-    y = np.array(["a", "b", "c"])[Y]
+    y = pd.Series(pd.Categorical(np.array(["a", "b", "c"])[Y], ordered=True))
     model = HullRanker(alpha=0.1, kernel=kernel, order=order, slack_per="edge").fit(X, y)
     loaded = round_trip(model, tmp_path / "model.json")
     assert loaded.get_params() == model.get_params()

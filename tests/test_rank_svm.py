@@ -56,6 +56,16 @@ def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_equal_rows_have_equal_scores(dtype):
+    X = np.random.default_rng(0).normal(size=(100, 25)).astype(dtype)
+    model = RankSVM().fit(X, X[:, 0])
+    for row in X:
+        for copies in (np.tile(row, (7, 1)), np.asfortranarray(np.tile(row, (7, 1)))):
+            assert np.ptp(model.predict(copies)) == 0
+            assert model.score(copies, np.arange(7)) == 0.5
+
+
 def test_tags():
     assert not is_classifier(RankSVM())
     assert not is_regressor(RankSVM())

@@ -100,7 +100,7 @@ def as_codes(
 
     The values of an ordered categorical column (pandas) or an Enum (polars) are in the order declared.
     """
-    declared = _declared_order(values)
+    declared = declared_order(values)
     array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -134,7 +134,7 @@ def _as_they_are(values: Any) -> NDArray[Any]:
     return array
 
 
-def _declared_order(values: Any) -> dict[Any, int] | None:
+def declared_order(values: Any) -> dict[Any, int] | None:
     """Give the rank of each category of an ordered categorical column, or None for other columns."""
     dtype: Any = getattr(values, "dtype", None)
     ordered = getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"

@@ -21,6 +21,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
+from rankwise.design import row_scores
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
@@ -326,7 +327,7 @@ def kernel_scores(
         )
     scores = np.empty((X.shape[0], *a.shape[:-1]))
     for rows, K in _kernel_blocks(X, basis, n_basis, kernel=kernel, **parameters):
-        scores[rows] = K @ a.T
+        scores[rows] = row_scores(K, a)
     return scores
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
-from rankwise._checks import _declared_order, as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice, declared_order
 
 __all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
 
@@ -118,7 +118,7 @@ def ordered_classes(
     _check_labels(distinct, len(codes), categories)
     if categories is not None:
         distinct, codes = _in_order_of(categories, distinct, codes)
-    elif _declared_order(y) is None and _holds_text(distinct):
+    elif declared_order(y) is None and holds_text(distinct):
         warnings.warn(
             f"y holds text, ordered alphabetically: {_listed(distinct, ' < ')}. Give the order of the ranks, "
             "lowest first, with categories=[...].",
@@ -177,7 +177,8 @@ def _in_order_of(
     return distinct[order], np.argsort(order)[codes]
 
 
-def _holds_text(distinct: NDArray[Any]) -> bool:
+def holds_text(distinct: NDArray[Any]) -> bool:
+    """Tell whether labels are text."""
     return distinct.dtype.kind in "UST" or any(isinstance(value, str | bytes) for value in distinct.tolist())
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -76,8 +77,8 @@ def take_columns_of(model: Any, options: argparse.Namespace) -> None:
         options.features = getattr(ranker_of(model), "feature_names_", None)
 
 
-def read_data(options: argparse.Namespace, n_features: int | None = None) -> Data:
-    """Read all data of a command into memory."""
+def read_data(options: argparse.Namespace, n_features: int | None = None, known: int | None = None) -> Data:
+    """Read all data of a command into memory; `known` is the number of features that a model knows."""
     if is_table(options.data[0]):
         return _joined([_read_table(path, options) for path in options.data])
     from rankwise.io.svmlight import load_svmlight
@@ -86,10 +87,23 @@ def read_data(options: argparse.Namespace, n_features: int | None = None) -> Dat
     loaded = load_svmlight(
         source, n_features=n_features, zero_based=options.zero_based, n_jobs=getattr(options, "jobs", None)
     )
-    return Data(dense_where_smaller(loaded.X), loaded.y, loaded.qid)
+    return Data(dense_where_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid)
 
 
-def iterate_data(options: argparse.Namespace, n_features: int) -> Iterator[Any]:
+def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
+    """Leave out the features of svmlight rows that a model does not know, and add those that no row has."""
+    import scipy.sparse as sp
+
+    if known is None or X.shape[1] == known:
+        return X
+    if X.shape[1] < known:
+        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
+    if tell:
+        warnings.warn(f"The model knows {known} features; higher numbers are left out.", stacklevel=2)
+    return X[:, :known]
+
+
+def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
     """Give the rows of svmlight files or tables chunk by chunk."""
     for path in options.data:
         if is_table(path):
@@ -100,11 +114,9 @@ def iterate_data(options: argparse.Namespace, n_features: int) -> Iterator[Any]:
         else:
             from rankwise.io.svmlight import iter_svmlight
 
-            chunks = iter_svmlight(
-                path, chunk_rows=CHUNK_ROWS, n_features=n_features, zero_based=options.zero_based
-            )
+            chunks = iter_svmlight(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based)
         for chunk in chunks:
-            yield dense_where_smaller(chunk.X)
+            yield chunk.X if is_table(path) else dense_where_smaller(of_width(chunk.X, known))
 
 
 def dense_where_smaller(X: Any) -> Any:

@@ -90,7 +90,8 @@ def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
 
     for ranking in rankings:
         take_columns_of(ranking.model, options)
-    data = read_data(options, max((r.n_features for r in rankings if r.n_features is not None), default=None))
+    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
+    data = read_data(options, known=max(known, default=None))
     if data.X.shape[0] == 0:
         raise ValueError("The data has no rows.")
     if len(rankings) == 2 and data.n_queries < 2:

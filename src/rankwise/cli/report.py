@@ -95,7 +95,7 @@ def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
     for ranking in rankings:
         take_columns_of(ranking.model, options)
     known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
-    data = read_data(options, max(known, default=None))
+    data = read_data(options, known=max(known, default=None))
     require_rows(data)
     return data
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import sentence
-from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse
+from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
 
@@ -210,7 +210,7 @@ def _classify(options: Options) -> None:
     options.say(1, "done")
     options.say(1, f"Runtime (without IO) in cpu-seconds: {seconds:.2f}")
     for line in error_lines(_Errors.of(y, scores, qid), options.verbosity):
-        print(line)
+        tell(line)
 
 
 @dataclass
@@ -268,20 +268,13 @@ def decimal(score: float) -> str:
 
 def _read(path: str, n_features: int | None) -> tuple[Any, Any, Any]:
     """Read a file; features that a model does not know are left out, as SVMrank does."""
-    import scipy.sparse as sp
-
-    from rankwise.cli.data import dense_where_smaller
+    from rankwise.cli.data import dense_where_smaller, of_width
     from rankwise.io.svmlight import load_svmlight
 
     read = load_svmlight(path, n_jobs=-1)
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")
-    X = read.X
-    if n_features is not None and X.shape[1] > n_features:
-        X = X[:, :n_features]
-    elif n_features is not None:
-        X = sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], n_features))
-    return dense_where_smaller(X), read.y, read.qid
+    return dense_where_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid
 
 
 if __name__ == "__main__":  # python -m rankwise.cli.svm_rank learn ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -146,7 +148,15 @@ class Options:
     def say(self, verbosity: int, text: str, end: str = "\n") -> None:
         """Print to standard output if that much is to be told."""
         if self.verbosity >= verbosity:
-            print(text, end=end, flush=True)
+            tell(text, end)
+
+
+def tell(text: str, end: str = "\n") -> None:
+    """Print to standard output; a reader who has seen enough is no reason to leave the work undone."""
+    try:
+        print(text, end=end, flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def parse(program: Program, arguments: list[str]) -> Options | None:

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.design import row_scores
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_client
 from rankwise.distributed.engine import constant, require_dask
@@ -176,4 +177,4 @@ def block_scores(rows: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]
         raise ValueError(f"X has {block.shape[1]} features, but the model has {len(weights)}.")
     if problem := describe(block).problem:
         raise ValueError(f"X {problem}.")
-    return block @ weights
+    return row_scores(block.X, weights.T)

@@ -19,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
-from rankwise.design import Design, as_design
+from rankwise.design import Design, as_design, row_scores
 from rankwise.distributed import DaskDesign, PartitionLostError, gathered, is_distributed, lazy_scores
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.metrics import ranking_error
@@ -68,7 +68,7 @@ class BaseRanker(BaseEstimator):
             return lazy_scores(X, self.coef_)
         X = self._validated(X, reset=False)
         if hasattr(self, "coef_"):
-            return as_design(X, n_threads=self._threads()) @ self.coef_.T
+            return row_scores(X, self.coef_, self._threads())
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
         return kernel_scores(X, basis, self.dual_coef_, **self._kernel_arguments)
 

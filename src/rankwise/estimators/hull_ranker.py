@@ -12,21 +12,21 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_codes, as_weights, check_choice, split_missing
+from rankwise._checks import as_codes, as_weights, check_choice, declared_order, split_missing
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import BaseRanker, hint_at_scale
 from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
-from rankwise.preferences.order_graph import OrderGraph, order_edges
+from rankwise.preferences.order_graph import OrderGraph, edge_list, order_edges
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.hull_general import has_general_solver, solve_general
 from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
 from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.result import SolverResult
-from rankwise.thresholds import looks_continuous
+from rankwise.thresholds import holds_text, looks_continuous
 
 FloatVector = NDArray[np.float64]
 
@@ -282,6 +282,7 @@ class HullRanker(BaseRanker):
         classes, codes = as_codes(labels, "y")
         if classes.dtype.kind == "f" and not np.isfinite(classes).all():
             raise ValueError("y contains infinity.")
+        self._warn_of_order(labels, classes)
         if isinstance(self.order, str) and looks_continuous(classes, len(codes)):
             raise ValueError(
                 f"Unknown label type: continuous. y holds {len(classes)} different numbers in {len(codes)} "
@@ -289,6 +290,21 @@ class HullRanker(BaseRanker):
             )
         counted = codes if weight is None else codes[weight > 0]
         return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
+
+    def _warn_of_order(self, labels: Any, classes: NDArray[Any]) -> None:
+        """Tell of text that is taken in the order of the alphabet, and of edges that name no class."""
+        if not isinstance(self.order, str):
+            named = {label for edge in edge_list(self.order) for label in edge}
+            unknown = sorted(repr(label) for label in named - set(classes.tolist()))
+            if unknown and len(unknown) < len(named):
+                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=5)
+        elif holds_text(classes) and declared_order(labels) is None:
+            shown = " < ".join(map(repr, classes[:8].tolist()))
+            warnings.warn(
+                f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
+                "labels.",
+                stacklevel=5,
+            )
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
         """Give the class of each row, -1 for none, and the programme."""

@@ -156,7 +156,7 @@ def preferences_from_order(
 def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int32]:
     """Give the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
     if not isinstance(order, str):
-        return _edge_codes(_edge_list(order), classes).astype(np.int32)
+        return _edge_codes(edge_list(order), classes).astype(np.int32)
     check_choice(order, "order", ("chain", "full"))
     present = np.unique(codes)
     lower, higher = np.triu_indices(len(present), 1)
@@ -165,7 +165,8 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 
-def _edge_list(order: Any) -> Edges:
+def edge_list(order: Any) -> Edges:
+    """Give the edges of a list or a graph, each once; refuse cycles."""
     if hasattr(order, "is_directed") and not order.is_directed():
         raise ValueError(
             "order must be a directed graph (networkx.DiGraph): an edge points from higher to lower."
