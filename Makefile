@@ -24,7 +24,7 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs fuzz sanitize sanitize-threads clean
+.PHONY: help demo test lint bench docs fuzz race reproduce sanitize sanitize-threads clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -66,6 +66,16 @@ bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 
 docs: $(VENV)/.docs ## Run the gallery and build docs/_build/html/, warnings as errors
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+
+reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
+	$(BIN)/rankwise reproduce
+
+$(VENV)/.race: $(VENV)/.dev
+	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[race]"
+	touch $@
+
+race: $(VENV)/.race ## Race against other packages; adds to docs/reproduction.md
+	$(BIN)/rankwise reproduce --only race --force
 
 fuzz: $(VENV)/.fuzz ## Fuzz the readers for a minute each
 	@set -e; for target in tests/fuzz/fuzz_*.py; do echo "== $$target"; $(BIN)/python $$target -max_total_time=60; done

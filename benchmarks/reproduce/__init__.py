@@ -1,0 +1,10 @@
+"""The experiments of the five papers, run again: `rankwise reproduce`, one file for each experiment.
+
+An experiment is a module with
+
+    TITLE, SOURCE, PAPER             what it repeats, and the paper's own numbers
+    settings(quick)                  sizes, seeds and parameters; a result with the same settings is kept
+    run(settings, data, progress)    what was found, as numbers for JSON
+    section(record)                  its part of the page, written from its result file alone
+    draw(record, path)               its figure, if it has one
+"""

@@ -1,0 +1,105 @@
+"""Write docs/reproduction.md from the result files, and check that its numbers come from them."""
+
+import json
+import re
+from importlib import import_module
+from pathlib import Path
+
+from reproduce import record
+from reproduce.text import number, wrapped
+
+OPENING = """# The papers' tables and figures, run again
+
+Each table or figure of the five papers stands here beside what `rankwise` finds. The page is written by
+`make reproduce` from the files in `benchmarks/results/`; no number on it was typed in by hand, and the
+papers' own numbers are in these files too. `make race` runs the comparison with other packages at the
+end. Both skip what has a result already; `rankwise reproduce --only NAME --force` runs one experiment
+again, and `--quick` runs all of them in small, on generated data where the real data are absent.
+
+The real data are not part of the repository: some of their licences do not allow it. They are looked for
+in the folder named by the environment variable `RANKWISE_DATA`.
+"""
+# Numbers that are names and not results: equations, the level of intervals, codes of labels, scales.
+NAMES = re.compile(r"\(2[0-2]\)|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|\+ 1\)|1 - AUC|NDCG@10")
+TOKEN = re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
+
+
+def write(folder, names, path):
+    """Write the page of all results that are in a folder, and draw its figures."""
+    records = {name: record.load(Path(folder) / f"{name}.json") for name in names}
+    records = {name: found for name, found in records.items() if found}
+    draw_figures(records, Path(path).parent / "images")
+    Path(path).write_text(render(records))
+
+
+def render(records):
+    """Give the page as text."""
+    sections = [section(name, found) for name, found in records.items()]
+    return "\n".join([OPENING, *sections])
+
+
+def section(name, found):
+    """Give one experiment's part of the page."""
+    module = import_module(f"reproduce.{name}")
+    lines = [f"## {found['title']}", "", f"*{found['source']}.*", "", *module.section(found), ""]
+    if hasattr(module, "draw"):
+        lines += [f"![{found['title']}](images/reproduction_{name}.png)", ""]
+    return "\n".join([*wrapped(lines), footnote(name, found), ""])
+
+
+def footnote(name, found):
+    """Say where and under what the numbers were found."""
+    machine, load = found["machine"], found["load"]
+    busy = load["before"] is not None and load["before"] > record.QUIET_LOAD
+    parts = [
+        f"`benchmarks/results/{name}.json`: {number(found['seconds'], 0)} s on {machine['cores']} cores "
+        f"({machine['processor']})"
+    ]
+    if busy:
+        parts.append(
+            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so that "
+            "times are upper bounds"
+        )
+    if found.get("generated_data"):
+        parts.append("generated data stood in for " + ", ".join(found["generated_data"]))
+    return "<small>" + "; ".join(parts) + ".</small>"
+
+
+def draw_figures(records, folder):
+    """Draw the figures, where matplotlib is there to do it."""
+    try:
+        import matplotlib
+    except ImportError:
+        return
+    matplotlib.use("Agg")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, found in records.items():
+        module = import_module(f"reproduce.{name}")
+        if hasattr(module, "draw"):
+            module.draw(found, folder / f"reproduction_{name}.png")
+
+
+def unexplained(text, found):
+    """Give the numbers in a text that no number of a result file, rounded alike, accounts for.
+
+    >>> unexplained("error 0.34, paper 0.351, made up 0.7", {"error": 0.3413, "paper": "0.351"})
+    ['0.7']
+    """
+    known = list(numbers_in(found))
+    tokens = TOKEN.findall(NAMES.sub(" ", text))
+    return [token for token in tokens if not any(agrees(token, value) for value in known)]
+
+
+def numbers_in(value):
+    """Give all numbers of a result file, those inside its words and names included."""
+    for token in TOKEN.findall(json.dumps(value).replace('"', " ")):
+        yield float(token.replace(",", "").rstrip("."))
+
+
+def agrees(token, value):
+    """Say whether a number, written as in the token, is the token."""
+    digits = token.replace(",", "")
+    if "e" in digits:
+        return float(digits) == value
+    decimals = len(digits.partition(".")[2])
+    return f"{abs(value):.{decimals}f}" == digits.lstrip("-")

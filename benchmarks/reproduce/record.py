@@ -1,0 +1,97 @@
+"""Result files: what was found, with the settings, the machine, the versions and the load."""
+
+import json
+import math
+import os
+import platform
+from importlib import metadata
+from pathlib import Path
+from time import perf_counter
+
+from rankwise.cli.output import plain
+
+PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
+# A run shares the machine when more than its own processes ask for cores at its beginning.
+QUIET_LOAD = 1.0
+
+
+def machine():
+    """Describe the machine, without its name."""
+    return {"cores": os.cpu_count(), "processor": processor_name(), "system": platform.system()}
+
+
+def processor_name():
+    try:
+        with open("/proc/cpuinfo") as file:
+            names = [line.split(":", 1)[1].strip() for line in file if line.startswith("model name")]
+        return names[0]
+    except (OSError, IndexError):
+        return platform.processor() or "unknown"
+
+
+def versions(packages=PACKAGES):
+    found = {"python": platform.python_version()}
+    for name in packages:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            found[name] = _source_version(name)
+    return found
+
+
+def _source_version(name):
+    module = __import__(name.replace("-", "_"))
+    return getattr(module, "__version__", "unknown")
+
+
+def load_average():
+    """Give the load of the last minute, or None where the system does not tell."""
+    return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
+
+
+def measured(name, experiment, settings, run):
+    """Run and give the record of a result file."""
+    before, start = load_average(), perf_counter()
+    result = run()
+    seconds = perf_counter() - start
+    return {
+        "name": name,
+        "title": experiment.TITLE,
+        "source": experiment.SOURCE,
+        "settings": settings,
+        "paper": experiment.PAPER,
+        "result": result,
+        "seconds": seconds,
+        "load": {"before": before, "after": load_average()},
+        "machine": machine(),
+        "versions": versions((*PACKAGES, *getattr(experiment, "PACKAGES", ()))),
+    }
+
+
+def rounded(value, digits=6):
+    """Keep six significant digits: more would be noise, and files stay small."""
+    if isinstance(value, dict):
+        return {key: rounded(entry, digits) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [rounded(entry, digits) for entry in value]
+    if isinstance(value, float) and value and math.isfinite(value):
+        return float(f"{value:.{digits}g}")
+    return value
+
+
+def save(record, path):
+    """Write whole or not at all."""
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(rounded(plain(record)), indent=1) + "\n")
+    partial.replace(path)
+
+
+def load(path):
+    return json.loads(Path(path).read_text()) if Path(path).is_file() else None
+
+
+def same_settings(record, settings):
+    """Say whether a result was found under these settings."""
+    return record is not None and record["settings"] == rounded(plain(settings))

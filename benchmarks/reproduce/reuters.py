@@ -1,0 +1,266 @@
+"""AUC on 25 topics of Reuters-21578 after training on 500 documents, and whether tied pairs matter."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+from joblib import Parallel, delayed
+
+from rankwise import RankRLS, RankSVM
+from rankwise.metrics import ranking_error
+from reproduce.data import TOPICS
+from reproduce.shared import EXPONENTS, mean_interval, powers
+from reproduce.text import interval, number, table
+
+TITLE = "AUC on 25 topics of Reuters-21578"
+SOURCE = "Pahikkala et al. (2009), section 5.4, tables 4 and 5"
+# topic: RankRLS, RLS regressor, RankSVM, positive training documents
+TABLE = {
+    "acq": (0.980, 0.979, 0.979, 94), "bop": (0.966, 0.880, 0.966, 4), "cocoa": (0.931, 0.837, 0.923, 2),
+    "coffee": (0.969, 0.962, 0.962, 5), "corn": (0.970, 0.950, 0.966, 11), "cpi": (0.947, 0.601, 0.947, 3),
+    "crude": (0.976, 0.975, 0.976, 23), "dlr": (0.971, 0.946, 0.972, 10), "earn": (0.994, 0.993, 0.994, 158),
+    "gnp": (0.987, 0.923, 0.987, 5), "gold": (0.970, 0.922, 0.960, 4), "grain": (0.979, 0.974, 0.979, 23),
+    "interest": (0.965, 0.952, 0.968, 19), "livestock": (0.701, 0.637, 0.741, 3),
+    "money-fx": (0.954, 0.947, 0.959, 28), "money-supply": (0.949, 0.907, 0.963, 7),
+    "nat-gas": (0.957, 0.941, 0.957, 5), "oilseed": (0.898, 0.816, 0.895, 6),
+    "reserves": (0.943, 0.511, 0.920, 2),
+    "ship": (0.949, 0.925, 0.951, 13), "soybean": (0.876, 0.805, 0.882, 4), "sugar": (0.985, 0.964, 0.977, 6),
+    "trade": (0.978, 0.969, 0.982, 20), "veg-oil": (0.890, 0.697, 0.853, 4),
+    "wheat": (0.984, 0.976, 0.983, 12),
+}  # fmt: skip
+COLUMNS = ("rank_rls", "rls_signed", "rank_svm")
+MEANS = dict(zip(COLUMNS, np.mean(list(TABLE.values()), axis=0)[:3].tolist(), strict=True))
+PAPER = {
+    "topics": TABLE,
+    "mean": MEANS,
+    "margin": MEANS["rank_rls"] - MEANS["rls_signed"],
+    "training_documents": 500,
+    "test_documents": 12_397,
+    "fewest_positive": 2,
+    "asked_for": 0.01,
+}
+NAMES = {
+    "rank_rls": "RankRLS",
+    "rank_rls_ties_kept": "RankRLS, tied pairs kept",
+    "rls_signed": "RLS regressor, labels -1 and 1",
+    "rls_zero_one": "RLS regressor, labels 0 and 1",
+    "rls_intercept": "RLS regressor, with an intercept",
+    "rank_svm": "RankSVM",
+}
+# Readings of the same row of the paper.
+LIKE = {"rank_rls_ties_kept": "rank_rls", "rls_zero_one": "rls_signed", "rls_intercept": "rls_signed"}
+
+
+def settings(quick):
+    return {
+        "draws": 2 if quick else 10,
+        "seeds": list(range(2 if quick else 10)),
+        "training_documents": 150 if quick else 500,
+        "folds": 10,
+        "exponents": EXPONENTS[::5] if quick else EXPONENTS,
+        "exponents_of_rank_svm": EXPONENTS[::10] if quick else EXPONENTS[::3],
+        "topics": list(TOPICS[:2] if quick else TOPICS),
+        "ties": "error",
+    }
+
+
+def run(settings, data, progress):
+    X, Y = data.reuters()
+    Y = Y[:, [TOPICS.index(name) for name in settings["topics"]]]
+    jobs = [delayed(one_draw)(X, Y, settings, seed) for seed in settings["seeds"]]
+    found = []
+    for done, draw in enumerate(Parallel(n_jobs=2, return_as="generator")(jobs), 1):
+        found.append(draw)
+        progress(done / len(jobs), f"{done} of {len(jobs)} draws")
+    auc = {name: np.array([draw["auc"][name] for draw in found]) for name in NAMES}  # draws x topics
+    means = {name: mean_interval(values.mean(axis=1)) for name, values in auc.items()}
+    return {
+        "documents": X.shape[0],
+        "words": X.shape[1],
+        "test_documents": X.shape[0] - settings["training_documents"],
+        "mean": means,
+        "topics": {
+            topic: {name: mean_interval(values[:, k]) for name, values in auc.items()}
+            | {"positive": float(np.mean([draw["positive"][k] for draw in found]))}
+            for k, topic in enumerate(settings["topics"])
+        },
+        "margin_over": {
+            name: mean_interval((auc["rank_rls"] - auc[name]).mean(axis=1))
+            for name in NAMES
+            if name != "rank_rls"
+        },
+    }
+
+
+def one_draw(X, Y, settings, seed):
+    """Draw training documents, choose lambda for each topic and method, and give the AUC on the others."""
+    generator = np.random.default_rng(seed)
+    rows, fold = draw_documents(generator, Y, settings["training_documents"], settings["folds"])
+    test = np.setdiff1d(np.arange(X.shape[0]), rows)
+    train = X[rows]
+    used = np.unique(train.indices)
+    train, rest = train[:, used], X[test][:, used]
+    K, K_test = (train @ train.T).toarray(), (rest @ train.T).toarray()
+    auc, everything = {name: [] for name in NAMES}, np.arange(len(rows))
+    candidates = methods(train, K, settings)
+    for k in range(Y.shape[1]):
+        y = Y[rows, k]
+        for name, method in candidates.items():
+            best = choose(method, y, fold, train, K)
+            weights = method.fit(everything, y, method.lambdas[best : best + 1])[0]
+            scores = K_test @ weights if method.in_kernel else rest @ weights
+            auc[name].append(1 - ranking_error(Y[test, k], scores, ties="error"))
+    return {"auc": auc, "positive": Y[rows].sum(axis=0).tolist()}
+
+
+def draw_documents(generator, Y, size, n_folds):
+    """Draw until each topic has two documents, as in the paper, and they are not all in one fold."""
+    while True:
+        rows = generator.choice(len(Y), size, replace=False)
+        if Y[rows].sum(axis=0).min() < PAPER["fewest_positive"]:
+            continue
+        fold = generator.permutation(size) % n_folds
+        in_fold = np.array([Y[rows[fold == k]].sum(axis=0) for k in range(n_folds)])
+        if ((in_fold > 0).sum(axis=0) > 1).all():
+            return rows, fold
+
+
+@dataclass
+class Method:
+    """A fit from rows, labels and lambdas to weights, one row a lambda: of the kernel or of the features."""
+
+    lambdas: np.ndarray
+    fit: Callable
+    in_kernel: bool = True
+
+
+def methods(X, K, settings):
+    lambdas, plain = powers(settings["exponents"]), Regressor(K)
+
+    def rank_rls(ties):
+        def fit(rows, y, values):
+            n_pairs = y.sum() * (1 - y).sum() if ties == "drop" else len(y) ** 2 / 2
+            return RankRLS(kernel="precomputed", ties=ties).path(K[np.ix_(rows, rows)], y, values / n_pairs)
+
+        return Method(lambdas, fit)
+
+    def rank_svm(rows, y, values):
+        n_pairs = y.sum() * (1 - y).sum()
+        return np.array([RankSVM(value / n_pairs).fit(X[rows], y).coef_ for value in values])
+
+    return {
+        "rank_rls": rank_rls("drop"),
+        "rank_rls_ties_kept": rank_rls("keep"),
+        "rls_signed": Method(lambdas, partial(plain.fit, lambda y: 2 * y - 1)),
+        "rls_zero_one": Method(lambdas, partial(plain.fit, lambda y: y)),
+        "rls_intercept": Method(lambdas, partial(Regressor(K, intercept=True).fit, lambda y: y)),
+        "rank_svm": Method(powers(settings["exponents_of_rank_svm"]), rank_svm, in_kernel=False),
+    }
+
+
+class Regressor:
+    """Minimises the sum of squared errors + lambda ||f||^2; a fold's decomposition serves all topics."""
+
+    def __init__(self, K, intercept=False):
+        self.K, self.intercept, self.decomposed = K, intercept, {}
+
+    def fit(self, targets, rows, y, values):
+        w, V = self._decomposition(rows)
+        t = targets(y)
+        found = (V @ ((V.T @ (t - self.intercept * t.mean()))[:, None] / (w[:, None] + values))).T
+        return found - self.intercept * found.mean(axis=1, keepdims=True)
+
+    def _decomposition(self, rows):
+        if rows.tobytes() not in self.decomposed:
+            block = self.K[np.ix_(rows, rows)]
+            if self.intercept:  # a free constant is the same as centred rows and labels
+                block = block - block.mean(axis=0) - block.mean(axis=1)[:, None] + block.mean()
+            self.decomposed[rows.tobytes()] = np.linalg.eigh(block)
+        return self.decomposed[rows.tobytes()]
+
+
+def choose(method, y, fold, X, K):
+    """Give the lambda with the largest AUC of the pooled predictions of cross-validation."""
+    pooled = np.empty((len(method.lambdas), len(y)))
+    for k in range(fold.max() + 1):
+        inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)
+        weights = method.fit(inside, y[inside], method.lambdas)
+        pooled[:, outside] = (
+            weights @ K[np.ix_(inside, outside)] if method.in_kernel else (X[outside] @ weights.T).T
+        )
+    return int(np.argmin([ranking_error(y, scores, ties="error") for scores in pooled]))
+
+
+def section(record):
+    result, paper, settings = record["result"], record["paper"], record["settings"]
+    means = result["mean"]
+    rows = [
+        (NAMES[n], interval(means[n]), number(paper["mean"][LIKE.get(n, n)]), margin(result, n))
+        for n in NAMES
+    ]
+    ties = result["margin_over"]["rank_rls_ties_kept"]
+    near = abs(result["margin_over"]["rank_svm"]["mean"]) <= paper["asked_for"]
+    return [
+        f"{number(settings['training_documents'], 0)} documents of the ModApte split train, the other",
+        f"{number(result['test_documents'], 0)} test ({number(paper['test_documents'], 0)} in the",
+        "paper). The paper's draw is not known: here are",
+        f"{settings['draws']} draws by seed, repeated until each topic has {paper['fewest_positive']}",
+        "positive documents as in the paper's. Rows are",
+        "tf-idf of unit length, the kernel is linear, and lambda has the largest AUC of the pooled",
+        "predictions of",
+        "tenfold cross-validation, for each topic by itself; RankSVM has every third value of the",
+        "scale. A ± is",
+        "a 95% interval of the mean over draws.",
+        "",
+        *table(["mean AUC over topics", "here", "paper", "RankRLS is above by"], rows),
+        "",
+        *about_the_regressor(result, paper),
+        "",
+        f"RankSVM is {'within' if near else 'not within'} {paper['asked_for']} of RankRLS. Keeping tied",
+        "pairs",
+        f"changes the mean by {number(abs(ties['mean']), 4)}; the paper found the effect negligible.",
+        "All means are higher than the paper's, whose features are not described.",
+        "",
+        *topics_table(result, paper),
+    ]
+
+
+def about_the_regressor(result, paper):
+    """Say on which readings of the paper's regressor RankRLS is ahead by about as much as there."""
+    like = [
+        name
+        for name in ("rls_signed", "rls_zero_one", "rls_intercept")
+        if abs(result["margin_over"][name]["mean"] - paper["margin"]) < paper["margin"] / 2
+    ]
+    return [
+        f"The paper's margin of RankRLS over the regressor is {number(paper['margin'])}. It does not say",
+        "how its",
+        "regressor codes the labels, nor whether it has an intercept, so three readings are shown, and",
+        "the finding",
+        "hangs on the reading. The margin is like the paper's with: "
+        + ("; ".join(NAMES[name] for name in like) or "none of them")
+        + ".",
+        "Where the margin vanishes with an intercept, what RankRLS wins over the other readings is",
+        "what an intercept wins. The reading that is nearest to the paper here is not the one that is",
+        "nearest on OHSUMED",
+        "above: no single one gives both of the paper's tables.",
+    ]
+
+
+def margin(result, name):
+    return "-" if name == "rank_rls" else interval(result["margin_over"][name])
+
+
+def topics_table(result, paper):
+    names = ("rank_rls", "rls_signed", "rank_svm")
+    header = ["topic", "positive"] + [f"{NAMES[n].split(',')[0]}{w}" for n in names for w in ("", ", paper")]
+    rows = []
+    for topic, found in result["topics"].items():
+        cells = [
+            cell
+            for k, n in enumerate(names)
+            for cell in (interval(found[n]), number(paper["topics"][topic][k]))
+        ]
+        rows.append((topic, number(found["positive"], 1), *cells))
+    return table(header, rows)

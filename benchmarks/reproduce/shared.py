@@ -1,0 +1,38 @@
+"""What several experiments share: intervals of a mean, choice of a penalty."""
+
+from time import process_time
+
+import numpy as np
+from scipy.stats import t as student
+
+# The scale from which Pahikkala et al. (2009) choose lambda and kernel widths, section 5.
+EXPONENTS = tuple(range(-15, 16))
+
+
+def powers(exponents=EXPONENTS):
+    return 2.0 ** np.asarray(exponents, dtype=float)
+
+
+def mean_interval(values):
+    """Give the mean and half the width of its 95% interval over repetitions."""
+    values = np.asarray(values, dtype=float)
+    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
+    return {"mean": float(values.mean()), "half_width": float(half)}
+
+
+def processor_seconds(task, repeats):
+    """Give the shortest time that the processor worked on a task: other work on the machine counts little."""
+    best = np.inf
+    for _ in range(repeats):
+        start = process_time()
+        task()
+        best = min(best, process_time() - start)
+    return best
+
+
+def slope(sizes, seconds, from_size):
+    """Give the slope of a cost, log against log, from a size on."""
+    points = [(n, t) for n, t in zip(sizes, seconds, strict=True) if n >= from_size]
+    if len(points) < 2:
+        return None
+    return float(np.polyfit(*np.log(np.array(points)).T, 1)[0])

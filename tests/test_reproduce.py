@@ -1,0 +1,193 @@
+"""The experiments in small on generated data, their page, and RankBoost against its definition."""
+
+import argparse
+import doctest
+import json
+import platform
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from sklearn.linear_model import Ridge
+
+from rankwise.cli.main import main
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+from rank_boost import RankBoost, row_potential  # noqa: E402
+from reproduce import isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
+from reproduce.data import Data, MissingDataError  # noqa: E402
+
+RESULTS = ROOT / "benchmarks" / "results"
+COMMITTED = {path.stem: json.loads(path.read_text()) for path in RESULTS.glob("*.json")}
+ON_PAGE = [name for name in (*runner.EXPERIMENTS, runner.RACE) if name in COMMITTED]
+
+
+def reproduce(folder, *names, force=False):
+    options = argparse.Namespace(
+        only=list(names) or None, quick=True, force=force, output=folder, page=False, quiet=True
+    )
+    return runner.reproduce(options)
+
+
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory):
+    """All experiments in small, without real data."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("RANKWISE_DATA", raising=False)
+        folder = tmp_path_factory.mktemp("results")
+        assert reproduce(folder) == ([], folder / "reproduction.md")
+    return folder
+
+
+@pytest.mark.parametrize("name", runner.EXPERIMENTS)
+def test_result_file_says_how_it_was_found(quick, name):
+    found = record.load(quick / f"{name}.json")
+    assert found["machine"]["cores"] >= 1
+    assert {"python", "numpy", "scipy", "scikit-learn", "rankwise"} <= set(found["versions"])
+    assert found["seconds"] >= 0
+    assert "before" in found["load"]
+    assert platform.node() not in json.dumps(found["machine"])
+
+
+@pytest.mark.parametrize("name", runner.EXPERIMENTS)
+def test_numbers_of_a_section_come_from_its_result(quick, name):
+    found = record.load(quick / f"{name}.json")
+    assert page.unexplained(page.section(name, found), found) == []
+
+
+def test_four_points_are_ordered_by_relevant_pairs_and_reversed_by_all(quick):
+    found = record.load(quick / "irrelevant_pairs.json")["result"]
+    assert found["relevant_pairs"]["error"] == 0
+    assert found["all_pairs"]["error"] == 1
+
+
+def test_generated_data_are_named(quick):
+    assert record.load(quick / "ohsumed.json")["generated_data"] == ["letor2_ohsumed"]
+    assert "generated data stood in for letor2_ohsumed" in (quick / "reproduction.md").read_text()
+
+
+def test_results_with_the_same_settings_are_kept(quick, monkeypatch):
+    path = quick / "irrelevant_pairs.json"
+    before = path.read_text()
+    reproduce(quick, "irrelevant_pairs")
+    assert path.read_text() == before
+    reproduce(quick, "irrelevant_pairs", force=True)
+    changed = json.loads(path.read_text())
+    assert changed["result"] == json.loads(before)["result"]
+    changed["settings"]["alpha"] = 0.5
+    path.write_text(json.dumps(changed))
+    reproduce(quick, "irrelevant_pairs")
+    assert json.loads(path.read_text())["settings"]["alpha"] == 0.001
+
+
+def test_missing_data_are_named_in_a_sentence(tmp_path):
+    with pytest.raises(MissingDataError, match=r"RANKWISE_DATA names no folder with covtype/covtype.npz"):
+        Data(tmp_path).covtype()
+
+
+def test_command(quick, tmp_path, monkeypatch, capsys):
+    monkeypatch.delenv("RANKWISE_DATA", raising=False)
+    command = [
+        "reproduce",
+        "--quick",
+        "--only",
+        "irrelevant_pairs",
+        "--output",
+        str(tmp_path),
+        "--json",
+        "-q",
+    ]
+    assert main(command) == 0
+    assert json.loads(capsys.readouterr().out)["page"] == str(tmp_path / "reproduction.md")
+    assert main(["reproduce", "--only", "everything"]) == 2
+    assert "must be one of cost" in capsys.readouterr().err
+    assert main(["reproduce", "--only", "covtype", "--output", str(tmp_path), "-q"]) == 1
+    assert "covtype" in capsys.readouterr().err
+
+
+# The page in docs/
+
+
+@pytest.mark.parametrize("name", ON_PAGE)
+def test_committed_numbers_come_from_committed_results(name):
+    found = COMMITTED[name]
+    heading = f"## {found['title']}\n"
+    whole = (ROOT / "docs" / "reproduction.md").read_text()
+    part = whole[whole.index(heading) :]
+    part = part[: part.index("</small>")]
+    assert page.unexplained(part, found) == []
+    digits = re.findall(r"\d\.\d{3}", part)
+    changed = part.replace(digits[0], "7.919", 1) if digits else part + " 7.919"
+    assert page.unexplained(changed, found) == ["7.919"]
+
+
+@pytest.mark.skipif(not COMMITTED, reason="There are no result files.")
+def test_committed_page_is_what_the_results_give():
+    records = {name: COMMITTED[name] for name in ON_PAGE}
+    assert (ROOT / "docs" / "reproduction.md").read_text() == page.render(records)
+
+
+def test_results_are_small():
+    assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 300_000
+
+
+# The parts
+
+
+@pytest.mark.parametrize("module", [text, page])
+def test_doctests(module):
+    tried = doctest.testmod(module)
+    assert tried.attempted > 0
+    assert tried.failed == 0
+
+
+def test_row_potential_is_the_sum_over_pairs():
+    generator = np.random.default_rng(0)
+    scores, relevant, query = generator.normal(size=30), generator.random(30) < 0.4, np.arange(30) % 3
+    expected, total = np.zeros(30), 0.0
+    for i in range(30):
+        for j in range(30):
+            if relevant[i] and not relevant[j] and query[i] == query[j]:
+                weight = np.exp(scores[j] - scores[i])
+                expected[i] += weight
+                expected[j] -= weight
+                total += weight
+    np.testing.assert_allclose(row_potential(scores, relevant, query), expected / total, atol=1e-12)
+
+
+def test_rank_boost_lowers_its_loss_every_round():
+    generator = np.random.default_rng(0)
+    X = generator.random((200, 5))
+    y, query = (X[:, 0] + 0.3 * generator.normal(size=200) > 0.6).astype(float), np.arange(200) % 4
+    scores = RankBoost(n_rounds=15).fit(X, y, query).staged_scores(X)
+    pairs = (y[:, None] > y) & (query[:, None] == query)
+    losses = [np.exp(s[None, :] - s[:, None])[pairs].mean() for s in scores.T]
+    assert losses[0] < 1
+    assert np.all(np.diff(losses) < 0)
+
+
+def test_regressors_agree_with_ridge():
+    generator = np.random.default_rng(0)
+    X, y = generator.normal(size=(40, 6)), generator.normal(size=40)
+    plain = Ridge(alpha=2.0, fit_intercept=False).fit(X, y).coef_
+    np.testing.assert_allclose(ohsumed.ridge_path(X, y, [2.0])[0], plain)
+    for intercept in (False, True):
+        weights = reuters.Regressor(X @ X.T, intercept).fit(lambda t: t, np.arange(40), y, np.array([2.0]))[0]
+        expected = Ridge(alpha=2.0, fit_intercept=intercept).fit(X, y).coef_
+        np.testing.assert_allclose(X.T @ weights, expected, atol=1e-10)
+
+
+def test_isolated_run_says_why_it_failed():
+    assert isolated.run("time:sleep", {}, time_limit=20)["status"].startswith("failed: TypeError")
+    assert isolated.run("no_such_module:f", {})["status"] == "not installed"
+
+
+def test_isolated_run_ends_at_its_limits():
+    endless, large = {"stmt": "while True: pass"}, {"stmt": "bytearray(20_000_000_000)"}
+    assert isolated.run("timeit:timeit", endless, time_limit=1)["status"] == "time limit"
+    assert isolated.run("timeit:timeit", endless, processor_limit=2)["status"] == "time limit"
+    assert isolated.run("timeit:timeit", large, memory_limit=4e9)["status"] == "memory limit"
