@@ -120,8 +120,8 @@ def test_committed_numbers_come_from_committed_results(name):
     part = whole[whole.index(heading) :]
     part = part[: part.index("</small>")]
     assert page.unexplained(part, found) == []
-    digits = re.findall(r"\d\.\d{3}", part)
-    changed = part.replace(digits[0], "7.919", 1) if digits else part + " 7.919"
+    changed, n_changed = re.subn(r"(?<![\d.,])\d\.\d{3}(?!\d)", "7.919", part, count=1)
+    changed += "" if n_changed else " 7.919"
     assert page.unexplained(changed, found) == ["7.919"]
 
 
