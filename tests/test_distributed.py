@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from rankwise import Preferences, RankRLS, RankSVM, RankSVMCV
 from rankwise.distributed import DaskDesign, gathered, is_distributed, scatter, whole_queries
 from rankwise.distributed import client as client_module
-from rankwise.distributed.codec import counted, narrowed, uncounted, widened
+from rankwise.distributed.codec import decode_counts, decode_scores, encode_counts, encode_scores
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import Hinge
 from rankwise.metrics import ndcg, ranking_error
@@ -319,13 +319,13 @@ def test_products_are_those_of_the_matrix():
 
 def test_scores_and_counts_travel_in_four_bytes(client):
     design, loss = DaskDesign.of(scatter(X, n_partitions=3)), Hinge(Preferences.from_scores(Y))
-    narrow, _ = design.joined(loss, 1e-3)
+    narrow, _ = design.placed_for(loss, 1e-3)
     w = np.random.default_rng(0).standard_normal(N_FEATURES)
     scores = narrow.matvec(w)
     error = np.abs(scores - X @ w).max()
     assert 0 < error <= 1e-6
     _, coefficients, _ = loss.plane(scores)
-    assert counted(coefficients, loss.factor).dtype == np.int32
+    assert encode_counts(coefficients, loss.factor).dtype == np.int32
     np.testing.assert_allclose(narrow.rmatvec(coefficients), X.T @ coefficients, rtol=1e-10, atol=1e-12)
 
 
@@ -333,16 +333,18 @@ def test_scores_and_counts_travel_in_four_bytes(client):
 def test_fixed_point_keeps_its_promise(scale):
     scores = scale * np.random.default_rng(0).standard_normal(1000) - 17.0
     for error in (1e-6, 1e-9, 1e-300):
-        assert np.abs(widened(narrowed(scores, error)) - scores).max() <= error * (1 + 1e-9) + 4e-15
+        assert (
+            np.abs(decode_scores(encode_scores(scores, error)) - scores).max() <= error * (1 + 1e-9) + 4e-15
+        )
 
 
 def test_counts_come_back_to_the_bit():
     generator = np.random.default_rng(0)
     counts, unit = generator.integers(-(2**31) + 1, 2**31, 1000).astype(float), generator.random(1000)
     unit[::10] = 0.0
-    sent = counted(counts * unit, unit)
+    sent = encode_counts(counts * unit, unit)
     assert sent.dtype == np.int32
-    assert (uncounted(sent, unit) == counts * unit).all()
+    assert (decode_counts(sent, unit) == counts * unit).all()
 
 
 def test_groups_that_are_cut():
@@ -354,11 +356,13 @@ def test_groups_that_are_cut():
 
 
 def test_blocks_tell_dask_their_size_and_can_be_pickled():
+    from dask.sizeof import sizeof
+
     from rankwise.design import as_design
 
     for matrix in (X, sp.csr_matrix(X)):
         block = as_design(matrix)
-        assert sys.getsizeof(block) >= X.nbytes
+        assert sizeof(block) >= X.nbytes
         np.testing.assert_array_equal(
             pickle.loads(pickle.dumps(block)).matvec(np.ones(5)), block.matvec(np.ones(5))
         )

@@ -3,6 +3,8 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from rankwise import places
+
 if TYPE_CHECKING:
     from rankwise import datasets, metrics, model_selection, plotting
     from rankwise.estimators import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
@@ -34,6 +36,9 @@ __all__ = [
     "save_model",
     "scale_within_queries",
 ]
+
+# Rows need not be in memory: these packages know where else they can be.
+places.announce("rankwise.distributed")
 
 # Where each name lives. Names are imported when first used: a command that prints its help needs none.
 _HOMES = {

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from rankwise import _native
+from rankwise.places import place_of
 
 __all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_scores"]
 
@@ -29,19 +30,23 @@ class Design(LinearOperator):
 
     X: Any
     n_threads = 1
+    # Where the rows are, in words that follow "X is"; None for memory.
+    place: str | None = None
+    # What a place knows of its rows: the names of the columns, and how the work went.
+    feature_names: list[str] | None = None
+    log: Any = None
 
     def __init__(self, shape: tuple[int, int]) -> None:
         super().__init__(np.float64, shape)
 
-    def joined(self, loss: Any, tol: float) -> tuple[Design, Any]:
-        """Give the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
-        return self, loss
+    @property
+    def stored(self) -> int:
+        """The number of entries that a product reads."""
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
 
-    def __sizeof__(self) -> int:
-        """Give the bytes of the data, which is how Dask knows what a block takes."""
-        X: Any = getattr(self, "X", None)
-        arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
-        return 256 + sum(getattr(array, "nbytes", 0) for array in arrays)
+    def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
+        """Return the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
+        return self, loss
 
     def take(self, rows: NDArray[np.int64]) -> Design:
         """Give the design of some of the rows, copied."""
@@ -162,7 +167,7 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
 
     Parameters
     ----------
-    X : array, memory map, scipy sparse matrix or array, or Design
+    X : array, memory map, scipy sparse matrix or array, Design, or rows at a registered place
         Two-dimensional. Dense float64 and float32 arrays, memory maps and CSR are used in place; other
         numbers become float64 and other sparse formats CSR. A Design is returned as it is.
     n_threads : int
@@ -181,6 +186,8 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
     """
     if isinstance(X, Design):
         return X
+    if (place := place_of(X)) is not None:
+        return place.design(X)
     if not sp.issparse(X):
         X = np.asanyarray(X)
     if X.ndim != 2:

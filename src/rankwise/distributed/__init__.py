@@ -1,12 +1,15 @@
-"""The same estimators past one machine: rows in Dask partitions, exact solutions."""
+"""The same estimators for rows that are larger than one machine: Dask partitions, exact solutions."""
 
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog
 from rankwise.distributed.files import FileData, from_files
+from rankwise.distributed.place import DaskPlace
+from rankwise.places import register
 
 __all__ = [
     "DaskDesign",
+    "DaskPlace",
     "FileData",
     "PartitionLostError",
     "Partitions",
@@ -17,3 +20,5 @@ __all__ = [
     "lazy_scores",
     "scatter",
 ]
+
+register(DaskPlace())

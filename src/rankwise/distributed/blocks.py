@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.design import Design, as_design
-from rankwise.distributed.codec import FixedPoint, narrowed, uncounted
+from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
 FloatVector = NDArray[np.float64]
 
@@ -24,8 +26,25 @@ class Description(NamedTuple):
     problem: str
 
 
+@cache
+def _tell_dask_sizes() -> None:
+    """Tell Dask what a block takes: it moves and spills blocks by their bytes."""
+    from dask.sizeof import sizeof
+
+    @sizeof.register(Design)
+    def size_of_design(design: Design) -> int:
+        X = design.X
+        arrays = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+        return 256 + sum(array.nbytes for array in arrays)
+
+
+if "dask" in sys.modules:  # on a worker, which may be sent blocks before it makes one
+    _tell_dask_sizes()
+
+
 def as_block(rows: Any) -> Design:
-    """Make a block of an array, sparse matrix or frame."""
+    """Return the block of an array, sparse matrix or frame."""
+    _tell_dask_sizes()
     if isinstance(rows, Design):
         return rows
     if hasattr(rows, "to_numpy"):
@@ -52,7 +71,7 @@ def all_finite(values: NDArray) -> bool:
 
 def times(block: Design, w: FloatVector, error: float = 0.0) -> FloatVector | FixedPoint:
     """Give the scores of the rows."""
-    return narrowed(block.matvec(w), error)
+    return encode_scores(block.matvec(w), error)
 
 
 def times_matrix(block: Design, W: FloatVector) -> FloatVector:
@@ -62,7 +81,7 @@ def times_matrix(block: Design, W: FloatVector) -> FloatVector:
 
 def adjoint(block: Design, c: NDArray[Any], unit: Any = None) -> FloatVector:
     """Give X' c of the rows."""
-    return block.rmatvec(uncounted(c, unit))
+    return block.rmatvec(decode_counts(c, unit))
 
 
 def adjoint_matrix(block: Design, C: FloatVector) -> FloatVector:

@@ -25,17 +25,17 @@ class FixedPoint(NamedTuple):
     codes: NDArray[np.uint32]
 
 
-def narrowed(scores: FloatVector, error: float) -> FloatVector | FixedPoint:
+def encode_scores(scores: FloatVector, error: float) -> FloatVector | FixedPoint:
     """Give scores in four bytes each where that keeps every one within `error`, and as they are otherwise.
 
     Examples
     --------
     >>> import numpy as np
     >>> scores = np.array([-3.0, 0.1, 5.0])
-    >>> narrow = narrowed(scores, 1e-8)
-    >>> narrow.codes.nbytes, bool(np.abs(widened(narrow) - scores).max() <= 1e-8)
+    >>> narrow = encode_scores(scores, 1e-8)
+    >>> narrow.codes.nbytes, bool(np.abs(decode_scores(narrow) - scores).max() <= 1e-8)
     (12, True)
-    >>> narrowed(scores, 1e-12) is scores
+    >>> encode_scores(scores, 1e-12) is scores
     True
     """
     if error <= 0 or len(scores) == 0:
@@ -48,22 +48,22 @@ def narrowed(scores: FloatVector, error: float) -> FloatVector | FixedPoint:
     return FixedPoint(low, step, np.minimum(codes, LEVELS).astype(np.uint32))
 
 
-def widened(scores: FloatVector | FixedPoint) -> FloatVector:
-    """Undo `narrowed`, up to its error."""
+def decode_scores(scores: FloatVector | FixedPoint) -> FloatVector:
+    """Undo `encode_scores`, up to its error."""
     if isinstance(scores, FixedPoint):
         return np.asarray(scores.low + scores.step * scores.codes, dtype=np.float64)
     return scores
 
 
-def counted(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
+def encode_counts(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
     """Give coefficients as int32 multiples of `unit` where that is exact, and as they are otherwise.
 
     Examples
     --------
     >>> import numpy as np
-    >>> counted(0.1 * np.array([3.0, -2.0, 0.0]), 0.1)
+    >>> encode_counts(0.1 * np.array([3.0, -2.0, 0.0]), 0.1)
     array([ 3, -2,  0], dtype=int32)
-    >>> counted(np.array([0.25]), 0.1)
+    >>> encode_counts(np.array([0.25]), 0.1)
     array([0.25])
     """
     if unit is None:
@@ -75,6 +75,6 @@ def counted(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
     return coefficients
 
 
-def uncounted(coefficients: NDArray[Any], unit: Any) -> FloatVector:
-    """Undo `counted`, to the same bits."""
+def decode_counts(coefficients: NDArray[Any], unit: Any) -> FloatVector:
+    """Undo `encode_counts`, to the same bits."""
     return coefficients * unit if coefficients.dtype == np.int32 else coefficients

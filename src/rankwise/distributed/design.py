@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from rankwise.design import Design
 from rankwise.distributed import blocks
 from rankwise.distributed.client import current_engine
-from rankwise.distributed.codec import counted, widened
+from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Held, HeldRows, same
 from rankwise.losses import Hinge
@@ -40,6 +40,8 @@ class DaskDesign(Design):
     descriptions : list of Description
     """
 
+    place = "on Dask"
+
     def __init__(
         self,
         engine: Engine,
@@ -47,11 +49,11 @@ class DaskDesign(Design):
         descriptions: Sequence[blocks.Description],
     ) -> None:
         self.lengths = [description.n_rows for description in descriptions]
-        self.stored = sum(description.stored for description in descriptions)
+        self._stored = sum(description.stored for description in descriptions)
         super().__init__((sum(self.lengths), descriptions[0].n_features))
         self.borders = np.concatenate([[0], np.cumsum(self.lengths)])
         self.engine = engine
-        self.feature_names: list[str] | None = None
+        self.log = engine.log
         self._rows = rows
         self._error = 0.0
         self._unit: Any = None
@@ -61,6 +63,11 @@ class DaskDesign(Design):
     def handles(self) -> list[Any]:
         """One handle for each block."""
         return self._rows.handles
+
+    @property
+    def stored(self) -> int:
+        """The number of entries in all blocks."""
+        return self._stored
 
     @property
     def n_partitions(self) -> int:
@@ -86,8 +93,8 @@ class DaskDesign(Design):
         """Cut one entry a row into the parts of the partitions."""
         return [column[begin:end] for begin, end in pairwise(self.borders)]
 
-    def joined(self, loss: Any, tol: float) -> tuple[Design, Any]:
-        """Give the design and the loss to solve with: those for which a round moves the fewest bytes."""
+    def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
+        """Return the design and the loss to solve with: those for which a round moves the fewest bytes."""
         from rankwise.distributed.whole_queries import whole_queries
 
         pair = whole_queries(self, loss)
@@ -126,10 +133,10 @@ class DaskDesign(Design):
             sent = [self.engine.common(w)] * self.n_partitions
             return self.engine.each(function, self.handles, sent, *columns)
 
-        return np.concatenate([widened(part) for part in self.engine.round(send)])
+        return np.concatenate([decode_scores(part) for part in self.engine.round(send)])
 
     def _rmatvec(self, c: NDArray) -> FloatVector:
-        counts = counted(c.ravel().astype(np.float64, copy=False), self._unit)
+        counts = encode_counts(c.ravel().astype(np.float64, copy=False), self._unit)
         if counts.dtype != np.int32:
             return self._sum(blocks.adjoint, counts)
         return self._sum(blocks.adjoint, counts, self._units)

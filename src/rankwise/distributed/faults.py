@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.places import RowsLostError
+
 logger = logging.getLogger("rankwise")
 
 # A round is slow when it takes this many times the usual and at least this many seconds more.
@@ -18,7 +20,7 @@ SLOW_FACTOR = 5.0
 SLOW_SECONDS = 0.5
 
 
-class PartitionLostError(RuntimeError):
+class PartitionLostError(RowsLostError):
     """Rows that were there cannot be read again: lost with their only worker, or with their file.
 
     Attributes

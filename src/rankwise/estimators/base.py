@@ -20,9 +20,9 @@ from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
 from rankwise.design import Design, as_design, row_scores
-from rankwise.distributed import DaskDesign, PartitionLostError, gathered, is_distributed, lazy_scores
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.metrics import ranking_error
+from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
 from rankwise.solvers import Monitor, SolverResult
 
@@ -40,8 +40,8 @@ class BaseRanker(BaseEstimator):
 
     # What `tol` bounds.
     _measure = "gap"
-    # Whether the rows may be on Dask.
-    _takes_dask = False
+    # Whether the rows may be elsewhere than in memory.
+    _takes_places = False
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -63,9 +63,9 @@ class BaseRanker(BaseEstimator):
             For rows on Dask a Dask array, not yet computed.
         """
         check_is_fitted(self)
-        if is_distributed(X):
-            self._check_linear()
-            return lazy_scores(X, self.coef_)
+        if (place := place_of(X)) is not None:
+            self._check_linear(place)
+            return place.scores(X, self.coef_)
         X = self._validated(X, reset=False)
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, self._threads())
@@ -86,7 +86,7 @@ class BaseRanker(BaseEstimator):
         positions : array of the shape of the scores
             Several outputs are ranked column by column.
         """
-        scores, qid = gathered(self.predict(X)), gathered(qid)
+        scores, qid = in_memory(self.predict(X)), in_memory(qid)
         query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
         return np.apply_along_axis(positions_within, 0, scores, query)
 
@@ -103,7 +103,7 @@ class BaseRanker(BaseEstimator):
                 "The model was fitted with qid, but score got none: rows of different queries are compared.",
                 stacklevel=2,
             )
-        scores, y, qid, sample_weight = map(gathered, (self.predict(X), y, qid, sample_weight))
+        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
         pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
         with warnings.catch_warnings():  # queries without pairs are common, and left out
             warnings.simplefilter("ignore", UndefinedMetricWarning)
@@ -158,7 +158,7 @@ class BaseRanker(BaseEstimator):
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
-        X, y, qid, sample_weight = self._loaded(X), *map(gathered, (y, qid, sample_weight))
+        X, y, qid, sample_weight = self._loaded(X), *map(in_memory, (y, qid, sample_weight))
         if isinstance(y, Preferences):
             preferences = self._checked_preferences(y, qid, sample_weight)
         else:
@@ -176,26 +176,29 @@ class BaseRanker(BaseEstimator):
         return X, preferences
 
     def _loaded(self, X: Any) -> Any:
-        """Give X as validated by scikit-learn or, where its rows are on Dask, as a design."""
+        """Return X as validated by scikit-learn or, where its rows are not in memory, as a design."""
         self.__dict__.pop("rounds_", None)  # of a previous fit
-        if not is_distributed(X):
+        if (place := place_of(X)) is None:
             return self._validated(X, reset=True)
-        if not self._takes_dask:
-            name = type(self).__name__
-            raise ValueError(f"{name} needs all rows in one place, but X is on Dask; use RankSVM or RankRLS.")
-        self._check_linear()
-        design = DaskDesign.of(X)
+        if not self._takes_places:
+            raise ValueError(
+                f"{type(self).__name__} needs all rows in one place, but X is {place.name}; use RankSVM or "
+                "RankRLS."
+            )
+        self._check_linear(place)
+        design = place.design(X)
         self.n_features_in_ = design.shape[1]
         self.__dict__.pop("feature_names_in_", None)  # of a previous fit
         if design.feature_names is not None:
             self.feature_names_in_ = np.array(design.feature_names, dtype=object)
-        self.rounds_ = design.engine.log
+        self.rounds_ = design.log
         return design
 
-    def _check_linear(self) -> None:
+    def _check_linear(self, place: Place) -> None:
         if not self._is_linear():
             raise ValueError(
-                f"kernel={self.kernel!r} needs all rows in one place, but X is on Dask; use kernel='linear'."
+                f"kernel={self.kernel!r} needs all rows in one place, but X is {place.name}; use "
+                "kernel='linear'."
             )
 
     def _checked_preferences(
@@ -247,7 +250,7 @@ class BaseRanker(BaseEstimator):
         """Where rows are lost for good, keep the best weights so far: a warm start goes on from them."""
         try:
             yield
-        except PartitionLostError as error:
+        except RowsLostError as error:
             if monitor.coef is not None:
                 error.coef = self._weights = self.coef_ = monitor.coef.copy()
             raise

@@ -12,9 +12,9 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise._checks import as_array, as_codes, check_choice
-from rankwise.distributed import gathered
 from rankwise.estimators.base import FloatVector, positions_within
 from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
+from rankwise.places import in_memory
 from rankwise.thresholds import (
     ERRORS,
     METHODS,
@@ -167,7 +167,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         self._check_parameters()
         if y is None:
             raise ValueError("This OrdinalSVM estimator requires y to be passed, but the target y is None.")
-        y, sample_weight = gathered(y), gathered(sample_weight)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
         classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
         X, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
         design, kernel_map = self._function_space(X)
@@ -205,7 +205,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         -------
         utility : array of shape (n_rows,)
         """
-        return gathered(super().predict(X))
+        return in_memory(super().predict(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Give the label of each row: the rank between whose boundaries its utility lies.
@@ -244,7 +244,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         utility = self.utility(X)
         query = np.zeros(len(utility), dtype=np.int64)
         return positions_within(
-            utility, query if qid is None else as_codes(gathered(qid), "qid", len(utility))[1]
+            utility, query if qid is None else as_codes(in_memory(qid), "qid", len(utility))[1]
         )
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
@@ -252,7 +252,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
 
         The share of pairs in the right order is `1 - ranking_error(y, model.utility(X))`.
         """
-        y, sample_weight = gathered(y), gathered(sample_weight)
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
         predicted, labels = self.predict(X), as_array(y).reshape(-1)
         check_consistent_length(predicted, labels, sample_weight)
         right = predicted == labels

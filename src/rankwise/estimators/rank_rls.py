@@ -14,10 +14,10 @@ from sklearn.base import clone
 from rankwise._checks import as_array, check_choice
 from rankwise._memory import available_memory
 from rankwise.design import Design
-from rankwise.distributed import DaskDesign, gathered
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
+from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
 from rankwise.solvers import (
@@ -128,7 +128,7 @@ class RankRLS(BaseRanker):
     """
 
     _measure = "relative residual"
-    _takes_dask = True
+    _takes_places = True
 
     def __init__(
         self,
@@ -267,7 +267,7 @@ class RankRLS(BaseRanker):
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, list[QuadraticForm]]:
         """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
-        y, qid, sample_weight = map(gathered, (y, qid, sample_weight))
+        y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
         columns = label_columns(y)
         if columns is None:
             X, preferences = self._checked_input(X, y, qid, sample_weight)
@@ -291,8 +291,8 @@ class RankRLS(BaseRanker):
         return not (self._is_linear() or reduced)
 
     def _chosen_solver(self, X: Any, form: QuadraticForm) -> str:
-        if isinstance(X, DaskDesign):
-            return self._distributed_solver(X, form)
+        if isinstance(X, Design):
+            return self._solver_at(X, form)
         if self.solver != "auto":
             return self.solver
         if not self._is_linear():
@@ -300,10 +300,11 @@ class RankRLS(BaseRanker):
         stored = X.nnz if sp.issparse(X) else X.size
         return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
 
-    def _distributed_solver(self, X: DaskDesign, form: QuadraticForm) -> str:
+    def _solver_at(self, X: Design, form: QuadraticForm) -> str:
+        """Return the solver for rows that are not in memory."""
         if self.solver == "dual":
             raise ValueError(
-                "solver='dual' needs all rows in one place, but X is on Dask; use 'cg' or 'primal'."
+                f"solver='dual' needs all rows in one place, but X is {X.place}; use 'cg' or 'primal'."
             )
         if self.solver != "auto":
             return self.solver
@@ -317,7 +318,7 @@ class RankRLS(BaseRanker):
         if self.solver_ == "dual":
             return solve_dual(design, form, alpha)
         monitor = self._monitor()
-        design, form = design.joined(form, self.tol)
+        design, form = design.placed_for(form, self.tol)
         with self._blas_on_one_thread(), self._keeping_best(monitor):
             result = solve_conjugate_gradients(
                 design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=monitor

@@ -83,7 +83,7 @@ class RankRLSCV(RankRLS):
     0.75
     """
 
-    _takes_dask = False  # folds are rows that are taken out
+    _takes_places = False  # folds are rows that are taken out
 
     def __init__(
         self,

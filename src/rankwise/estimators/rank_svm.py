@@ -96,7 +96,7 @@ class RankSVM(BaseRanker):
     0.74
     """
 
-    _takes_dask = True
+    _takes_places = True
 
     def __init__(
         self,
@@ -173,7 +173,7 @@ class RankSVM(BaseRanker):
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
             kind = SquaredHinge if self.solver_ == "newton" else Hinge
-            design, loss = design.joined(kind(preferences, **averaging), options["tol"])
+            design, loss = design.placed_for(kind(preferences, **averaging), options["tol"])
             if self.solver_ == "newton":
                 return solve_newton(design, loss, strength, **options)
             return solve_bundle(design, loss, strength, line_search=self.solver_ == "bundle", **options)

@@ -59,7 +59,7 @@ class RankSVMCV(RankSVM):
     (2, 3)
     """
 
-    _takes_dask = False  # folds are rows that are taken out
+    _takes_places = False  # folds are rows that are taken out
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
-from rankwise.distributed import gathered
+from rankwise.places import in_memory
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
 
@@ -55,7 +55,7 @@ class Subject:
         everything = {first: model, **models}
         self.models = {key: None if is_scores(value) else value for key, value in everything.items()}
         self.name = first
-        X = gathered(X)
+        X = in_memory(X)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows == 0:
             raise ValueError("X has no rows.")
@@ -108,7 +108,7 @@ class Subject:
         )
 
     def _set_labels(self, y: Any, qid: ArrayLike | None, n_rows: int) -> None:
-        y, qid = gathered(y), gathered(qid)
+        y, qid = in_memory(y), in_memory(qid)
         if isinstance(y, Preferences):
             if not isinstance(y, Ranking) or qid is not None:
                 raise ValueError(
@@ -166,7 +166,7 @@ def last_step(model: Any) -> Any:
 def scores_of(model: Any, X: Any, name: str) -> FloatArray:
     """Give the score of each row: a utility, a probability of the higher class, or what predict gives."""
     if is_scores(model):
-        return as_vector(gathered(model), f"the scores of {name!r}", X.shape[0])
+        return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
     if hasattr(last_step(model), "utility"):
         scores = last_step(model).utility(model[:-1].transform(X) if hasattr(model, "steps") else X)
     elif hasattr(model, "predict_proba"):
@@ -174,7 +174,7 @@ def scores_of(model: Any, X: Any, name: str) -> FloatArray:
     elif hasattr(model, "decision_function"):
         scores = model.decision_function(X)
     else:
-        scores = gathered(model.predict(X))
+        scores = in_memory(model.predict(X))
     if np.ndim(scores) != 1:
         raise ValueError(f"A report needs one score a row, but {name!r} gives shape {np.shape(scores)}.")
     return as_vector(scores, f"the scores of {name!r}", X.shape[0])

@@ -1,0 +1,31 @@
+"""Dask as a place of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
+from rankwise.distributed.design import DaskDesign
+from rankwise.places import Place
+
+
+class DaskPlace(Place):
+    """Rows in Dask collections, in lists of Dask objects or in `Partitions`."""
+
+    name = DaskDesign.place
+
+    def holds(self, values: Any) -> bool:
+        """Return whether the values are on Dask; asking needs no Dask."""
+        return is_distributed(values)
+
+    def design(self, X: Any) -> DaskDesign:
+        """Return the rows as a design, loaded where there is a client."""
+        return DaskDesign.of(X)
+
+    def column(self, values: Any) -> Any:
+        """Return a column as an array in memory."""
+        return gathered(values)
+
+    def scores(self, X: Any, coef: Any) -> Any:
+        """Return the scores as a Dask array that is not yet computed."""
+        return lazy_scores(X, coef)
