@@ -105,7 +105,7 @@ def round_costs(wire, m, n, n_partitions, whole, repeats):
     X, y = make_rows(m, n, n_partitions)
     whole_queries.ROUND_BYTES = -(10**9) if whole else 10**12
     loss = Hinge(Preferences.from_scores(y, np.arange(len(y)) // QUERY_ROWS if whole else None))
-    design, loss = DaskDesign.of(X).joined(loss, 1e-3)
+    design, loss = DaskDesign.of(X).placed_for(loss, 1e-3)
     w = np.random.default_rng(0).standard_normal(n) / np.sqrt(n)
 
     def one_round():
