@@ -101,7 +101,7 @@ class DaskDesign(Design):
         """Give the same rows with four bytes a score and, where pairs count alike, a coefficient."""
         design = copy(self)
         design._error = SCORE_SHARE * tol
-        if getattr(loss.preferences, "counts_pairs", False):
+        if loss.preferences.counts_pairs:
             design._set_unit(loss.factor)
         return design
 

@@ -18,8 +18,6 @@ from rankwise import _memory
 from rankwise._checks import as_vector, check_choice
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
 from rankwise.preferences.base import Preferences
-from rankwise.preferences.order_graph import OrderGraph
-from rankwise.preferences.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 
@@ -90,7 +88,7 @@ class CentringForm(QuadraticForm):
     b_i (s_i - mean)^2: O(m) a column. Several outputs share it.
     """
 
-    def __init__(self, ranking: Ranking, labels: FloatArray, average: str):
+    def __init__(self, ranking: Any, labels: FloatArray, average: str):
         self.n_rows = ranking.n_rows
         query, self._weight = ranking.groups(), ranking.row_weight()
         total = np.bincount(query, self._weight)
@@ -162,27 +160,26 @@ class PairForm(QuadraticForm):
 
     def _targets(self, cost: str) -> tuple[FloatArray, float]:
         """Give r_i = sum of w t over pairs won minus pairs lost, and the mean of t^2 over pairs."""
-        if cost == "unit" or isinstance(self.preferences, OrderGraph):
+        if cost == "unit" or self.preferences.has_unit_magnitudes:
             return self._won, 1.0
-        if isinstance(self.preferences, Ranking):
+        if self.preferences.values is not None:
             values = self.preferences.centred(self.preferences.values)
             pull = self._times(values)
             return pull, float(np.sum(values * pull))
-        better, worse, magnitude, weight = self.preferences.pairs()
-        target = self._factor * weight * magnitude
-        return summed(better, worse, target, self.n_rows), float(np.sum(target * magnitude))
+        better, worse, magnitude, weight = self.preferences.mean_pairs(self._average)
+        return summed(better, worse, weight * magnitude, self.n_rows), float(np.sum(weight * magnitude**2))
 
     @property
     def root_is_sparse(self) -> bool:
         """Whether a product with the root costs O(m): for rankings without gains and censoring."""
-        return is_plain(self.preferences)
+        return self.preferences.is_complete
 
     @cached_property
     def root(self) -> Root:
         """A factor R of L = R'R, with the targets z for which R'z = r."""
-        if not isinstance(self.preferences, Ranking) or not self.root_is_sparse:
+        if not self.root_is_sparse:
             return PivotedRoot(self.dense(), self.pull)
-        ranking = self.preferences
+        ranking: Any = self.preferences
         query, weight = ranking.groups(), ranking.row_weight()
         between = np.sqrt(ranking.query_factor(self._average) * np.bincount(query, weight))[query]
         positive = np.where(weight > 0, weight, 1.0)
@@ -204,11 +201,10 @@ class LaplacianForm(QuadraticForm):
         self.n_rows = preferences.n_rows
         self._preferences = preferences
         check_pair_memory(preferences.n_pairs)
-        better, worse, magnitude, weight = preferences.pairs()
+        better, worse, magnitude, weight = preferences.mean_pairs(average)
         check_magnitudes(better, worse, magnitude)
-        scaled = weight * np.broadcast_to(pair_factor(preferences, average), self.n_rows)[better]
-        self.constant = float(scaled.sum())
-        pulls = scaled / magnitude
+        self.constant = float(weight.sum())
+        pulls = weight / magnitude
         self.pull = summed(better, worse, pulls, self.n_rows)
         self._laplacian = sparse_laplacian(better, worse, pulls / magnitude, self.n_rows)
         self.diagonal = self._laplacian.diagonal()
@@ -274,20 +270,7 @@ def least_squares_form(
 
 def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
     """Tell whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
-    return cost == "magnitude" and ties == "keep" and is_plain(preferences)
-
-
-def is_plain(preferences: Preferences) -> bool:
-    """Tell whether the pairs are all pairs of different labels, each weighing the product of its rows."""
-    return isinstance(preferences, Ranking) and preferences.event is None and preferences.gain is None
-
-
-def pair_factor(preferences: Preferences, average: str) -> Any:
-    """Give the factor of each row by which the weights that `pairs` lists enter the mean."""
-    if not isinstance(preferences, Ranking):
-        return 1.0 / preferences.pairs().weight.sum()
-    factor = preferences.query_factor(average) / preferences.pair_scale()
-    return factor[preferences.groups()]
+    return cost == "magnitude" and ties == "keep" and preferences.is_complete
 
 
 def check_pair_memory(n_pairs: int) -> None:
