@@ -18,8 +18,8 @@ from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Held
 from rankwise.distributed.groups import split_groups
-from rankwise.losses.base import PairwiseLoss, ScoreHessian
-from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses import LeastSquares, PairwiseLoss
+from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
 
 FloatVector = NDArray[np.float64]
@@ -31,26 +31,27 @@ LINE_ROUNDS = 6
 
 
 def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any] | None:
-    """Give a design and a loss, or form, that leave scores on the workers, where possible and cheaper.
+    """Give a design and a loss that leave scores on the workers, where possible and cheaper.
 
     With P partitions a round moves 16 n P bytes, but steps on a line are rounds of their own; with scores
     it moves 8 m + 16 n.
     """
     m, n = design.shape
-    is_form = isinstance(loss, QuadraticForm)
-    cost = 16 * n * design.n_partitions + (0 if is_form else LINE_ROUNDS * ROUND_BYTES)
+    squares = isinstance(loss, LeastSquares)
+    cost = 16 * n * design.n_partitions + (0 if squares else LINE_ROUNDS * ROUND_BYTES)
     if not design.engine.remote or cost > 8 * m + 16 * n:
         return None
-    preferences = (loss.recipe or (None,))[0] if is_form else loss.preferences
-    if preferences is None or split_groups(preferences.groups(), design.borders).any():
+    if squares and loss.pull.ndim > 1:  # several outputs
+        return None
+    if split_groups(loss.preferences.groups(), design.borders).any():
         return None
     design.engine.log.mode = "whole queries"
     whole = WholeQueryDesign(design)
-    if not is_form:
+    if not squares:
         return whole, WorkerLoss(whole, loss)
-    from rankwise.distributed.whole_forms import WorkerForm
+    from rankwise.distributed.whole_squares import WorkerSquares
 
-    return whole, WorkerForm(whole, loss)
+    return whole, WorkerSquares(whole, loss)
 
 
 class Image(Held):

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_array, as_codes, as_vector
-from rankwise.losses.least_squares_form import keeps_ties
+from rankwise.losses.least_squares import keeps_ties
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.pair_blocks import (
     Block,

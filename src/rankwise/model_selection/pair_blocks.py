@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._memory import available_memory, human_bytes
-from rankwise.losses.least_squares_form import check_magnitudes, keeps_ties
+from rankwise.losses.least_squares import check_magnitudes, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import Pairs
 
@@ -88,7 +88,7 @@ def laplacian_and_pull(pairs: Pairs, n_rows: int, cost: str) -> tuple[FloatArray
     """Give L = M M' and M N for listed pairs: (20) for "unit", (21) "magnitude", (22) "relative"."""
     better, worse, magnitude, weight = pairs
     if cost == "relative":
-        check_magnitudes(better, worse, magnitude)
+        check_magnitudes(pairs)
     w = weight / magnitude**2 if cost == "relative" else weight
     target = w if cost == "unit" else w * magnitude
     adjacency = sp.coo_array((w, (better, worse)), shape=(n_rows, n_rows)).toarray()
