@@ -56,6 +56,12 @@ def pairs_inside():
     return Preferences.from_pairs(better, worse, n_rows=N_ROWS)
 
 
+def classes_inside():
+    """Two orders of two classes each: the classes of one are in the first two partitions."""
+    labels = np.where(np.arange(N_ROWS) < 2 * CHUNK, 0, 2) + (np.median(Y) < Y)
+    return Preferences.from_order(labels, [(1, 0), (3, 2)], sample_weight=1.0 + np.arange(N_ROWS) % 3)
+
+
 WEIGHTS = np.random.default_rng(3).random(N_ROWS) * (np.arange(N_ROWS) % 7 > 0)
 PROBLEMS = {
     "global": (Y, {}),
@@ -65,6 +71,7 @@ PROBLEMS = {
     "weights": (Y, {"qid": np.arange(N_ROWS) // 20, "sample_weight": WEIGHTS}),
     "pairs anywhere": (pairs_anywhere(), {}),
     "pairs inside": (pairs_inside(), {}),
+    "classes inside": (classes_inside(), {}),
     "survival": (Preferences.from_survival(WEIGHTS > 0.3, np.abs(Y)), {}),
 }
 
@@ -145,6 +152,14 @@ def test_workers_that_count_find_the_solution_in_memory(client, monkeypatch, nam
     y, columns = PROBLEMS[problem]
     model = clone(MODELS[name]).set_params(average=average)
     assert assert_same_fit(model, dask_rows(), y, **columns).rounds_.mode == "whole queries"
+
+
+@pytest.mark.parametrize("name", ["squared hinge", "least squares, cg"])
+def test_workers_count_an_order_graph_that_no_border_cuts(client, monkeypatch, name):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0)
+    graph, _ = PROBLEMS["classes inside"]
+    fitted = assert_same_fit(MODELS[name], dask_rows(2 * CHUNK), graph)
+    assert fitted.rounds_.mode == "whole queries"
 
 
 @pytest.mark.parametrize("problem", ["queries split", "global", "pairs anywhere"])

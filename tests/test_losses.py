@@ -63,7 +63,10 @@ def test_least_squares_is_the_textbook_formula(case, average, cost):
     close(value, expected_value, case.scores)
     close(c, expected_c, case.scores)
     L = reference.laplacian(pairs, len(case.scores))
-    close(loss.laplacian_product(case.scores), L @ case.scores, case.scores)
+    close(loss.product(case.scores), L @ case.scores, case.scores)
+    hessian = loss.hessian(case.scores)
+    close(hessian.product(case.scores), 2 * L @ case.scores, case.scores)
+    close(hessian.diagonal, 2 * np.diag(L), case.scores)
 
 
 def large_case(n, n_levels, n_queries, seed=0):

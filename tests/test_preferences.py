@@ -88,6 +88,23 @@ def test_groups_hold_every_pair(case):
     np.testing.assert_array_equal(groups[better], groups[worse])
 
 
+@settings(max_examples=200, deadline=None)
+@given(cases(), st.sampled_from(["queries", "pairs"]))
+def test_weights_in_the_mean_are_those_of_the_definition(case, average):
+    expected = case.normalised(average)
+    if sum(w for *_, w, _, _ in expected) != pytest.approx(1.0):
+        return  # the reference multiplies weights as they come, and lost some to rounding
+    better, worse, _, weight = case.preferences.mean_pairs(average)
+    n = len(case.preferences)
+    listed = sp.coo_array((weight, (better, worse)), shape=(n, n)).toarray()
+    by_pair = np.zeros((n, n))
+    for i, j, w, _, _ in expected:
+        by_pair[i, j] += w
+    np.testing.assert_allclose(listed, by_pair, rtol=1e-9, atol=1e-15)
+    shares = np.bincount(worse, weight, minlength=n)
+    np.testing.assert_allclose(case.preferences.row_shares(average), shares, rtol=1e-9, atol=1e-15)
+
+
 def test_index_forms():
     preferences = Preferences.from_scores([3.0, 1.0, 2.0, 5.0])
     mask = np.array([True, False, True, True])

@@ -21,8 +21,7 @@ from rankwise import NoPairsError, Preferences, RankRLS
 from rankwise.datasets import make_ranking
 from rankwise.design import as_design
 from rankwise.estimators.rank_rls import cheapest_solver
-from rankwise.losses import LeastSquares, least_squares_form
-from rankwise.losses.least_squares_form import sparse_laplacian
+from rankwise.losses import LeastSquares
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.solvers import solve_path
@@ -74,7 +73,7 @@ def test_the_form_is_that_of_the_textbook(cost, ties, average, weighted):
     weight = rng.integers(0, 4, size=len(y)) * 0.7 if weighted else None
     M, N = reference.incidence(textbook(y, qid, ties, average, weight), len(y), cost)
     preferences = Preferences.from_scores(y, qid, weight)
-    form = least_squares_form(preferences, cost=cost, ties=ties, average=average)
+    form = LeastSquares(preferences, cost=cost, ties=ties, average=average)
     close(form.dense(), M @ M.T, 1e-13)
     close(form.diagonal, np.diag(M @ M.T), 1e-13)
     close(form.pull, M @ N, 1e-13)
@@ -100,16 +99,15 @@ def test_the_form_of_any_structure(case, average, cost):
     assume(sum(w for *_, w, _, _ in pairs) == pytest.approx(1.0))
     assume(cost != "relative" or all(abs(t) > 1e-3 for *_, t, _ in pairs))
     n = len(case.scores)
-    form = least_squares_form(case.preferences, cost=cost, ties="drop", average=average)
+    form = LeastSquares(case.preferences, cost=cost, average=average)
     M, N = reference.incidence(pairs, n, cost)
     size = np.abs(M @ M.T).max()
     np.testing.assert_allclose(form.dense(), M @ M.T, atol=1e-9 * size)
     np.testing.assert_allclose(form.pull, M @ N, atol=1e-9 * (1 + np.abs(M @ N).max()))
     np.testing.assert_allclose(form.constant, N @ N, rtol=1e-9, atol=1e-12)
-    loss = LeastSquares(case.preferences, cost=cost, average=average)
     expected = np.sum((N - M.T @ case.scores) ** 2)
     scale = 1 + size * np.abs(case.scores).max() ** 2
-    assert loss.value(case.scores) == pytest.approx(expected, rel=1e-9, abs=1e-11 * scale)
+    assert form.value(case.scores) == pytest.approx(expected, rel=1e-9, abs=1e-11 * scale)
 
 
 @pytest.mark.parametrize("average", AVERAGES)
@@ -118,7 +116,7 @@ def test_weights_of_queries(average, importance):
     _, y, qid = data()
     query_weight = None if importance is None else np.array(importance)[qid]
     preferences = Preferences.from_scores(y, qid, query_weight=query_weight)
-    form = least_squares_form(preferences, average=average)
+    form = LeastSquares(preferences, ties="keep", average=average)
     share = np.ones(5) if importance is None else np.array(importance)
     size = np.bincount(qid) ** 2 / 2
     factor = share / share.sum() / size if average == "queries" else share / (share @ size)
@@ -131,16 +129,16 @@ def test_the_scoring_laplacians_of_section_3():
     pairs = reference.ranking_pairs(y, qid)
     M, _ = reference.incidence(pairs, len(y))
     close(reference.scoring_laplacian(qid, y), M @ M.T, 1e-12)
-    drop = least_squares_form(Preferences.from_scores(y, qid), ties="drop", average="pairs")
+    drop = LeastSquares(Preferences.from_scores(y, qid), ties="drop", average="pairs")
     close(drop.dense() * len(pairs), reference.scoring_laplacian(qid, y), 1e-11)
-    keep = least_squares_form(Preferences.from_scores(y), average="pairs")
+    keep = LeastSquares(Preferences.from_scores(y), ties="keep", average="pairs")
     close(keep.dense() * len(y) ** 2 / 2, reference.scoring_laplacian([0] * len(y)), 1e-11)
 
 
 def test_unit_targets_count_lower_minus_higher_rows():
     y = np.array([3.0, 1, 1, 2, 5, 4, 4])
     qid = np.array([0, 0, 0, 0, 1, 1, 1])
-    form = least_squares_form(Preferences.from_scores(y, qid), cost="unit", average="pairs")
+    form = LeastSquares(Preferences.from_scores(y, qid), cost="unit", average="pairs")
     np.testing.assert_allclose(form.pull * 7, [3, -2, -2, 1, 2, -1, -1], atol=1e-14)
 
 
@@ -346,7 +344,7 @@ def test_a_path_gives_what_single_fits_give(cost, ties, shape, kernel, n_outputs
 @pytest.mark.parametrize("shape", SHAPES)
 def test_solve_path_takes_any_features(shape, sparse):
     X, y, qid = shaped(shape)
-    form = least_squares_form(Preferences.from_scores(y, qid))
+    form = LeastSquares(Preferences.from_scores(y, qid), ties="keep")
     M, N = reference.incidence(reference.kept_pairs(y, qid), len(y))
     for features in (sp.csr_array(X), as_design(sp.csr_array(X))) if sparse else (X, as_design(X)):
         for alpha, coef in zip([1.0, 0.01], solve_path(features, form, [1.0, 0.01]), strict=True):
@@ -632,5 +630,6 @@ def test_features_of_different_scales_are_hinted_at(caplog):
 
 
 def test_the_sparse_laplacian_adds_up_repeated_pairs():
-    L = sparse_laplacian([0, 0, 1], [1, 1, 0], np.array([1.0, 2.0, 4.0]), 3).toarray()
-    np.testing.assert_array_equal(L, [[7, -7, 0], [-7, 7, 0], [0, 0, 0]])
+    preferences = Preferences.from_pairs([0, 0, 1], [1, 1, 0], weight=[1.0, 2.0, 5.0], n_rows=3)
+    L = LeastSquares(preferences, cost="relative").dense()
+    np.testing.assert_array_equal(L, [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])

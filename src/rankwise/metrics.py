@@ -15,7 +15,6 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_codes, as_vector, as_weights, check_choice
 from rankwise.preferences import NoPairsError, Preferences
-from rankwise.preferences.ranking import Ranking
 
 __all__ = [
     "average_precision",
@@ -565,16 +564,8 @@ def _query_errors(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Weight of the errors, of all pairs, and in the mean, for each query that has rows."""
     violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
-    wrong, total = violations.errors(ties), violations.total
-    if not isinstance(preferences, Ranking):
-        return wrong.sum(keepdims=True), total.sum(keepdims=True), np.ones(1)
-    query = preferences.groups()
-    importance = np.ones(total.size)
-    if preferences.query_weight is not None:
-        importance[query] = preferences.query_weight
-    # A slice keeps the query numbers of the whole, so some of them may have no rows.
-    present = np.unique(query)
-    return wrong[present], total[present], importance[present]
+    wrong, total = preferences.by_query(violations.errors(ties)), preferences.by_query(violations.total)
+    return wrong, total, preferences.query_importance()
 
 
 def _label_violations(

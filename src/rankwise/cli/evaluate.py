@@ -62,11 +62,11 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
     from rankwise.cli.measures import measure
-    from rankwise.cli.rankings import Ranking
+    from rankwise.cli.rankings import ScoreSource
 
     check_data_options(options)
     start = perf_counter()
-    rankings = [Ranking(path) for path in (options.model, options.against) if path is not None]
+    rankings = [ScoreSource(path) for path in (options.model, options.against) if path is not None]
     data = read_for(rankings, options)
     measured = [measure(data, ranking.scores(data.X), options) for ranking in rankings]
     values: dict[str, Any] = {

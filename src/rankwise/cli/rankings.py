@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 
-class Ranking:
+class ScoreSource:
     """A file that gives scores to rows: a model, or one number a line."""
 
     def __init__(self, path: str):

@@ -63,13 +63,13 @@ def row_pair(text: str) -> tuple[int, int]:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.rankings import Ranking
+    from rankwise.cli.rankings import ScoreSource
     from rankwise.cli.training import check_output
 
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
-    rankings = [Ranking(path) for path in (options.model, *options.compare)]
+    rankings = [ScoreSource(path) for path in (options.model, *options.compare)]
     data = read_for(rankings, options)
     report = make_report(rankings, data, options)
     report.save(options.output)

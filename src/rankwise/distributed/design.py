@@ -108,7 +108,7 @@ class DaskDesign(Design):
         """Give the same rows with four bytes a score and, where pairs count alike, a coefficient."""
         design = copy(self)
         design._error = SCORE_SHARE * tol
-        if getattr(loss.preferences, "counts_pairs", False):
+        if loss.preferences.counts_pairs:
             design._set_unit(loss.factor)
         return design
 
@@ -174,11 +174,11 @@ class DaskDesign(Design):
         """Give the largest absolute value of each column."""
         return np.max(self.engine.round(lambda: self.engine.each(blocks.scale, self.handles)), axis=0)
 
-    def normal_equations(self, form: Any) -> tuple[FloatVector, FloatVector]:
-        """Give X'L X and X'r of a quadratic form."""
+    def normal_equations(self, loss: Any) -> tuple[FloatVector, FloatVector]:
+        """Return X'L X and X'r of least squares."""
         from rankwise.distributed.normal_equations import normal_equations
 
-        return normal_equations(self, form)
+        return normal_equations(self, loss)
 
     def take(self, rows: NDArray[np.int64]) -> DaskDesign:
         """Give the design of some of the rows, in as many partitions; the rows are in ascending order."""

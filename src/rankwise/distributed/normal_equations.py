@@ -18,7 +18,7 @@ from rankwise.design import Design
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
 from rankwise.distributed.groups import split_groups
-from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot
 
 FloatArray = NDArray[np.float64]
@@ -28,15 +28,15 @@ BLOCK_ENTRIES = 1 << 18
 COLUMN_ENTRIES = 1 << 24
 
 
-def normal_equations(design: DaskDesign, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
     """Give X'L X and X'r for rows in partitions.
 
     Where L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains)
     the columns of X pass through the driver, a few at a time: `solver="cg"` moves less.
     """
-    if not form.root_is_sparse:
-        return _by_columns(design, form)
-    root: Any = form.root
+    if not loss.root_is_sparse:
+        return _by_columns(design, loss)
+    root: Any = loss.root
     assert isinstance(root, LevelRoot)
     target = root.target.reshape(design.shape[0], -1)
     grams = _Grams(design, root, target)
@@ -44,14 +44,14 @@ def normal_equations(design: DaskDesign, form: QuadraticForm) -> tuple[FloatArra
     return (gram + gram.T) / 2, pull[:, 0] if root.target.ndim == 1 else pull
 
 
-def _by_columns(design: DaskDesign, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+def _by_columns(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
     m, n = design.shape
     width = max(1, COLUMN_ENTRIES // max(1, m))
     gram = np.empty((n, n))
     for begin in range(0, n, width):
         columns = np.eye(n)[:, begin : begin + width]
-        gram[:, begin : begin + width] = design.rmatmat(form.product(design.matmat(columns)))
-    return (gram + gram.T) / 2, design.rmatvec(form.pull)
+        gram[:, begin : begin + width] = design.rmatmat(loss.product(design.matmat(columns)))
+    return (gram + gram.T) / 2, design.rmatvec(loss.pull)
 
 
 @dataclass

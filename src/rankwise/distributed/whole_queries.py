@@ -18,11 +18,9 @@ from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Held
 from rankwise.distributed.groups import split_groups
-from rankwise.losses.base import PairwiseLoss, ScoreHessian
-from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses import LeastSquares, PairwiseLoss
+from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
-from rankwise.preferences.pair_list import PairList
-from rankwise.preferences.ranking import Ranking
 
 FloatVector = NDArray[np.float64]
 
@@ -33,28 +31,27 @@ LINE_ROUNDS = 6
 
 
 def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any] | None:
-    """Give a design and a loss, or form, that leave scores on the workers, where possible and cheaper.
+    """Give a design and a loss that leave scores on the workers, where possible and cheaper.
 
     With P partitions a round moves 16 n P bytes, but steps on a line are rounds of their own; with scores
     it moves 8 m + 16 n.
     """
     m, n = design.shape
-    is_form = isinstance(loss, QuadraticForm)
-    cost = 16 * n * design.n_partitions + (0 if is_form else LINE_ROUNDS * ROUND_BYTES)
+    squares = isinstance(loss, LeastSquares)
+    cost = 16 * n * design.n_partitions + (0 if squares else LINE_ROUNDS * ROUND_BYTES)
     if not design.engine.remote or cost > 8 * m + 16 * n:
         return None
-    preferences = (loss.recipe or (None,))[0] if is_form else loss.preferences
-    if not isinstance(preferences, Ranking | PairList):
+    if squares and loss.pull.ndim > 1:  # several outputs
         return None
-    if split_groups(preferences.groups(), design.borders).any():
+    if split_groups(loss.preferences.groups(), design.borders).any():
         return None
     design.engine.log.mode = "whole queries"
     whole = WholeQueryDesign(design)
-    if not is_form:
+    if not squares:
         return whole, WorkerLoss(whole, loss)
-    from rankwise.distributed.whole_forms import WorkerForm
+    from rankwise.distributed.whole_squares import WorkerSquares
 
-    return whole, WorkerForm(whole, loss)
+    return whole, WorkerSquares(whole, loss)
 
 
 class Image(Held):
@@ -219,25 +216,14 @@ class Piece(NamedTuple):
 
 def cut_preferences(preferences: Preferences, borders: NDArray[np.int64]) -> list[Preferences]:
     """Cut preferences at the borders of the partitions."""
-    pieces = [preferences[begin:end] for begin, end in pairwise(borders)]
-    return [_renumbered(piece) if isinstance(piece, Ranking) else piece for piece in pieces]
-
-
-def _renumbered(piece: Ranking) -> Ranking:
-    """Number queries from 0 up, so that no worker counts those that are not there."""
-    return piece._replaced(query=np.unique(piece.groups(), return_inverse=True)[1].astype(np.int64))
+    return [preferences[begin:end].renumbered() for begin, end in pairwise(borders)]
 
 
 def local_pieces(loss: PairwiseLoss, borders: NDArray[np.int64]) -> list[Piece]:
     """Cut the preferences of a loss, and tell what the pairs of each piece count of all."""
-    preferences = loss.preferences
-    pieces = cut_preferences(preferences, borders)
-    if not isinstance(preferences, Ranking):
-        total = preferences.total_weight().sum()
-        return [Piece(piece, float(piece.total_weight().sum() / total)) for piece in pieces]
-    share, query = preferences.query_factor(loss.average) * preferences.pair_totals(), preferences.groups()
-    parts = [np.unique(query[begin:end]) for begin, end in pairwise(borders)]
-    return [Piece(piece, float(share[part].sum())) for piece, part in zip(pieces, parts, strict=True)]
+    pieces = cut_preferences(loss.preferences, borders)
+    parts = np.split(loss.preferences.row_shares(loss.average), borders[1:-1])
+    return [Piece(piece, float(part.sum())) for piece, part in zip(pieces, parts, strict=True)]
 
 
 class LocalLoss:

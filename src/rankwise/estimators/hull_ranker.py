@@ -271,12 +271,13 @@ class HullRanker(BaseRanker):
 
     @staticmethod
     def _checked_graph(y: Preferences, weight: FloatVector | None) -> OrderGraph:
-        if not isinstance(y, OrderGraph):
+        if y.classes is None:
             raise ValueError(
                 "HullRanker ranks classes: y must hold labels, or come from Preferences.from_order; got "
                 f"a {type(y).__name__}."
             )
-        return y if weight is None else y.weighted(weight)
+        graph: Any = y if weight is None else y.weighted(weight)
+        return graph
 
     def _graph_of_labels(self, labels: Any, weight: FloatVector | None) -> OrderGraph:
         classes, codes = as_codes(labels, "y")

@@ -16,7 +16,7 @@ from rankwise._memory import available_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.rank_svm import check_count, check_positive
-from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
+from rankwise.losses.least_squares import COSTS, TIES, LeastSquares, keeps_ties
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -247,7 +247,7 @@ class RankRLS(BaseRanker):
         paths = model._paths(X, forms, strengths)
         return paths[0] if len(forms) == 1 else np.stack(paths, axis=1)
 
-    def _paths(self, X: Any, forms: list[QuadraticForm], alphas: FloatArray) -> list[FloatArray]:
+    def _paths(self, X: Any, forms: list[LeastSquares], alphas: FloatArray) -> list[FloatArray]:
         if self._uses_kernel_matrix(X.shape[0]):
             K = self._kernel_map().fit_kernel(X)
             return [solve_kernel_path(K, form, alphas) for form in forms]
@@ -265,32 +265,30 @@ class RankRLS(BaseRanker):
 
     def _checked_forms(
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Any, list[QuadraticForm]]:
+    ) -> tuple[Any, list[LeastSquares]]:
         """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
         columns = label_columns(y)
         if columns is None:
             X, preferences = self._checked_input(X, y, qid, sample_weight)
-            return X, [self._form(preferences)]
+            return X, [self._loss(preferences)]
         X, first = self._checked_input(X, columns[:, 0], qid, sample_weight)
         outputs = [output_preferences(columns, k, qid, sample_weight) for k in range(columns.shape[1])]
         self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
         if keeps_ties(first, self.cost, self.ties):
-            return X, [self._form(first, np.stack([p.values for p in outputs], axis=1))]
-        return X, [self._form(preferences) for preferences in outputs]
+            return X, [self._loss(first, np.stack([p.values for p in outputs], axis=1))]
+        return X, [self._loss(preferences) for preferences in outputs]
 
-    def _form(self, preferences: Preferences, labels: FloatArray | None = None) -> QuadraticForm:
+    def _loss(self, preferences: Preferences, labels: FloatArray | None = None) -> LeastSquares:
         options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
-        form = least_squares_form(preferences, n_threads=self._threads(), labels=labels, **options)
-        form.recipe = (preferences, options) if labels is None else None
-        return form
+        return LeastSquares(preferences, labels=labels, n_threads=self._threads(), **options)
 
     def _uses_kernel_matrix(self, n_rows: int) -> bool:
         """Tell whether the function space is that of a kernel with all rows as its basis."""
         reduced = isinstance(self.n_components, Integral) and self.n_components < n_rows
         return not (self._is_linear() or reduced)
 
-    def _chosen_solver(self, X: Any, form: QuadraticForm) -> str:
+    def _chosen_solver(self, X: Any, form: LeastSquares) -> str:
         if isinstance(X, Design):
             return self._solver_at(X, form)
         if self.solver != "auto":
@@ -300,7 +298,7 @@ class RankRLS(BaseRanker):
         stored = X.nnz if sp.issparse(X) else X.size
         return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
 
-    def _solver_at(self, X: Design, form: QuadraticForm) -> str:
+    def _solver_at(self, X: Design, form: LeastSquares) -> str:
         """Return the solver for rows that are not in memory."""
         if self.solver == "dual":
             raise ValueError(
@@ -311,7 +309,7 @@ class RankRLS(BaseRanker):
         cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
         return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
 
-    def _solve(self, design: Design, form: QuadraticForm, n_forms: int) -> SolverResult:
+    def _solve(self, design: Design, form: LeastSquares, n_forms: int) -> SolverResult:
         alpha = float(self.alpha)
         if self.solver_ == "primal":
             return solve_primal(design, form, alpha)

@@ -52,7 +52,7 @@ class PairwiseLoss(ABC):
         self.average = average
         self.counting = counting
         self.n_threads = n_threads
-        self.factor = preferences.row_factor(average)
+        self.factor = self._row_factor()
 
     @abstractmethod
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
@@ -61,6 +61,9 @@ class PairwiseLoss(ABC):
     def value(self, scores: ArrayLike) -> float:
         """Give the loss alone."""
         return self.value_and_coefficients(scores)[0]
+
+    def _row_factor(self) -> FloatVector | float:
+        return self.preferences.row_factor(self.average)
 
     def _sums(self, scores: FloatVector | None, moment: FloatVector | None = None) -> PartnerSums:
         return self.preferences.sums(scores, moment, counting=self.counting, n_threads=self.n_threads)

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from rankwise.losses.base import FloatVector, PairwiseLoss
 from rankwise.preferences.base import Preferences
-from rankwise.preferences.ranking import Ranking
 
 
 class Hinge(PairwiseLoss):
@@ -30,10 +29,8 @@ class Hinge(PairwiseLoss):
 
     def __init__(self, preferences: Preferences, **options: Any):
         super().__init__(preferences, **options)
-        self._countable: Ranking | None = None
-        if isinstance(preferences, Ranking) and preferences.counts_pairs and self.counting == "merge":
-            self._countable = preferences
-            self._query_factor = preferences.query_factor(self.average)
+        counts = preferences.counts_pairs and self.counting == "merge"
+        self._query_factor = preferences.query_factor(self.average) if counts else None
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Give the loss and one of its subgradients by the scores."""
@@ -47,8 +44,8 @@ class Hinge(PairwiseLoss):
         the difference loss(s) - c's would lose digits.
         """
         s = self.preferences.check_scores(scores)
-        if self._countable is not None:
-            net, violations, losses = self._countable.count(s, n_threads=self.n_threads)
+        if self._query_factor is not None:
+            net, violations, losses = self.preferences.count(s, n_threads=self.n_threads)
             net *= self.factor
             # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
             share = self._query_factor

@@ -2,50 +2,206 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from rankwise.losses.base import FloatVector, PairwiseLoss
-from rankwise.losses.least_squares_form import QuadraticForm, least_squares_form
-from rankwise.preferences.base import Preferences
+from rankwise._checks import check_choice
+from rankwise.losses.base import PairwiseLoss, ScoreHessian
+from rankwise.losses.laplacians import (
+    Laplacian,
+    LevelLaplacian,
+    ListedLaplacian,
+    PairLaplacian,
+    check_pair_memory,
+)
+from rankwise.losses.roots import Root
+from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
+
+FloatArray = NDArray[np.float64]
+
+COSTS = ("unit", "magnitude", "relative")
+TIES = ("keep", "drop")
 
 
 class LeastSquares(PairwiseLoss):
-    """Mean over pairs of w (t - (s_better - s_worse))^2.
+    """Mean over pairs of w (t - (s_better - s_worse))^2, which is s'L s - 2 s'r + constant.
 
     The target difference t of a pair is 1 with `cost="unit"` and its magnitude (the difference of the labels)
     with `cost="magnitude"`: equations (20) and (21) of Pahikkala et al. (2009); the pairs of an order graph
-    have magnitude 1. With `cost="relative"`, equation (22), the weight is also divided by t^2. Tied rows are
-    left out unless `ties="keep"`. In matrix form s'L s - 2 s'r + constant, see `least_squares_form`: a
-    product with L costs O(m) for rankings and O(l) for l explicit pairs.
+    have magnitude 1. With `cost="relative"`, equation (22), the weight is also divided by t^2. L is the
+    weighted Laplacian of the pairs and r sums the target differences: M M' and M N in the paper. A product
+    with L costs O(m) for rankings and O(l) for l explicit pairs or with `cost="relative"`, which lists them
+    all: the width of a pair depends on its magnitude, and no form with fewer terms than pairs exists.
+
+    Parameters
+    ----------
+    preferences : Preferences
+    cost : "unit", "magnitude" or "relative"
+    ties : "keep" or "drop"
+        With "keep" the tied rows of a ranking by scores count as pairs with target 0 under
+        `cost="magnitude"`; other costs, and structures without such ties, are the same under both.
+    labels : array of shape (n_rows, n_outputs), optional
+        Several outputs that share the rows, queries and weights of `preferences`, where `keeps_ties`: L does
+        not depend on the labels there.
+    average, counting, n_threads :
+        See `PairwiseLoss`.
+
+    Attributes
+    ----------
+    pull : array of shape (n_rows,) or (n_rows, n_outputs)
+        The vector r, for each output.
+    constant : float or array of shape (n_outputs,)
+        The mean of t^2 (of 1, with `cost="relative"`), which is the loss of zero scores.
+    diagonal : array of shape (n_rows,)
+        The diagonal of L.
 
     Examples
     --------
     >>> from rankwise import Preferences
-    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0]), cost="magnitude")
-    >>> loss.value_and_coefficients([1.0, 0.0])
-    (1.0, array([-2.,  2.]))
+    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0, 1.0]))
+    >>> loss.value_and_coefficients([1.0, 0.0, 0.0])
+    (1.0, array([-2.,  1.,  1.]))
+    >>> loss.dense()
+    array([[ 1. , -0.5, -0.5],
+           [-0.5,  0.5,  0. ],
+           [-0.5,  0. ,  0.5]])
+    >>> loss.pull
+    array([ 2., -1., -1.])
     """
 
     def __init__(
-        self, preferences: Preferences, *, cost: str = "magnitude", ties: str = "drop", **options: Any
+        self,
+        preferences: Preferences,
+        *,
+        cost: str = "magnitude",
+        ties: str = "drop",
+        labels: ArrayLike | None = None,
+        **options: Any,
     ):
+        check_choice(cost, "cost", COSTS)
+        check_choice(ties, "ties", TIES)
+        self.cost, self.ties = cost, ties
+        self.keeps_ties = keeps_ties(preferences, cost, ties)
+        assert labels is None or self.keeps_ties, "outputs share a loss only where ties are kept"
         super().__init__(preferences, **options)
-        self.cost = cost
-        self.form: QuadraticForm = least_squares_form(
-            preferences, cost=cost, ties=ties, average=self.average, n_threads=self.n_threads
+        self._laplacian = self._made_laplacian()
+        self.diagonal = self._laplacian.diagonal
+        self.pull, self.constant = self._targets(labels)
+
+    @property
+    def options(self) -> dict[str, str]:
+        """What makes the same loss of other preferences."""
+        return {"cost": self.cost, "ties": self.ties, "average": self.average}
+
+    def value_and_coefficients(self, scores: ArrayLike) -> tuple[Any, FloatArray]:
+        """Return the loss, for each output where there are several, and its derivative by each score."""
+        s = self.centred(self._checked(scores, "scores"))
+        product = self.product(s)
+        value = np.sum(s * (product - 2.0 * self.pull), axis=0) + self.constant
+        return float(value) if s.ndim == 1 else value, 2.0 * (product - self.pull)
+
+    def hessian(self, scores: ArrayLike) -> ScoreHessian:
+        """Return twice the Laplacian; it does not depend on the scores."""
+        return ScoreHessian(2.0 * self.diagonal, lambda direction: 2.0 * self.product(direction))
+
+    def product(self, U: ArrayLike) -> FloatArray:
+        """Return L U for a vector or for several columns."""
+        return self._laplacian.product(self._checked(U, "direction"))
+
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take off what no pair sees: products of large numbers would lose digits to it."""
+        return self._laplacian.centred(U)
+
+    def dense(self) -> FloatArray:
+        """Return L as an array, in O(m^2) or as many steps as there are pairs."""
+        return self._laplacian.dense()
+
+    @cached_property
+    def root(self) -> Root:
+        """A factor R of L = R'R, with the targets z for which R'z = r; small problems only, unless sparse."""
+        return self._laplacian.root(self.pull)
+
+    @property
+    def root_is_sparse(self) -> bool:
+        """Whether a product with the root costs O(m), as against O(m^2)."""
+        return self._laplacian.root_is_sparse
+
+    @property
+    def mass(self) -> float:
+        """The sum of the weights of all pairs in L."""
+        return float(self.diagonal.sum()) / 2.0
+
+    def _checked(self, U: ArrayLike, name: str) -> FloatArray:
+        columns = np.asarray(U)
+        if columns.ndim == 2 and len(columns) == self.preferences.n_rows:
+            return columns.astype(np.float64, copy=False)
+        return self.preferences.check_scores(columns, name)
+
+    def _row_factor(self) -> Any:
+        """Return the factor of the mean over the pairs that count, tied ones included where they are kept."""
+        if not self.keeps_ties:
+            return super()._row_factor()
+        check_choice(self.average, "average", AVERAGES)
+        ranking: Any = self.preferences
+        query = ranking.groups()
+        total = np.bincount(query, ranking.row_weight())
+        factor = ranking.query_factor(self.average, total**2 / 2)
+        return float(factor[0]) if len(factor) == 1 else factor[query]
+
+    @cached_property
+    def _partners(self) -> PartnerSums:
+        return self._sums(None)
+
+    @cached_property
+    def _pairs(self) -> Pairs:
+        """The pairs, as they weigh in the mean; those of equation (22) with 1 / t^2."""
+        if self.cost != "relative":
+            return self.preferences.mean_pairs(self.average)
+        check_pair_memory(self.preferences.n_pairs)
+        pairs = self.preferences.mean_pairs(self.average)
+        check_magnitudes(pairs)
+        return pairs._replace(weight=pairs.weight / pairs.magnitude**2)
+
+    def _made_laplacian(self) -> Laplacian:
+        if self.keeps_ties:
+            return LevelLaplacian(self.preferences, self.factor)
+        if self.cost == "relative":
+            return ListedLaplacian(self.preferences, self._pairs)
+        if self.preferences.is_complete:
+            return LevelLaplacian(self.preferences, self.factor, self._partners)
+        return PairLaplacian(self.preferences, self.factor, self._partners, self.n_threads)
+
+    def _targets(self, labels: ArrayLike | None) -> tuple[FloatArray, Any]:
+        """Return r_i = sum of w t over pairs won minus pairs lost, and the mean of t^2 over pairs."""
+        values = self.preferences.values if labels is None else np.asarray(labels, dtype=np.float64)
+        if self.cost == "unit" or (self.cost == "magnitude" and self.preferences.has_unit_magnitudes):
+            return self.factor * (self._partners.down - self._partners.up), 1.0
+        if self.cost == "magnitude" and values is not None:
+            values = self.centred(values)
+            pull = self.product(values)
+            return pull, np.sum(values * pull, axis=0)
+        better, worse, magnitude, weight = self._pairs
+        pull = weight * magnitude
+        won, lost = (np.bincount(rows, pull, self.preferences.n_rows) for rows in (better, worse))
+        return np.asarray(won - lost, np.float64), float(np.sum(pull * magnitude))
+
+
+def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
+    """Tell whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
+    return cost == "magnitude" and ties == "keep" and preferences.is_complete
+
+
+def check_magnitudes(pairs: Pairs) -> None:
+    """Refuse magnitudes that equation (22) cannot divide by."""
+    better, worse, magnitude, _ = pairs
+    with np.errstate(divide="ignore", over="ignore"):
+        bad = np.flatnonzero(~np.isfinite(1.0 / magnitude**2))
+    if len(bad):
+        k = bad[0]
+        raise ValueError(
+            f"cost='relative' divides by the square of a pair's magnitude, but that of rows {better[k]} and "
+            f"{worse[k]} is {magnitude[k]:g}; use cost='unit' or cost='magnitude'."
         )
-
-    def laplacian_product(self, direction: ArrayLike) -> FloatVector:
-        """Give L times `direction`: the sum over pairs of weight times difference, at both rows."""
-        return self.form.product(self.preferences.check_scores(direction, "direction"))
-
-    def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
-        """Give the loss and its gradient by the scores."""
-        value, coefficients = self.form.value_and_coefficients(self.preferences.check_scores(scores))
-        return float(value), coefficients
-
-    def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
-        """Give twice the Laplacian times `direction`; it does not depend on the scores."""
-        return 2.0 * self.laplacian_product(direction)

@@ -58,6 +58,7 @@ class LevelRoot:
         self._level = _Averages(level, weight) if level is not None and several else None
         self._within = None if self._level is None or within is None else self._root_weight * within
         self._between = self._root_weight * between
+        self._squares = self._between**2, None if self._within is None else self._within**2
         # A factor common to all rows is left to the end, where it multiplies less.
         alike = self._within is None and self._between.min() == self._between.max()
         self.common = float(self._between[0]) if alike else 1.0
@@ -82,16 +83,10 @@ class LevelRoot:
         of_query = self._query.spread(means[0], part)
         if self._alike:
             return np.subtract(U, of_query, out=out)
-        between = _column(self._between[part], U)
         if self._level is None or means[1] is None or self._within is None:
-            result = np.subtract(U, of_query, out=out)
-            result *= between
-            return result
+            return deviations(U, of_query, self._between[part], out=out)
         of_level = self._level.spread(means[1], part)
-        result = np.subtract(U, of_level, out=out)
-        result *= _column(self._within[part], U)
-        result += (of_level - of_query) * between
-        return result
+        return deviations(U, of_query, self._between[part], of_level, self._within[part], out)
 
     def parts(self) -> tuple[FloatArray, list[NDArray[np.int64]], list[FloatArray]]:
         """Give the weights, the groups (queries, then levels if they matter) and the scales B (and A)."""
@@ -105,6 +100,18 @@ class LevelRoot:
         result = self.rows(U, self.means(U))
         result *= self.common
         return result
+
+    def square(self, U: FloatArray) -> FloatArray:
+        """Return L U = R'R U, which has the squares of the scales of R U."""
+        of_query, of_level = self._query.spread(self._query.means(U)), None
+        if self._level is not None:
+            of_level = self._level.spread(self._level.means(U))
+        return deviations(U, of_query, self._squares[0], of_level, self._squares[1])
+
+    def aim(self, pull: FloatArray) -> None:
+        """Set the target z with R'z = `pull`, which is w times one number for each level."""
+        scale = _column(self._between, pull)
+        self.target = np.divide(pull, scale, where=scale > 0, out=np.zeros_like(pull))
 
     def adjoint(self, Z: FloatArray) -> FloatArray:
         """Give R' Z: with u = w^(-1/2) z it is w^(1/2) R u."""
@@ -137,6 +144,28 @@ class _Averages:
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
         return means if self._one is not None else means[self.group[part]]
+
+
+def deviations(
+    U: FloatArray,
+    of_query: FloatArray,
+    between: FloatArray,
+    of_level: FloatArray | None = None,
+    within: FloatArray | None = None,
+    out: FloatArray | None = None,
+) -> FloatArray:
+    """Return B (u - query mean) or, with levels, A (u - level mean) + B (level mean - query mean).
+
+    The means are those of each row of U; `out` may be given to hold the result.
+    """
+    if of_level is None or within is None:
+        result = np.subtract(U, of_query, out=out)
+        result *= _column(between, U)
+        return result
+    result = np.subtract(U, of_level, out=out)
+    result *= _column(within, U)
+    result += (of_level - of_query) * _column(between, U)
+    return result
 
 
 class PivotedRoot:

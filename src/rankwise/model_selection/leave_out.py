@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_array, as_codes, as_vector
-from rankwise.losses.least_squares_form import keeps_ties
+from rankwise.losses.least_squares import keeps_ties
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.pair_blocks import (
     Block,
@@ -29,7 +29,6 @@ from rankwise.model_selection.pair_blocks import (
 from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
-from rankwise.preferences.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -356,11 +355,7 @@ def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
 
 def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> None:
     """Refuse folds without which no pair is left to learn from."""
-    if isinstance(preferences, Ranking):
-        has_pairs: NDArray[Any] = preferences.total_weight()[preferences.groups()] > 0
-    else:
-        has_pairs = preferences.pairs().better
-    if len(np.unique(fold_of_row[has_pairs])) < 2:
+    if len(np.unique(fold_of_row[preferences.sums(None).up > 0])) < 2:
         raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
 
 
@@ -399,7 +394,7 @@ def splits_left_out(task: HeldOutTask, splits: Iterable[tuple[IntArray, IntArray
 
 def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     """See `leave_pair_out`."""
-    if task.has_queries and isinstance(task.outputs[0], Ranking):
+    if task.outputs[0].has_queries:
         raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
     formulas = pair_formulas(task)
     if formulas is None:
@@ -422,7 +417,7 @@ def has_pair_formula(task: HeldOutTask) -> bool:
 
 
 def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
-    if not isinstance(output, Ranking) or not output.counts_pairs:
+    if not output.counts_pairs or output.labels is None:
         return False
     if keeps_ties(output, task.cost["cost"], task.cost["ties"]):
         return True

@@ -11,10 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._memory import available_memory, human_bytes
-from rankwise.losses.least_squares_form import check_magnitudes, keeps_ties
+from rankwise.losses.least_squares import check_magnitudes, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import Pairs
-from rankwise.preferences.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -52,7 +51,7 @@ def query_blocks(outputs: list[Preferences], cost: str, ties: str, average: str)
     first = outputs[0]
     rows_of = rows_by_group(first.groups())
     if keeps_ties(first, cost, ties):
-        values = np.column_stack([output.values for output in outputs])  # type: ignore[attr-defined]
+        values = np.column_stack([np.asarray(output.values) for output in outputs])
         return [_all_pairs_block(first, values, rows, average) for rows in rows_of]
     return [_listed_block(first, rows, cost, average) for rows in rows_of]
 
@@ -77,7 +76,7 @@ def _all_pairs_block(ranking: Any, values: FloatArray, rows: IntArray, average: 
 
 def _listed_block(preferences: Preferences, rows: IntArray, cost: str, average: str) -> Block:
     pairs = preferences[rows].pairs()
-    if not isinstance(preferences, Ranking):  # one ranking, whatever its components
+    if not preferences.has_queries:  # one ranking, whatever its components
         average = "pairs"
     scale, mass = _share(float(pairs.weight.sum()), _importance(preferences, rows), average)
     laplacian, pull = laplacian_and_pull(pairs, len(rows), cost)
@@ -89,7 +88,7 @@ def laplacian_and_pull(pairs: Pairs, n_rows: int, cost: str) -> tuple[FloatArray
     """Give L = M M' and M N for listed pairs: (20) for "unit", (21) "magnitude", (22) "relative"."""
     better, worse, magnitude, weight = pairs
     if cost == "relative":
-        check_magnitudes(better, worse, magnitude)
+        check_magnitudes(pairs)
     w = weight / magnitude**2 if cost == "relative" else weight
     target = w if cost == "unit" else w * magnitude
     adjacency = sp.coo_array((w, (better, worse)), shape=(n_rows, n_rows)).toarray()

@@ -12,7 +12,6 @@ from sklearn.utils import check_random_state
 
 from rankwise._checks import as_codes, as_vector
 from rankwise.preferences import Preferences
-from rankwise.preferences.ranking import Ranking
 
 
 class QueryKFold(GroupKFold):
@@ -61,8 +60,7 @@ class QueryKFold(GroupKFold):
         elif isinstance(y, Preferences) and len(np.unique(y.groups())) > 1:
             codes = y.groups()
         else:
-            labels = y.labels if isinstance(y, Ranking) else y
-            yield from self._split_rows(n_rows, None if isinstance(labels, Preferences) else labels)
+            yield from self._split_rows(n_rows, y.labels if isinstance(y, Preferences) else y)
             return
         n_groups = len(np.unique(codes))
         if n_groups < self.n_splits:

@@ -1,5 +1,12 @@
 """Preference structures: which row should be above which."""
 
-from rankwise.preferences.base import NoPairsError, Pairs, PartnerSums, Preferences, pair_data
+from rankwise.preferences.base import NoPairsError, Pairs, PartnerSums, Preferences
+from rankwise.preferences.order_graph import from_order
+from rankwise.preferences.pair_list import from_pairs, pair_data
+from rankwise.preferences.ranking import from_scores, from_survival
 
 __all__ = ["NoPairsError", "Pairs", "PartnerSums", "Preferences", "pair_data"]
+
+# A constructor makes a subclass, so it is defined after the base class and put on it here.
+for constructor in (from_scores, from_survival, from_pairs, from_order):
+    setattr(Preferences, constructor.__name__, staticmethod(constructor))

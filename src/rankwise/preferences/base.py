@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import coo_matrix
+from scipy.sparse.csgraph import connected_components
 
 from rankwise._checks import as_vector, check_choice
+
+if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
+    from rankwise.preferences import order_graph, pair_list, ranking
+
+FloatVector = NDArray[np.float64]
 
 AVERAGES = ("queries", "pairs")
 COUNTING_METHODS = ("merge", "tree", "pairs")
@@ -49,6 +55,19 @@ class Preferences(ABC):
     scikit-learn takes a `y`: it has a length and can be sliced, and a slice holds the pairs whose two rows
     are both in it.
 
+    A new structure is a subclass that says its `pairs`, how it is `weighted` and how rows are taken from it
+    (`_take`). All else follows by listing the pairs, and is overridden where a structure knows better.
+
+    Attributes
+    ----------
+    n_rows : int
+    labels : array of shape (n_rows,), or None
+        What ranks the rows, where one number a row does.
+    values : array of shape (n_rows,), or None
+        The magnitude of a pair is the difference of its rows' values, where there are such numbers.
+    classes : array of shape (n_classes,), or None
+        What an order graph puts in order.
+
     Examples
     --------
     >>> from rankwise import Preferences
@@ -60,123 +79,15 @@ class Preferences(ABC):
     """
 
     n_rows: int
+    labels: FloatVector | None = None
+    values: FloatVector | None = None
+    classes: NDArray[Any] | None = None
 
-    @staticmethod
-    def from_scores(
-        y: ArrayLike,
-        qid: ArrayLike | None = None,
-        sample_weight: ArrayLike | None = None,
-        query_weight: ArrayLike | None = None,
-        pair_weight: str | ArrayLike | None = None,
-    ) -> Preferences:
-        """Rank rows by real-valued scores, over all rows or within each query.
-
-        Parameters
-        ----------
-        y : array of shape (n_rows,)
-            Any real numbers; a row should be above the rows of its query with a lower number.
-        qid : array of shape (n_rows,), optional
-            The query of each row: any type, any order.
-        sample_weight : array of shape (n_rows,), optional
-            A pair weighs the product of its rows' weights, so a row of weight 2 equals the row given twice
-            and a row of weight 0 is not there. A weight that is constant within a query cancels under
-            `average="queries"`: use `query_weight` for that.
-        query_weight : array of shape (n_rows,), optional
-            What each query counts in the mean over queries; one value a row, constant within a query.
-        pair_weight : None, "difference" or array of gains of shape (n_rows,)
-            With "difference", a pair also weighs the difference of its labels; with an array, the
-            difference of its gains, which must not fall as the label rises.
-
-        Examples
-        --------
-        >>> Preferences.from_scores([1.5, 0.2, 7.0]).n_pairs
-        3
-        """
-        from rankwise.preferences.ranking import ranking_from_scores
-
-        return ranking_from_scores(y, qid, sample_weight, query_weight, pair_weight)
-
-    @staticmethod
-    def from_survival(
-        event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None = None
-    ) -> Preferences:
-        """Rank right-censored life times: a higher score means a longer life.
-
-        A pair counts when the earlier time is an observed event; at equal times an event comes before a
-        censoring, and two events are tied.
-
-        Parameters
-        ----------
-        event : array of bool of shape (n_rows,)
-            Whether the end was observed.
-        time : array of shape (n_rows,)
-            The time of the event or of the censoring.
-        sample_weight : array of shape (n_rows,), optional
-
-        Examples
-        --------
-        >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0]).n_pairs
-        2
-        """
-        from rankwise.preferences.ranking import ranking_from_survival
-
-        return ranking_from_survival(event, time, sample_weight)
-
-    @staticmethod
-    def from_pairs(
-        better: ArrayLike,
-        worse: ArrayLike,
-        magnitude: ArrayLike | None = None,
-        weight: ArrayLike | None = None,
-        n_rows: int | None = None,
-    ) -> Preferences:
-        """Take explicit pairs of row numbers; a pair may be given several times.
-
-        Parameters
-        ----------
-        better, worse : arrays of int of shape (n_pairs,)
-            In pair k, row `better[k]` should be above row `worse[k]`.
-        magnitude : array of shape (n_pairs,), optional
-            By how much; used by least squares and ignored by the hinge losses. Ones by default.
-        weight : array of shape (n_pairs,), optional
-            How much the pair counts. Ones by default.
-        n_rows : int, optional
-            The number of rows of the data; by default the largest row number plus one.
-
-        Examples
-        --------
-        >>> Preferences.from_pairs(better=[0, 2], worse=[1, 3]).groups()
-        array([0, 0, 1, 1])
-        """
-        from rankwise.preferences.pair_list import pair_list
-
-        return pair_list(better, worse, magnitude, weight, n_rows)
-
-    @staticmethod
-    def from_order(
-        labels: ArrayLike,
-        order: str | Iterable[tuple[Hashable, Hashable]] | Any,
-        sample_weight: ArrayLike | None = None,
-    ) -> Preferences:
-        """Order classes by a graph: each row of the higher class of an edge above each row of the lower.
-
-        Parameters
-        ----------
-        labels : array of shape (n_rows,)
-            The class of each row, of any sortable type.
-        order : "chain", "full", list of (higher, lower) or networkx.DiGraph
-            "chain" joins the neighbouring classes that are present, "full" all pairs of classes. Edges are
-            used as given (never closed transitively); an edge of a DiGraph points from higher to lower.
-        sample_weight : array of shape (n_rows,), optional
-
-        Examples
-        --------
-        >>> Preferences.from_order(["low", "high", "mid", "high"], [("high", "low"), ("mid", "low")]).n_pairs
-        3
-        """
-        from rankwise.preferences.order_graph import preferences_from_order
-
-        return preferences_from_order(labels, order, sample_weight)
+    if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
+        from_scores = staticmethod(ranking.from_scores)
+        from_survival = staticmethod(ranking.from_survival)
+        from_pairs = staticmethod(pair_list.from_pairs)
+        from_order = staticmethod(order_graph.from_order)
 
     @property
     def shape(self) -> tuple[int]:
@@ -200,14 +111,7 @@ class Preferences(ABC):
         )
         return self._take(rows)
 
-    @property
-    @abstractmethod
-    def n_pairs(self) -> int:
-        """The exact number of pairs."""
-
-    @abstractmethod
-    def groups(self) -> NDArray[np.int64]:
-        """Give the query, or the connected component of the pairs, of each row: folds must not cut it."""
+    # What a structure must say.
 
     @abstractmethod
     def pairs(self) -> Pairs:
@@ -218,10 +122,55 @@ class Preferences(ABC):
         """Multiply each pair's weight by the weights of its two rows."""
 
     @abstractmethod
+    def _take(self, rows: NDArray[np.int64]) -> Preferences:
+        """Return the pairs among the rows taken, numbered anew; a row may be taken several times."""
+
+    # What follows from the pairs, listed here and counted by the structures that can.
+
+    @property
+    def n_pairs(self) -> int:
+        """The exact number of pairs."""
+        return len(self.pairs().better)
+
+    @property
+    def counts_pairs(self) -> bool:
+        """Whether every pair weighs the same within its query, so that `count` counts them."""
+        return False
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
+        return False
+
+    @property
+    def has_unit_magnitudes(self) -> bool:
+        """Whether the magnitude of every pair is 1."""
+        return False
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether the mean over queries is one of several, rather than of one ranking."""
+        return False
+
+    def groups(self) -> NDArray[np.int64]:
+        """Return the query, or the connected component of the pairs, of each row: folds must not cut it."""
+        better, worse, _, _ = self.pairs()
+        graph = coo_matrix((np.ones(len(better)), (better, worse)), shape=(self.n_rows, self.n_rows))
+        return connected_components(graph, directed=False)[1].astype(np.int64)
+
+    def renumbered(self) -> Preferences:
+        """Return the same pairs with queries numbered from 0 up, so that none is counted that has no rows."""
+        return self
+
+    def mean_pairs(self, average: str = "queries") -> Pairs:
+        """Enumerate all pairs, each with its weight in the mean over pairs: these weights sum to 1."""
+        pairs = self.pairs()
+        return pairs._replace(weight=pairs.weight / pairs.weight.sum())
+
     def sums(
         self,
-        scores: NDArray[np.float64] | None,
-        moment: NDArray[np.float64] | None = None,
+        scores: FloatVector | None,
+        moment: FloatVector | None = None,
         *,
         margin: float = 1.0,
         counting: str = "merge",
@@ -229,43 +178,82 @@ class Preferences(ABC):
     ) -> PartnerSums:
         """Sum over the violated partners of each row; over all its partners when `scores` is None.
 
-        A pair is violated when its scores differ by less than `margin` in the right direction.
+        A pair is violated when its scores differ by less than `margin` in the right direction. O(l) for l
+        pairs that are listed, whatever the counting method.
         """
+        better, worse, _, weight = self.pairs()
+        if scores is not None:
+            hit = scores[better] - scores[worse] < margin
+            better, worse, weight = better[hit], worse[hit], weight[hit]
+
+        def total(rows: NDArray[np.int64], values: FloatVector) -> FloatVector:
+            return np.asarray(np.bincount(rows, values, minlength=self.n_rows), np.float64)
+
+        up, down = total(worse, weight), total(better, weight)
+        if moment is None:
+            return PartnerSums(up, down, None, None)
+        return PartnerSums(
+            up, down, total(worse, weight * moment[better]), total(better, weight * moment[worse])
+        )
 
     def adjacency(
-        self, scores: NDArray[np.float64], *, counting: str = "merge", n_threads: int = 1
-    ) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
-        """Give the product with the weighted adjacency matrix of the graph of violated pairs.
+        self, scores: FloatVector, *, counting: str = "merge", n_threads: int = 1
+    ) -> Callable[[FloatVector], FloatVector]:
+        """Return the product with the weighted adjacency matrix of the graph of violated pairs.
 
         `adjacency(scores)(moment)` has the sum of w_ij moment_j over the violated partners j of row i.
         Several products at the same scores cost less than as many calls of `sums`.
         """
 
-        def product(moment: NDArray[np.float64]) -> NDArray[np.float64]:
+        def product(moment: FloatVector) -> FloatVector:
             sums = self.sums(scores, moment, counting=counting, n_threads=n_threads)
             return sums.moment_up + sums.moment_down
 
         return product
 
-    @abstractmethod
-    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> NDArray[np.float64]:
-        """Weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
+    def count(
+        self, scores: FloatVector, *, margin: float = 1.0, n_threads: int = 1
+    ) -> tuple[FloatVector, NDArray[np.int64], FloatVector]:
+        """Count violated pairs: for each row as the worse one less as the better one; then for each query.
 
-    @abstractmethod
-    def total_weight(self) -> NDArray[np.float64]:
-        """Weight of all pairs, for each query (or edge of an order graph, or in all)."""
+        Of each query the number of violated pairs and their summed hinge loss are returned. Only where
+        `counts_pairs`.
+        """
+        raise NotImplementedError(f"{type(self).__name__} does not count pairs: their weights may differ.")
 
-    @abstractmethod
-    def _row_factor(self, average: str) -> NDArray[np.float64] | float: ...
+    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
+        """Return the weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
+        return self.sums(self.check_scores(scores), margin=margin, n_threads=n_threads).up.sum(keepdims=True)
 
-    @abstractmethod
-    def _take(self, rows: NDArray[np.int64]) -> Preferences: ...
+    def total_weight(self) -> FloatVector:
+        """Return the weight of all pairs, for each query (or edge of an order graph, or in all)."""
+        return self.sums(None).up.sum(keepdims=True)
 
-    @abstractmethod
-    def _why_no_pairs(self) -> str: ...
+    def by_query(self, parts: FloatVector) -> FloatVector:
+        """Sum `violated_weight` or `total_weight` for each query that has rows; one ranking is one query."""
+        return parts.sum(keepdims=True)
 
-    def row_factor(self, average: str = "queries") -> NDArray[np.float64] | float:
-        """Give the number by which a row's sums are multiplied to turn a sum over pairs into the mean loss.
+    def query_importance(self) -> FloatVector:
+        """Return what each query that has rows counts in the mean over queries."""
+        return np.ones(1)
+
+    def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
+        """Return the number by which a query's sum over pairs enters the mean loss.
+
+        `total` is the weight of each query's pairs, by default of those that `sums` sums over.
+        """
+        return 1.0 / (self.total_weight() if total is None else total).sum(keepdims=True)
+
+    def _row_factor(self, average: str) -> FloatVector | float:
+        return float(self.query_factor(average)[0])
+
+    def _why_no_pairs(self) -> str:
+        return (
+            f"There is nothing to rank: no pair with a positive weight joins two of the {self.n_rows} rows."
+        )
+
+    def row_factor(self, average: str = "queries") -> FloatVector | float:
+        """Return the number by which a row's sums are multiplied to turn a sum over pairs into the mean loss.
 
         `average="queries"` is the mean over queries (those with pairs) of each query's mean, "pairs" the
         mean over all pairs. Explicit pairs and order graphs are one ranking, where the two are the same.
@@ -274,59 +262,23 @@ class Preferences(ABC):
         self.require_pairs()
         return self._row_factor(average)
 
+    def row_shares(self, average: str = "queries") -> FloatVector:
+        """Return the share in the mean of the pairs that each row is the worse one of; they sum to 1."""
+        return self.row_factor(average) * self.sums(None).up
+
     def require_pairs(self) -> None:
         """Raise `NoPairsError` with the reason when there is nothing to put in order."""
         if self.n_pairs == 0:
             raise NoPairsError(self._why_no_pairs())
 
-    def check_scores(self, scores: ArrayLike, name: str = "scores") -> NDArray[np.float64]:
+    def check_scores(self, scores: ArrayLike, name: str = "scores") -> FloatVector:
         """Return `scores` as a finite float64 vector with one entry for each row."""
         return as_vector(scores, name, length=self.n_rows)
 
     def sample(self, share: float) -> NDArray[np.int64] | None:
-        """Give the numbers of a share of the rows whose pairs speak for all, or None where no rows do."""
+        """Return the numbers of a share of the rows whose pairs speak for all, or None where no rows do."""
         return None
 
-    def centred(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def centred(self, scores: FloatVector) -> FloatVector:
         """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
         return scores - scores.mean()
-
-
-def pair_data(
-    X_better: Any, X_worse: Any, weight: ArrayLike | None = None
-) -> tuple[NDArray[np.float64] | sp.csr_matrix, Preferences]:
-    """Stack chosen and rejected rows into one matrix and the preferences between them.
-
-    Row k of `X_better` should be above row k of `X_worse`.
-
-    Parameters
-    ----------
-    X_better, X_worse : arrays or sparse matrices of the same shape (n_pairs, n_features)
-    weight : array of shape (n_pairs,), optional
-
-    Returns
-    -------
-    X : array or CSR matrix of shape (2 n_pairs, n_features)
-    preferences : Preferences
-
-    Examples
-    --------
-    >>> X, preferences = pair_data([[1.0, 2.0]], [[0.0, 5.0]])
-    >>> X.shape, preferences.n_pairs
-    ((2, 2), 1)
-    """
-    shapes = [X.shape if hasattr(X, "shape") else np.shape(X) for X in (X_better, X_worse)]
-    if shapes[0] != shapes[1] or len(shapes[0]) != 2:
-        raise ValueError(
-            f"X_better and X_worse need the same two-dimensional shape, got {shapes[0]} and {shapes[1]}."
-        )
-    names = [list(X.columns) if hasattr(X, "columns") else None for X in (X_better, X_worse)]
-    if None not in names and names[0] != names[1]:
-        raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
-    n = shapes[0][0]
-    if sp.issparse(X_better) or sp.issparse(X_worse):
-        X = sp.vstack([X_better, X_worse], format="csr")
-    else:
-        X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
-    numbers = np.arange(n)
-    return X, Preferences.from_pairs(numbers, numbers + n, weight=weight, n_rows=2 * n)

@@ -27,6 +27,8 @@ class OrderGraph(Preferences):
     Cost: O(m log m + sum over edges of the sizes of their two classes).
     """
 
+    classes: NDArray[Any]
+
     def __init__(
         self,
         codes: NDArray[np.int64],
@@ -67,8 +69,13 @@ class OrderGraph(Preferences):
         size = np.diff(self._class_begin).tolist()
         return sum(size[high] * size[low] for high, low in self.edge_codes.tolist())
 
+    @property
+    def has_unit_magnitudes(self) -> bool:
+        """True: rows of the classes of an edge differ by 1."""
+        return True
+
     def groups(self) -> NDArray[np.int64]:
-        """Give the connected component of each row's class."""
+        """Return the connected component of each row's class."""
         n = len(self.classes)
         graph = coo_matrix((np.ones(len(self.edge_codes)), tuple(self.edge_codes.T)), shape=(n, n))
         return connected_components(graph, directed=False)[1][self.codes].astype(np.int64)
@@ -119,15 +126,12 @@ class OrderGraph(Preferences):
         return PartnerSums(*self._native_sums(scores, moment, margin, n_threads)[:4])
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Weight of the violated pairs of each edge."""
+        """Return the weight of the violated pairs of each edge."""
         return self._native_sums(self.check_scores(scores), None, margin, n_threads)[4]
 
     def total_weight(self) -> FloatVector:
-        """Weight of all pairs of each edge."""
+        """Return the weight of all pairs of each edge."""
         return self._native_sums(np.zeros(self.n_rows), None, np.inf, 1)[4]
-
-    def _row_factor(self, average: str) -> float:
-        return float(1.0 / self.total_weight().sum())
 
     def _why_no_pairs(self) -> str:
         if self.n_rows <= 1:
@@ -136,12 +140,27 @@ class OrderGraph(Preferences):
         return f"There is nothing to rank: no edge of the order joins two of the classes present, {present}."
 
 
-def preferences_from_order(
+def from_order(
     labels: ArrayLike,
     order: str | Iterable[tuple[Hashable, Hashable]] | Any,
-    sample_weight: ArrayLike | None,
+    sample_weight: ArrayLike | None = None,
 ) -> Preferences:
-    """See `Preferences.from_order`."""
+    """Order classes by a graph: each row of the higher class of an edge above each row of the lower.
+
+    Parameters
+    ----------
+    labels : array of shape (n_rows,)
+        The class of each row, of any sortable type.
+    order : "chain", "full", list of (higher, lower) or networkx.DiGraph
+        "chain" joins the neighbouring classes that are present, "full" all pairs of classes. Edges are
+        used as given (never closed transitively); an edge of a DiGraph points from higher to lower.
+    sample_weight : array of shape (n_rows,), optional
+
+    Examples
+    --------
+    >>> Preferences.from_order(["low", "high", "mid", "high"], [("high", "low"), ("mid", "low")]).n_pairs
+    3
+    """
     classes, codes = as_codes(labels, "labels")
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(codes))
     if isinstance(order, str) and order == "full":

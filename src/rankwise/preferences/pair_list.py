@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse.csgraph import connected_components
 
 from rankwise._checks import as_indices, as_vector, as_weights
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences
+from rankwise.preferences.base import Pairs, Preferences
 
 FloatVector = NDArray[np.float64]
 
@@ -17,19 +18,8 @@ class PairList(Preferences):
     """A list of (better, worse) rows, each with a magnitude and a weight; O(l) for l pairs."""
 
     def __init__(self, pairs: Pairs, n_rows: int):
-        self._pairs = pairs
+        self._pairs = pairs  # those of weight zero left out
         self.n_rows = n_rows
-
-    @property
-    def n_pairs(self) -> int:
-        """The number of pairs, those of weight zero left out."""
-        return len(self._pairs.better)
-
-    def groups(self) -> NDArray[np.int64]:
-        """Give the connected component of each row in the graph of pairs."""
-        better, worse, _, _ = self._pairs
-        graph = sp.coo_matrix((np.ones(len(better)), (better, worse)), shape=(self.n_rows, self.n_rows))
-        return connected_components(graph, directed=False)[1].astype(np.int64)
 
     def pairs(self) -> Pairs:
         """Return the pairs."""
@@ -62,49 +52,6 @@ class PairList(Preferences):
         )
         return PairList(taken, len(rows))
 
-    def sums(
-        self,
-        scores: FloatVector | None,
-        moment: FloatVector | None = None,
-        *,
-        margin: float = 1.0,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> PartnerSums:
-        """Sum over the violated pairs one by one: O(l), whatever the counting method."""
-        better, worse, _, weight = self._pairs
-        if scores is not None:
-            hit = scores[better] - scores[worse] < margin
-            better, worse, weight = better[hit], worse[hit], weight[hit]
-
-        def total(rows, values):
-            return np.bincount(rows, values, minlength=self.n_rows)
-
-        up, down = total(worse, weight), total(better, weight)
-        if moment is None:
-            return PartnerSums(up, down, None, None)
-        return PartnerSums(
-            up, down, total(worse, weight * moment[better]), total(better, weight * moment[worse])
-        )
-
-    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Weight of the violated pairs, as an array of one number."""
-        scores = self.check_scores(scores)
-        better, worse, _, weight = self._pairs
-        return np.array([weight[scores[better] - scores[worse] < margin].sum()])
-
-    def total_weight(self) -> FloatVector:
-        """Weight of all pairs, as an array of one number."""
-        return np.array([self._pairs.weight.sum()])
-
-    def _row_factor(self, average: str) -> float:
-        return float(1.0 / self.total_weight()[0])
-
-    def _why_no_pairs(self) -> str:
-        return (
-            f"There is nothing to rank: no pair with a positive weight joins two of the {self.n_rows} rows."
-        )
-
 
 def _kept(pairs: Pairs) -> Pairs:
     keep = pairs.weight > 0
@@ -112,14 +59,31 @@ def _kept(pairs: Pairs) -> Pairs:
     return Pairs(better[keep], worse[keep], magnitude[keep], weight[keep])
 
 
-def pair_list(
+def from_pairs(
     better: ArrayLike,
     worse: ArrayLike,
-    magnitude: ArrayLike | None,
-    weight: ArrayLike | None,
-    n_rows: int | None,
+    magnitude: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    n_rows: int | None = None,
 ) -> PairList:
-    """See `Preferences.from_pairs`."""
+    """Take explicit pairs of row numbers; a pair may be given several times.
+
+    Parameters
+    ----------
+    better, worse : arrays of int of shape (n_pairs,)
+        In pair k, row `better[k]` should be above row `worse[k]`.
+    magnitude : array of shape (n_pairs,), optional
+        By how much; used by least squares and ignored by the hinge losses. Ones by default.
+    weight : array of shape (n_pairs,), optional
+        How much the pair counts. Ones by default.
+    n_rows : int, optional
+        The number of rows of the data; by default the largest row number plus one.
+
+    Examples
+    --------
+    >>> Preferences.from_pairs(better=[0, 2], worse=[1, 3]).groups()
+    array([0, 0, 1, 1])
+    """
     first, second = as_indices(better, "better", n_rows), as_indices(worse, "worse", n_rows)
     if len(first) != len(second):
         raise ValueError(f"better has {len(first)} entries and worse {len(second)}; they must match.")
@@ -137,3 +101,43 @@ def pair_list(
     structure = PairList(_kept(pairs), rows)
     structure.require_pairs()
     return structure
+
+
+def pair_data(
+    X_better: Any, X_worse: Any, weight: ArrayLike | None = None
+) -> tuple[NDArray[np.float64] | sp.csr_matrix, PairList]:
+    """Stack chosen and rejected rows into one matrix and the preferences between them.
+
+    Row k of `X_better` should be above row k of `X_worse`.
+
+    Parameters
+    ----------
+    X_better, X_worse : arrays or sparse matrices of the same shape (n_pairs, n_features)
+    weight : array of shape (n_pairs,), optional
+
+    Returns
+    -------
+    X : array or CSR matrix of shape (2 n_pairs, n_features)
+    preferences : Preferences
+
+    Examples
+    --------
+    >>> X, preferences = pair_data([[1.0, 2.0]], [[0.0, 5.0]])
+    >>> X.shape, preferences.n_pairs
+    ((2, 2), 1)
+    """
+    shapes = [X.shape if hasattr(X, "shape") else np.shape(X) for X in (X_better, X_worse)]
+    if shapes[0] != shapes[1] or len(shapes[0]) != 2:
+        raise ValueError(
+            f"X_better and X_worse need the same two-dimensional shape, got {shapes[0]} and {shapes[1]}."
+        )
+    names = [list(X.columns) if hasattr(X, "columns") else None for X in (X_better, X_worse)]
+    if None not in names and names[0] != names[1]:
+        raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
+    n = shapes[0][0]
+    if sp.issparse(X_better) or sp.issparse(X_worse):
+        X = sp.vstack([X_better, X_worse], format="csr")
+    else:
+        X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
+    numbers = np.arange(n)
+    return X, from_pairs(numbers, numbers + n, weight=weight, n_rows=2 * n)

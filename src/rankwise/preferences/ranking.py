@@ -24,6 +24,9 @@ class Ranking(Preferences):
     difference of its `values`, by default the labels.
     """
 
+    labels: FloatVector
+    values: FloatVector
+
     def __init__(
         self,
         labels: FloatVector,
@@ -47,7 +50,17 @@ class Ranking(Preferences):
     @property
     def counts_pairs(self) -> bool:
         """Whether every pair weighs the same within its query, so that pairs can be counted."""
-        return self.weight is None and self.event is None and self.gain is None
+        return self.weight is None and self.is_complete
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
+        return self.event is None and self.gain is None
+
+    @property
+    def has_queries(self) -> bool:
+        """Whether rows are of several queries."""
+        return len(np.unique(self.groups())) > 1
 
     @cached_property
     def _index(self) -> _Index:
@@ -73,7 +86,7 @@ class Ranking(Preferences):
         return int((lower[start + index.level_begin] - lower[start]).sum())
 
     def groups(self) -> NDArray[np.int64]:
-        """Give the number of each row's query."""
+        """Return the number of each row's query."""
         return np.zeros(self.n_rows, dtype=np.int64) if self.query is None else self.query.copy()
 
     def pairs(self) -> Pairs:
@@ -93,6 +106,15 @@ class Ranking(Preferences):
         if self.gain is not None:
             weight = weight * (self.gain[better] - self.gain[worse])
         return Pairs(better, worse, self.values[better] - self.values[worse], weight)
+
+    def mean_pairs(self, average: str = "queries") -> Pairs:
+        """Enumerate all pairs, each with its weight in the mean."""
+        pairs, factor = self.pairs(), self.query_factor(average) / self._pair_scale()
+        return pairs._replace(weight=pairs.weight * factor[self._index.query_of_row[pairs.better]])
+
+    def renumbered(self) -> Ranking:
+        """Return the same ranking with queries numbered from 0 up."""
+        return self._replaced(query=np.unique(self.groups(), return_inverse=True)[1].astype(np.int64))
 
     def weighted(self, sample_weight: ArrayLike) -> Ranking:
         """Multiply each pair's weight by the weights of its two rows."""
@@ -171,7 +193,7 @@ class Ranking(Preferences):
         return product
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Weight of the violated pairs of each query."""
+        """Return the weight of the violated pairs of each query."""
         scores = self.check_scores(scores)
         if self.counts_pairs:
             return self.count(scores, margin=margin, n_threads=n_threads)[1].astype(np.float64)
@@ -179,8 +201,22 @@ class Ranking(Preferences):
         return self._by_query(sums.up) * self._columns.query_scale
 
     def total_weight(self) -> FloatVector:
-        """Weight of all pairs of each query."""
+        """Return the weight of all pairs of each query."""
         return self._by_query(self.sums(None).up) * self._columns.query_scale
+
+    def by_query(self, parts: FloatVector) -> FloatVector:
+        """Return the entries of the queries that have rows: a slice keeps the numbers of the whole."""
+        return parts[np.unique(self.groups())]
+
+    def query_importance(self) -> FloatVector:
+        """Return what each query that has rows counts in the mean over queries."""
+        return self.by_query(self._importance())
+
+    def _importance(self) -> FloatVector:
+        importance = np.ones(self.n_queries)
+        if self.query_weight is not None:
+            importance[self._index.query_of_row] = self.query_weight
+        return importance
 
     def sample(self, share: float) -> NDArray[np.int64]:
         """Draw whole queries where there are many, rows otherwise; the same ones at every call."""
@@ -206,15 +242,11 @@ class Ranking(Preferences):
     def _pair_totals(self) -> FloatVector:
         return self._by_query(self.sums(None).up)
 
-    def pair_totals(self) -> FloatVector:
-        """Give the weight of each query's pairs, as `sums` takes them."""
-        return self._pair_totals
-
     def row_weight(self) -> FloatVector:
         """Give the weights of the rows as `sums` takes them: the largest of each query is 1."""
         return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight
 
-    def pair_scale(self) -> FloatVector:
+    def _pair_scale(self) -> FloatVector:
         """Give for each query the number that turns pair weights as `sums` takes them into those given."""
         largest = np.ones(self.n_queries)
         if self.weight is not None:
@@ -237,10 +269,7 @@ class Ranking(Preferences):
         `total` is the weight of each query's pairs, by default of those that differ in label.
         """
         total = self._pair_totals if total is None else total
-        importance = np.ones(self.n_queries)
-        if self.query_weight is not None:
-            importance[self._index.query_of_row] = self.query_weight
-        importance *= total > 0
+        importance = self._importance() * (total > 0)
         if not importance.any():
             raise NoPairsError("There is nothing to rank: every pair weighs nothing.")
         if average == "pairs":
@@ -320,14 +349,36 @@ class _Columns:
             self.gain = centred / self.gain_scale
 
 
-def ranking_from_scores(
+def from_scores(
     y: ArrayLike,
-    qid: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    query_weight: ArrayLike | None,
-    pair_weight: str | ArrayLike | None,
+    qid: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    query_weight: ArrayLike | None = None,
+    pair_weight: str | ArrayLike | None = None,
 ) -> Ranking:
-    """See `Preferences.from_scores`."""
+    """Rank rows by real-valued scores, over all rows or within each query.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,)
+        Any real numbers; a row should be above the rows of its query with a lower number.
+    qid : array of shape (n_rows,), optional
+        The query of each row: any type, any order.
+    sample_weight : array of shape (n_rows,), optional
+        A pair weighs the product of its rows' weights, so a row of weight 2 equals the row given twice
+        and a row of weight 0 is not there. A weight that is constant within a query cancels under
+        `average="queries"`: use `query_weight` for that.
+    query_weight : array of shape (n_rows,), optional
+        What each query counts in the mean over queries; one value a row, constant within a query.
+    pair_weight : None, "difference" or array of gains of shape (n_rows,)
+        With "difference", a pair also weighs the difference of its labels; with an array, the
+        difference of its gains, which must not fall as the label rises.
+
+    Examples
+    --------
+    >>> Preferences.from_scores([1.5, 0.2, 7.0]).n_pairs
+    3
+    """
     labels = as_vector(y, "y")
     n_rows = len(labels)
     query = None if qid is None else as_codes(qid, "qid", n_rows)[1]
@@ -343,8 +394,25 @@ def ranking_from_scores(
     return ranking
 
 
-def ranking_from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None) -> Ranking:
-    """See `Preferences.from_survival`."""
+def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None = None) -> Ranking:
+    """Rank right-censored life times: a higher score means a longer life.
+
+    A pair counts when the earlier time is an observed event; at equal times an event comes before a
+    censoring, and two events are tied.
+
+    Parameters
+    ----------
+    event : array of bool of shape (n_rows,)
+        Whether the end was observed.
+    time : array of shape (n_rows,)
+        The time of the event or of the censoring.
+    sample_weight : array of shape (n_rows,), optional
+
+    Examples
+    --------
+    >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0]).n_pairs
+    2
+    """
     times = as_vector(time, "time")
     events = as_vector(as_array(event), "event", len(times))
     if not np.isin(events, (0.0, 1.0)).all():

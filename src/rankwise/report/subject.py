@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
 from rankwise.places import in_memory
 from rankwise.preferences import Preferences
-from rankwise.preferences.ranking import Ranking
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -110,7 +109,7 @@ class Subject:
     def _set_labels(self, y: Any, qid: ArrayLike | None, n_rows: int) -> None:
         y, qid = in_memory(y), in_memory(qid)
         if isinstance(y, Preferences):
-            if not isinstance(y, Ranking) or qid is not None:
+            if y.values is None or qid is not None:
                 raise ValueError(
                     "y must be labels, or Preferences.from_scores without qid: the measures of a report are "
                     "those of labels."

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
 from rankwise.design import Design, as_design
-from rankwise.losses.least_squares_form import QuadraticForm
+from rankwise.losses import LeastSquares as QuadraticForm
 from rankwise.losses.roots import LevelRoot
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult
 
@@ -69,7 +69,7 @@ def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatAr
     ----------
     features : array, sparse matrix or Design of shape (m, n)
         The rows in the function space: X, or the features of a `KernelMap`.
-    form : QuadraticForm
+    form : LeastSquares
     alphas : array of shape (n_alphas,)
 
     Returns
@@ -81,8 +81,8 @@ def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatAr
     --------
     >>> import numpy as np
     >>> from rankwise import Preferences
-    >>> from rankwise.losses import least_squares_form
-    >>> form = least_squares_form(Preferences.from_scores([2.0, 0.0]))
+    >>> from rankwise.losses import LeastSquares
+    >>> form = LeastSquares(Preferences.from_scores([2.0, 0.0]), ties="keep")
     >>> solve_path(np.array([[1.0], [0.0]]), form, [0.5, 1.5])
     array([[1. ],
            [0.5]])

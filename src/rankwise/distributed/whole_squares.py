@@ -10,71 +10,70 @@ from numpy.typing import NDArray
 from rankwise.distributed import blocks
 from rankwise.distributed.engine import Held
 from rankwise.distributed.whole_queries import Coefficients, Scores, WholeQueryDesign, cut_preferences
-from rankwise.losses.least_squares_form import QuadraticForm, least_squares_form
+from rankwise.losses import LeastSquares
 from rankwise.preferences.base import Preferences
 
 FloatVector = NDArray[np.float64]
 
 
-class WorkerForm:
-    """The quadratic form of all pairs as the sum of the workers' forms; see `QuadraticForm`."""
+class WorkerSquares:
+    """Least squares over all pairs as the sum of the workers' losses; see `LeastSquares`."""
 
-    def __init__(self, design: WholeQueryDesign, form: QuadraticForm):
-        preferences, options = form.recipe
-        pieces = cut_preferences(preferences, design.borders)
-        traces = [float(part.sum()) for part in design.slices(form.diagonal)]
-        n, engine = design.n_partitions, design.engine
+    def __init__(self, design: WholeQueryDesign, loss: LeastSquares):
+        pieces = cut_preferences(loss.preferences, design.borders)
+        traces = [float(part.sum()) for part in design.slices(loss.diagonal)]
+        options, engine = [loss.options] * design.n_partitions, design.engine
         self._engine = engine
-        self._forms = Held(
+        self._losses = Held(
             engine,
-            lambda: engine.each(LocalForm, engine.spread(pieces, design.handles), traces, [options] * n),
+            lambda: engine.each(LocalSquares, engine.spread(pieces, design.handles), traces, options),
         )
-        self.constant = form.constant
-        self.pull = self._coefficients(LocalForm.pull)
-        self.diagonal = self._coefficients(LocalForm.diagonal)
+        self.constant = loss.constant
+        self.pull = self._coefficients(LocalSquares.pull)
+        self.diagonal = self._coefficients(LocalSquares.diagonal)
 
     def _coefficients(self, function: Any, scores: Scores | None = None) -> Coefficients:
         def make() -> list[Any]:
             columns = () if scores is None else scores.columns()
-            return self._engine.each(function, self._forms.handles, *columns)
+            return self._engine.each(function, self._losses.handles, *columns)
 
         return Coefficients(self._engine, make)
 
     def product(self, scores: Scores) -> Coefficients:
         """Give L times the scores."""
-        return self._coefficients(LocalForm.times, scores)
+        return self._coefficients(LocalSquares.times, scores)
 
     def value_and_coefficients(self, scores: Scores) -> tuple[float, Coefficients]:
         """Give the loss and its derivative by each score."""
         parts = self._engine.round(
-            lambda: self._engine.each(LocalForm.value, self._forms.handles, *scores.columns())
+            lambda: self._engine.each(LocalSquares.value, self._losses.handles, *scores.columns())
         )
-        return float(np.sum(parts)), self._coefficients(LocalForm.slopes, scores)
+        return float(np.sum(parts)), self._coefficients(LocalSquares.slopes, scores)
 
 
-class LocalForm:
-    """The form of one partition's rows, times its share of all pairs.
+class LocalSquares:
+    """Least squares over one partition's rows, times its share of all pairs.
 
     The share is the ratio of the traces: of its rows in the L of all pairs, and of its own L.
     """
 
     def __init__(self, preferences: Preferences, trace: float, options: dict[str, Any]):
         self._n_rows = preferences.n_rows
-        self._form = least_squares_form(preferences, **options) if trace > 0 else None
-        self._share = trace / float(self._form.diagonal.sum()) if self._form is not None else 0.0
+        self._loss = LeastSquares(preferences, **options) if trace > 0 else None
+        self._share = trace / float(self._loss.diagonal.sum()) if self._loss is not None else 0.0
 
     def pull(self) -> FloatVector:
         """Give the vector r."""
-        return np.zeros(self._n_rows) if self._form is None else self._share * self._form.pull
+        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.pull
 
     def diagonal(self) -> FloatVector:
         """Give the diagonal of L."""
-        return np.zeros(self._n_rows) if self._form is None else self._share * self._form.diagonal
+        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.diagonal
 
     def times(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
         """Give L times a sum of vectors."""
         u = blocks.combined(numbers, vectors, self._n_rows)
-        return np.zeros(self._n_rows) if self._form is None else self._share * self._form.product(u)
+        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.product(u)
 
     def value(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> float:
         """Give the loss at a sum of vectors."""
@@ -85,8 +84,8 @@ class LocalForm:
         return self._evaluated(numbers, vectors)[1]
 
     def _evaluated(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> tuple[float, FloatVector]:
-        if self._form is None:
+        if self._loss is None:
             return 0.0, np.zeros(self._n_rows)
         scores = blocks.combined(numbers, vectors, self._n_rows)
-        value, slopes = self._form.value_and_coefficients(scores)
+        value, slopes = self._loss.value_and_coefficients(scores)
         return self._share * float(value), self._share * slopes

@@ -1,0 +1,178 @@
+"""The weighted Laplacian L of the pairs: s'L s is the mean over pairs of (s_better - s_worse)^2.
+
+It is M M' in the notation of Pahikkala et al. (2009), in three forms: by means of queries and labels, by the
+sums of any structure, and listed.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise import _memory
+from rankwise._checks import as_vector
+from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
+from rankwise.preferences.base import Pairs, PartnerSums, Preferences
+
+FloatArray = NDArray[np.float64]
+
+# Bytes for each pair of the sparse Laplacian at its peak: the pair itself, its four entries as they are
+# gathered (two int32 or int64 numbers and a float64 each) and the compressed copy.
+BYTES_PER_PAIR = 160
+
+
+class Laplacian(ABC):
+    """A Laplacian of n_rows rows, known by its products.
+
+    Attributes
+    ----------
+    n_rows : int
+    diagonal : array of shape (n_rows,)
+    root_is_sparse : bool
+        Whether a product with the root costs O(m), as against O(m^2).
+    """
+
+    n_rows: int
+    diagonal: FloatArray
+    root_is_sparse = False
+
+    @abstractmethod
+    def product(self, U: FloatArray) -> FloatArray:
+        """Return L U for a vector or for several columns."""
+
+    @abstractmethod
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take off what no pair sees: products of large numbers would lose digits to it."""
+
+    def dense(self) -> FloatArray:
+        """Return L as an array, in O(m^2) or as many steps as there are pairs."""
+        L = self.product(np.eye(self.n_rows))
+        return (L + L.T) / 2
+
+    def root(self, pull: FloatArray) -> Root:
+        """Return a factor R of L = R'R, with the targets z for which R'z = pull; small problems only."""
+        return PivotedRoot(self.dense(), pull)
+
+
+class LevelLaplacian(Laplacian):
+    """All pairs of rows of a query, or those of different labels, each by the product of its rows' weights.
+
+    Equation (25), where tied rows count too, is L = D - P P', with P telling the query of each row: u'L u is
+    the sum of b_i (u_i - query mean)^2. Without the tied rows it is (D - D_t) - P P' + P_t P_t', with P_t
+    telling the (query, label) of each row. Both cost O(m) a column.
+
+    Parameters
+    ----------
+    ranking : Preferences
+        One that `is_complete`.
+    factor : float or array of shape (n_rows,)
+        By which the product of two rows' weights enters the mean.
+    partners : PartnerSums, optional
+        Those of rows with different labels; without them tied rows count.
+    """
+
+    root_is_sparse = True
+
+    def __init__(self, ranking: Any, factor: Any, partners: PartnerSums | None = None):
+        self.n_rows = ranking.n_rows
+        query, weight = ranking.groups(), ranking.row_weight()
+        total = query_totals(query, weight)
+        between = np.sqrt(factor * total)
+        if partners is None:
+            share = np.divide(weight, total, where=total > 0, out=np.zeros(self.n_rows))
+            self.diagonal = weight * between**2 * (1.0 - share)
+            self._root = LevelRoot(weight, query, None, None, between)
+        else:
+            self.diagonal = factor * (partners.up + partners.down)
+            within = np.sqrt(self.diagonal / np.where(weight > 0, weight, 1.0))
+            self._root = LevelRoot(weight, query, ranking.levels(), within, between)
+
+    def product(self, U: FloatArray) -> FloatArray:
+        """Return L U for a vector or for several columns, in O(m) each."""
+        return self._root.square(U)
+
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take the weighted mean of each query off."""
+        return self._root.centred(U)
+
+    def root(self, pull: FloatArray) -> Root:
+        """Return the factor R of `LevelRoot`."""
+        self._root.aim(pull)
+        return self._root
+
+
+class PairLaplacian(Laplacian):
+    """The pairs of any structure, summed without listing them where the structure can.
+
+    L u = D u - A u, with the adjacency A of the pairs: a column costs what `Preferences.sums` does.
+    """
+
+    def __init__(self, preferences: Preferences, factor: Any, partners: PartnerSums, n_threads: int = 1):
+        self.n_rows = preferences.n_rows
+        self._preferences, self._factor, self._n_threads = preferences, factor, n_threads
+        self.diagonal = factor * (partners.up + partners.down)
+
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take a mean off: of each query, or of all rows."""
+        return by_column(self._preferences.centred, U)
+
+    def product(self, U: FloatArray) -> FloatArray:
+        """Return L U for a vector or for several columns."""
+        return by_column(self._times, U)
+
+    def _times(self, u: FloatArray) -> FloatArray:
+        u = self._preferences.centred(u)
+        sums = self._preferences.sums(None, u, n_threads=self._n_threads)
+        return self.diagonal * u - self._factor * (sums.moment_up + sums.moment_down)
+
+
+class ListedLaplacian(Laplacian):
+    """Pairs one by one, through a sparse matrix: O(l) memory and O(l) a column for l pairs."""
+
+    def __init__(self, preferences: Preferences, pairs: Pairs):
+        self.n_rows = preferences.n_rows
+        self._preferences = preferences
+        better, worse, _, weight = pairs
+        off = sp.coo_array((weight, (better, worse)), shape=(self.n_rows, self.n_rows)).tocsr()
+        off = off + off.T
+        self._matrix = sp.csr_array(sp.diags_array(off.sum(axis=1)) - off)
+        self.diagonal = self._matrix.diagonal()
+
+    def centred(self, U: FloatArray) -> FloatArray:
+        """Take a mean off: of each query, or of all rows."""
+        return by_column(self._preferences.centred, U)
+
+    def product(self, U: FloatArray) -> FloatArray:
+        """Return L U for a vector or for several columns."""
+        return self._matrix @ self.centred(U)
+
+    def dense(self) -> FloatArray:
+        """Return L as an array."""
+        return self._matrix.toarray()
+
+
+def check_pair_memory(n_pairs: int) -> None:
+    """Refuse pairs whose Laplacian would not fit into memory."""
+    free, needed = _memory.available_memory(), BYTES_PER_PAIR * n_pairs
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"cost='relative' lists all {n_pairs} pairs, which needs {_memory.human_bytes(needed)} of "
+            f"memory, but {_memory.human_bytes(free)} is free; cost='magnitude' and cost='unit' list none."
+        )
+
+
+def query_totals(query: NDArray[np.int64], weight: FloatArray) -> FloatArray:
+    """Return the weight of each row's query; one number stands for all rows where there is one query."""
+    total = np.asarray(np.bincount(query, weight), np.float64)
+    return total if len(total) == 1 else total[query]
+
+
+def by_column(times: Any, U: FloatArray) -> FloatArray:
+    """Apply a function of vectors to a vector, or to each of several columns."""
+    if U.ndim == 1:
+        return times(as_vector(U, "U"))
+    return np.stack([times(np.ascontiguousarray(column)) for column in U.T], axis=1)
