@@ -508,7 +508,7 @@ def test_atomic_write_replaces_or_leaves_alone(tmp_path):
 
 def test_atomic_write_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
     def fails(path):
-        with pytest.raises(OSError, match="file.txt|folder.txt") as caught, atomic_write(path):
+        with pytest.raises(OSError, match=r"file|folder") as caught, atomic_write(path):
             pass
         assert caught.value.filename == str(path)
         assert ".part" not in str(caught.value)
