@@ -405,6 +405,71 @@ def test_hostile_content_with_a_right_checksum(case, saved, tmp_path):
     assert re.search(words, refusal(crafted(saved, change), tmp_path))
 
 
+def kernel_argument(name, value):
+    """Give a change of a header: another argument of the kernel."""
+
+    def change(header):
+        arguments = header["model"]["attributes"]["_kernel_arguments"]["map"]
+        next(pair for pair in arguments if pair[0] == name)[1] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("model", "change"),
+    [
+        (RankSVM(kernel="rbf"), kernel_argument("gamma", "0.5")),
+        (RankRLS(kernel="rbf"), kernel_argument("gamma", [0.5, 0.5])),
+        (RankSVM(kernel="poly"), kernel_argument("degree", -1)),
+        (RankSVM(kernel="poly"), kernel_argument("degree", "3")),
+        (RankRLS(kernel="poly"), kernel_argument("coef0", {"map": []})),
+        (RankRLS(kernel="rbf"), kernel_argument("kernel", "warm")),
+        (RankSVM(kernel="rbf"), kernel_argument("kernel_params", 1)),
+        (RankSVM(kernel="rbf"), kernel_argument("gamma", {"float": "nan"})),
+        (OrdinalSVM(), put("model", "attributes", "thresholds_", {"text": [[2], ["a", "b"]]})),
+        (OrdinalSVM(), put("model", "attributes", "classes_", "low")),
+        (OrdinalSVM(), put("model", "attributes", "classes_", {"text": [[1], ["low"]]})),
+        (
+            make_pipeline(StandardScaler(), RankSVM()),
+            put("model", "pipeline", 0, 1, "attributes", "scale_", "wide"),
+        ),
+    ],
+)
+def test_numbers_that_cannot_score_a_row_are_refused_at_once(model, change, tmp_path):
+    save_model(model.fit(X, Y), tmp_path / "model.json")
+    content = (tmp_path / "model.json").read_bytes()
+    words = "cannot score a row|of its kernel cannot be|do not fit together"
+    assert re.search(words, refusal(crafted(content, change), tmp_path))
+    same = crafted(content, lambda header: None)
+    (tmp_path / "model.json").write_bytes(same)
+    np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict(NEW), model.predict(NEW))
+
+
+def test_text_that_cannot_be_loaded_is_not_saved(tmp_path):
+    model = RankSVM().fit(X, Y)
+    model.notes_ = np.array(["x" * 200_000] + [""] * 2999)
+    with pytest.raises(ModelFileError, match="notes_, a text array would take far more memory than its text"):
+        save_model(model, tmp_path / "model.json")
+    model.notes_ = np.array(["x" * 1000] + ["y"] * 3999)
+    np.testing.assert_array_equal(round_trip(model, tmp_path / "model.json").notes_, model.notes_)
+
+
+def test_a_text_array_takes_little_more_memory_than_its_file(tmp_path):
+    model = RankSVM().fit(X, Y)
+    model.notes_ = np.array(["x" * 20] * 60_000)
+    save_model(model, tmp_path / "model.json")
+
+    def widened(header):
+        header["model"]["attributes"]["notes_"]["text"][1][0] = "x" * 1900
+
+    content = crafted((tmp_path / "model.json").read_bytes(), widened)
+    tracemalloc.start()
+    assert "far more memory" in refusal(content, tmp_path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 40 * len(content)
+
+
 def test_the_hostile_cases_would_load_without_the_change(saved, tmp_path):
     (tmp_path / "same.json").write_bytes(crafted(saved, lambda header: None))
     np.testing.assert_array_equal(load_model(tmp_path / "same.json").coef_, RankSVM().fit(X, Y).coef_)
