@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rankwise import load_model
+from rankwise.cli import checkpoint
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
 
@@ -62,3 +63,23 @@ def test_file_in_the_place_of_the_address(folder, capsys):
     file = str(folder / "all.txt.gz")
     assert main(["train", file, "-o", str(folder / "m.json"), "--dask", file]) == 2
     assert "give the files first" in capsys.readouterr().err
+
+
+def test_a_checkpoint_of_other_rows_is_refused(tmp_path, capsys, monkeypatch):
+    X, y, qid = make_ranking(60, n_features=3, n_queries=6, noise=0.5, random_state=0)[:3]
+    command = ["train", str(tmp_path / "part-*.txt"), "-o", str(tmp_path / "m.json"), "--dask", "threads"]
+    command += ["--checkpoint-every", "0"]
+
+    def write(X):
+        for part, rows in enumerate((slice(0, 25), slice(25, 60))):
+            dump_svmlight(X[rows], y[rows], tmp_path / f"part-{part}.txt", qid=qid[rows])
+
+    write(X)
+    with monkeypatch.context() as patch:  # a training that was killed before its end
+        patch.setattr(checkpoint.Checkpoint, "delete", lambda self: None)
+        assert main(command) == 0
+    write(2 * X)
+    assert main([*command, "--resume"]) == 1
+    assert "belongs to other data or settings" in capsys.readouterr().err
+    write(X)
+    assert main([*command, "--resume"]) == 0

@@ -286,3 +286,14 @@ def test_help_and_failures(small, capsys, monkeypatch):
     assert classify(["-v", "0", "train.dat", "svm_struct_model"]) == 0
     assert len((small / "svm_predictions").read_text().splitlines()) == 10
     assert classify(["train.dat", "bad.dat", "p"]) == 1
+
+
+def test_a_dash_stands_for_standard_output(small, capsys, monkeypatch):
+    monkeypatch.chdir(small)
+    run(learn, capsys, "train.dat", "model.dat")
+    told = run(classify, capsys, "train.dat", "model.dat", "predictions")
+    assert classify(["train.dat", "model.dat", "-"]) == 0
+    printed = capsys.readouterr()
+    assert printed.out == (small / "predictions").read_text()
+    assert printed.err.splitlines()[-4:] == told[-4:]
+    assert not (small / "-").exists()

@@ -5,7 +5,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from rankwise.io import frames
@@ -118,16 +118,83 @@ def test_missing_columns_are_named(tmp_path, suffix, package, arguments, sentenc
 @pytest.mark.parametrize(
     ("column", "values", "sentence"),
     [
-        ("price", [1.0, None, 3.0, 4.0, 5.0], r"row 2: column 'price' is missing or not finite\."),
-        ("price", [1.0, 2.0, np.inf, 4.0, 5.0], r"row 3: column 'price' is missing or not finite"),
-        ("price", ["1", "2", "3", "cheap", "5"], r"row \d: column 'price' is not a number \(it is "),
-        ("label", [1.0, 2.0, 3.0, 4.0, None], r"row 5: column 'label' is missing"),
-        ("query", ["a", None, "b", "b", "b"], r"row 2: column 'query' is missing"),
+        ("price", [1.0, None, 3.0, 4.0, 5.0], "row 2: column 'price' is missing."),
+        (
+            "price",
+            [1.0, None, 3.0, None, np.inf],
+            "row 2: column 'price' is missing; 3 entries in all cannot be used.",
+        ),
+        ("price", [1.0, 2.0, np.inf, 4.0, 5.0], "row 3: column 'price' is not finite (it is 'inf')."),
+        ("label", [1.0, 2.0, 3.0, 4.0, None], "row 5: column 'label' is missing."),
+        ("query", ["a", None, "b", "b", "b"], "row 2: column 'query' is missing."),
     ],
 )
-def test_entries_that_are_no_numbers_are_named(tmp_path, suffix, package, column, values, sentence):
+@pytest.mark.parametrize("chunk_rows", [None, 1, 2])
+def test_entries_that_are_no_numbers_are_named(
+    tmp_path, suffix, package, column, values, sentence, chunk_rows
+):
     path = write(tmp_path, suffix, TABLE.assign(**{column: pd.Series(values)}))
-    with pytest.raises(TableError, match=sentence):
+    assert outcome(path, chunk_rows, label="label", qid="query") == f"{path}, {sentence}"
+
+
+def outcome(path, chunk_rows, **columns):
+    """Return the features, or the sentence that refuses them."""
+    try:
+        if chunk_rows is None:
+            return read_table(path, **columns).X.tolist()
+        return [
+            row for chunk in iter_table(path, **columns, chunk_rows=chunk_rows) for row in chunk.X.tolist()
+        ]
+    except TableError as error:
+        return str(error)
+
+
+def test_text_in_a_column_of_numbers_is_the_culprit(tmp_path, package):
+    path = tmp_path / "table.csv"
+    path.write_text("y,f\n0,0.5\n1,abc\n")
+    sentence = f"{path}, row 2: column 'f' is not a number (it is 'abc')."
+    assert outcome(path, None, label="y") == outcome(path, 1, label="y") == sentence
+    path.write_text("y,f,g\n0,1,\nx,abc,2\n")
+    sentence = f"{path}, row 1: column 'g' is missing; 3 entries in all cannot be used."
+    assert outcome(path, None, label="y") == outcome(path, 1, label="y") == sentence
+
+
+WORDS = [
+    "1",
+    "-2.5",
+    "1e3",
+    "true",
+    "False",
+    "99999999999999999999",
+    "abc",
+    "",
+    "inf",
+    "1 0",
+    "0x1",
+    "NaN",
+    "NA",
+]
+
+
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.tuples(*2 * [st.sampled_from(WORDS)]), min_size=1, max_size=6))
+@example([("true", "1"), ("1", "False")])
+def test_what_a_word_means_does_not_depend_on_the_rows_read_with_it(tmp_path, package, rows):
+    path = tmp_path / "table.csv"
+    path.write_text("f,g\n" + "".join(f"{f},{g}\n" for f, g in rows))
+    whole = outcome(path, None, label=None)
+    assert all(outcome(path, chunk_rows, label=None) == whole for chunk_rows in (1, 2, 3))
+    wanted = {"1": 1.0, "-2.5": -2.5, "1e3": 1e3, "true": 1.0, "False": 0.0, "99999999999999999999": 1e20}
+    if all(word in wanted for row in rows for word in row):
+        assert whole == [[wanted[word] for word in row] for row in rows]
+    else:
+        row, column = next((i, k) for i, row in enumerate(rows) for k in (0, 1) if row[k] not in wanted)
+        assert whole.startswith(f"{path}, row {row + 1}: column {'fg'[column]!r} is ")
+
+
+def test_text_in_a_typed_file_is_no_number(tmp_path, package):
+    path = write(tmp_path, ".parquet", TABLE.assign(price=["1", "2", "3", "4", "5"]))
+    with pytest.raises(TableError, match=r"row 1: column 'price' is not a number \(it is '1'\); 5 entries"):
         read_table(path, label="label", qid="query")
 
 

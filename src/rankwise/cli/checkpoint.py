@@ -113,20 +113,45 @@ class Checkpoint:
 
 
 def fingerprint(data: Data, settings: dict[str, Any]) -> str:
-    """Give a number that is the same for the same data and settings, and in practice for no others."""
+    """Return a number that is the same for the same data and settings, and in practice for no others."""
     digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
-    X = data.X
-    parts = [X.data, X.indices, X.indptr] if hasattr(X, "indptr") else [X]
-    if hasattr(X, "blocks"):  # partitions, whose rows are elsewhere
-        parts = []
-    for part in [*parts, data.y, data.qid]:
-        array = np.ascontiguousarray(np.zeros(0) if part is None else part)
-        digest.update(f"{array.dtype}{array.shape}".encode())
-        text = json.dumps(array.tolist(), default=str) if array.dtype.hasobject else None
-        digest.update(array.data if text is None else text.encode())
+    for part in [rows_digest(data.X), array_digest(data.y), array_digest(data.qid)]:
+        digest.update(part)
     return digest.hexdigest()
+
+
+def rows_digest(X: Any) -> bytes:
+    """Digest rows where they are: those of partitions are read once for it, and do not travel."""
+    if hasattr(X, "blocks"):
+        from rankwise.distributed.client import current_engine
+
+        engine = current_engine()
+        parts = engine.round(lambda: engine.each(block_digest, X.blocks))
+    else:
+        parts = [array_digest(part) for part in _arrays_of(X)]
+    return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
+
+
+def block_digest(rows: Any) -> bytes:
+    """Digest the rows of one partition."""
+    from rankwise.distributed.blocks import as_block
+
+    return rows_digest(as_block(rows).X)
+
+
+def _arrays_of(X: Any) -> list[Any]:
+    return [X.data, X.indices, X.indptr, X.shape] if hasattr(X, "indptr") else [X]
+
+
+def array_digest(values: Any) -> bytes:
+    """Digest the type, the shape and the entries of an array, or None."""
+    array = np.ascontiguousarray(np.zeros(0) if values is None else values)
+    digest = hashlib.blake2b(f"{array.dtype}{array.shape}".encode(), digest_size=16)
+    text = json.dumps(array.tolist(), default=str) if array.dtype.hasobject else None
+    digest.update(array.data if text is None else text.encode())
+    return digest.digest()
 
 
 def leftover(model_path: str) -> bool:

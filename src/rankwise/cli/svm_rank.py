@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
 from time import process_time
 from typing import Any
@@ -192,8 +193,23 @@ def _write_model(options: Options, model: Any, n_rows: int) -> None:
 
 
 def _classify(options: Options) -> None:
-    from rankwise.cli.models import load_any_model, ranker_of, scores_of
     from rankwise.io.atomic import atomic_write
+
+    alone = options.files[2] == "-"  # scores on standard output, and all else on standard error
+    standard_output = sys.stdout
+    with redirect_stdout(sys.stderr if alone else standard_output):
+        scores, y, qid, seconds = _scored(options)
+        with nullcontext(standard_output) if alone else atomic_write(options.files[2], "w") as file:
+            file.writelines(f"{line}\n" for line in map(decimal, scores.tolist()))
+        options.say(1, "done")
+        options.say(1, f"Runtime (without IO) in cpu-seconds: {seconds:.2f}")
+        for line in error_lines(_Errors.of(y, scores, qid), options.verbosity):
+            tell(line)
+
+
+def _scored(options: Options) -> tuple[Any, Any, Any, float]:
+    """Return the scores, the labels, the queries and the seconds that scoring took."""
+    from rankwise.cli.models import load_any_model, ranker_of, scores_of
 
     options.say(1, "Reading model...", end="")
     model = load_any_model(options.files[1])
@@ -204,13 +220,7 @@ def _classify(options: Options) -> None:
     options.say(1, "Classifying test examples...", end="")
     start = process_time()
     scores = scores_of(model, X)
-    seconds = process_time() - start
-    with atomic_write(options.files[2], "w") as file:
-        file.writelines(f"{line}\n" for line in map(decimal, scores.tolist()))
-    options.say(1, "done")
-    options.say(1, f"Runtime (without IO) in cpu-seconds: {seconds:.2f}")
-    for line in error_lines(_Errors.of(y, scores, qid), options.verbosity):
-        tell(line)
+    return scores, y, qid, process_time() - start
 
 
 @dataclass

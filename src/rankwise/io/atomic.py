@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
+
+fcntl: Any
+try:
+    import fcntl
+except ImportError:
+    fcntl = None
 
 
 @contextmanager
@@ -19,6 +27,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     `path`: whoever reads `path`, also after a crash, finds the old content or the new one. An exception in
     the block leaves `path` alone. The permissions of a file that was there before are kept, and a symbolic
     link keeps pointing where it did. What is not a regular file (a pipe, /dev/stdout) is written directly.
+    A process that is killed leaves its temporary file, which the next write of the same `path` removes.
 
     Parameters
     ----------
@@ -46,35 +55,92 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         with open(target, mode, **options) as file:
             yield file
         return
+    _check_writable(target)
+    _remove_abandoned(target)
     with _temporary_beside(target) as temporary:
         with open(temporary, mode, **options) as file:
             yield file
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with _errors_about(target):
+            os.replace(temporary, target)
     _sync_folder(target.parent)
 
 
+def _check_writable(target: Path) -> None:
+    """Refuse to replace a file that could not be opened for writing."""
+    if target.exists() and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(target))
+
+
 @contextmanager
-def _temporary_beside(target: Path) -> Iterator[str]:
+def _temporary_beside(target: Path) -> Iterator[Path]:
     """Give the name of a new empty file in the folder of the target; remove it if it is still there."""
-    handle, temporary = tempfile.mkstemp(prefix=f".{target.name[:100]}.", suffix=".part", dir=target.parent)
-    os.close(handle)
+    with _errors_about(target):
+        handle, temporary = _claimed(target)
     try:
-        os.chmod(temporary, _permissions(target))
+        with suppress(FileNotFoundError):
+            os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         yield temporary
     finally:
-        with suppress(FileNotFoundError):
-            os.remove(temporary)
+        temporary.unlink(missing_ok=True)
+        if handle is not None:
+            os.close(handle)
 
 
-def _permissions(target: Path) -> int:
-    """Give the permissions of the file to be replaced, or those that `open` would give a new one."""
-    with suppress(FileNotFoundError):
-        return stat.S_IMODE(target.stat().st_mode)
-    mask = os.umask(0)  # there is no call that reads it and does not set it
-    os.umask(mask)
-    return 0o666 & ~mask
+def _claimed(target: Path) -> tuple[int | None, Path]:
+    """Create a temporary file and lock it; give the handle that holds the lock, None without locks.
+
+    The lock ends with its process, however that ends, so what is not locked is abandoned.
+    """
+    while True:
+        temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
+        with suppress(FileExistsError):
+            # The permissions of a new file, less what the umask takes: the umask itself cannot be read.
+            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+            if fcntl is None:  # Windows, where an open file cannot be renamed
+                os.close(handle)
+                return None, temporary
+            if _lock(handle) and temporary.exists():
+                return handle, temporary
+            os.close(handle)  # someone tidied up between the two calls
+
+
+def _lock(handle: int) -> bool:
+    """Tell whether no other process holds the lock; a file system without locks has none."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what writers of this target left that were killed, where locks tell that they were."""
+    if fcntl is None:
+        return
+    pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[a-z0-9_]{8}\.part")
+    with suppress(OSError):
+        for entry in os.scandir(target.parent):
+            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+                _remove_unlocked(entry.path)
+
+
+def _remove_unlocked(path: str) -> None:
+    with suppress(OSError), open(path, "rb+") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.remove(path)
+
+
+@contextmanager
+def _errors_about(target: Path) -> Iterator[None]:
+    """Let errors name the file that was asked for, not the temporary one."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(target)) from None
 
 
 def _sync_folder(folder: Path) -> None:

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ __all__ = ["TableData", "TableError", "iter_table", "read_table"]
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
 _PIECE_ROWS = 1 << 16
+# What is in a text file besides numbers, in small letters. Readers know these words, but not in every column.
+_WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "nan", "na", "n/a", "null", "none"), np.nan)
 
 
 class TableError(ValueError):
@@ -136,12 +138,20 @@ class _Table:
         self.features = list(others) if features is None else _names(features)
         self._check_columns(present)
 
+    @property
+    def wanted(self) -> list[str]:
+        """The names of all columns that are read."""
+        return [name for name in (self.label, self.qid, *self.features) if name is not None]
+
     def pieces(self, n_piece_rows: int | None) -> Iterator[TableData]:
-        """Give the rows in pieces of about as many rows, or all at once."""
-        wanted = [name for name in (self.label, self.qid, *self.features) if name is not None]
-        first_row = 0
-        for frame in self.reader.frames(self.path, self.format, wanted, self.qid, n_piece_rows):
-            yield self._convert(frame, first_row)
+        """Yield the rows in pieces of about as many rows, or all at once."""
+        first_row = 1
+        frames = self.reader.frames(self.path, self.format, self.wanted, self.qid, n_piece_rows)
+        for frame in frames:
+            columns = self._columns(frame)
+            if not all(column.good.all() for column in columns.values()):
+                self._refuse(columns, first_row, map(self._columns, frames))
+            yield self._table(columns)
             first_row += len(frame)
 
     def empty(self) -> TableData:
@@ -150,16 +160,19 @@ class _Table:
         qid = None if self.qid is None else np.empty(0, dtype=np.int64)
         return TableData(np.empty((0, len(self.features))), y, qid, self.features)
 
-    def _convert(self, frame: Any, first_row: int) -> TableData:
-        X = np.empty((len(frame), len(self.features)))
-        for column, name in enumerate(self.features):
-            X[:, column] = self._numbers(frame[name], first_row)
-        y = None if self.label is None else self._numbers(frame[self.label], first_row)
-        qid = None if self.qid is None else self._queries(frame[self.qid], first_row)
-        return TableData(X, y, qid, self.features)
+    def _columns(self, frame: Any) -> dict[str, _Column]:
+        return {name: self._column(name, frame[name]) for name in self.wanted}
+
+    def _column(self, name: str, column: Any) -> _Column:
+        return _queries(column) if name == self.qid else _numbers(column, self.format in _SEPARATORS)
+
+    def _table(self, columns: dict[str, _Column]) -> TableData:
+        X = np.column_stack([columns[name].values for name in self.features])
+        y = None if self.label is None else columns[self.label].values
+        return TableData(X, y, None if self.qid is None else columns[self.qid].values, self.features)
 
     def _check_columns(self, present: list[str]) -> None:
-        named = [name for name in (self.label, self.qid, *self.features) if name is not None]
+        named = self.wanted
         missing = [name for name in named if name not in present]
         if missing:
             raise TableError(
@@ -171,41 +184,61 @@ class _Table:
         if not self.features:
             raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
 
-    def _numbers(self, column: Any, first_row: int) -> NDArray[np.float64]:
-        array = _to_numpy(column)
-        if array.dtype.kind not in "biuf":
-            array = self._parsed(array, column.name, first_row)
-        numbers = np.ascontiguousarray(array, dtype=np.float64)
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            self._refuse(column.name, first_row, finite, "is missing or not finite", array)
-        return numbers
-
-    def _parsed(self, array: NDArray[Any], name: str, first_row: int) -> NDArray[np.float64]:
-        """Convert a column that is not numeric as a whole; missing entries become NaN."""
-        values = [_number(value) for value in array.tolist()]
-        good = np.array([value is not None for value in values], dtype=bool)
-        if not good.all():
-            self._refuse(name, first_row, good, "is not a number", array)
-        return np.array(values, dtype=np.float64)
-
-    def _queries(self, column: Any, first_row: int) -> NDArray[Any]:
-        array = column.to_numpy()
-        if array.dtype.kind in "iu" and array.dtype != np.uint64:
-            return array.astype(np.int64)
-        values = array.tolist()
-        good = np.array([not _is_missing(value) for value in values], dtype=bool)
-        if not good.all():
-            self._refuse(column.name, first_row, good, "is missing", array)
-        return _integers_or_words([_word(value) for value in values])
-
     def _refuse(
-        self, name: Any, first_row: int, good: NDArray[Any], problem: str, array: NDArray[Any]
-    ) -> None:
-        row = int(np.argmin(good))
-        value = array[row]
-        given = "" if _is_missing(value) else f" (it is {str(value)[:40]!r})"
-        raise TableError(f"{self.path}, row {first_row + row + 1}: column {str(name)!r} {problem}{given}.")
+        self, columns: dict[str, _Column], first_row: int, later: Iterator[dict[str, _Column]]
+    ) -> NoReturn:
+        """Name the first entry that cannot be used, row by row, and the number of all in the table."""
+        bad = [name for name in columns if not columns[name].good.all()]
+        name = min(bad, key=lambda name: np.argmin(columns[name].good))
+        row = int(np.argmin(columns[name].good))
+        n_bad = _count_bad(columns) + sum(map(_count_bad, later))
+        others = f"; {n_bad} entries in all cannot be used" if n_bad > 1 else ""
+        problem = _problem(columns[name].raw[row])
+        raise TableError(f"{self.path}, row {first_row + row}: column {name!r} {problem}{others}.")
+
+
+class _Column(NamedTuple):
+    """A column as read and as converted, and which of its entries could be."""
+
+    raw: NDArray[Any]
+    values: NDArray[Any]
+    good: NDArray[np.bool_]
+
+
+def _count_bad(columns: dict[str, _Column]) -> int:
+    return sum(int(np.count_nonzero(~column.good)) for column in columns.values())
+
+
+def _problem(value: Any) -> str:
+    number = _number(value, parse=True)
+    if number is not None and np.isnan(number):
+        return "is missing"
+    kind = "a number" if number is None or np.isfinite(number) else "finite"
+    return f"is not {kind} (it is {str(value)[:40]!r})"
+
+
+def _numbers(column: Any, from_text: bool) -> _Column:
+    """Convert a column to float64, entry by entry where it is not numeric as a whole.
+
+    Which type a reader gives a column of text depends on the other entries it sees, so the words of a text
+    file are converted by one rule, whatever stands beside them.
+    """
+    raw = _to_numpy(column)
+    if raw.dtype.kind not in "biuf":
+        numbers = [_number(value, parse=from_text) for value in raw.tolist()]
+        values = np.array([np.nan if number is None else number for number in numbers])
+    else:
+        values = np.ascontiguousarray(raw, dtype=np.float64)
+    return _Column(raw, values, np.isfinite(values))
+
+
+def _queries(column: Any) -> _Column:
+    raw = column.to_numpy()
+    if raw.dtype.kind in "iu" and raw.dtype != np.uint64:
+        return _Column(raw, raw.astype(np.int64), np.ones(len(raw), dtype=bool))
+    values = raw.tolist()
+    good = np.array([not _is_missing(value) for value in values], dtype=bool)
+    return _Column(raw, _integers_or_words([_word(value) for value in values]), good)
 
 
 def _format(path: Path) -> str:
@@ -233,6 +266,8 @@ def _to_numpy(column: Any) -> NDArray[Any]:
     dtype = column.dtype
     if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable numbers
         return column.to_numpy(dtype=np.float64, na_value=np.nan)
+    if str(dtype).endswith("128"):  # polars' integers of a size that numpy has not
+        return np.array(column.to_list(), dtype=object)
     return column.to_numpy()
 
 
@@ -240,12 +275,17 @@ def _is_missing(value: Any) -> bool:
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
-def _number(value: Any) -> float | None:
+def _number(value: Any, parse: bool) -> float | None:
+    """Return what a value is as a number, NaN where it is missing and None where it is none."""
     if _is_missing(value):
         return np.nan
+    if isinstance(value, str):
+        if not parse:
+            return None
+        value = _WORDS.get(value.strip().lower(), value)
     try:
-        return None if isinstance(value, str) else float(value)
-    except (TypeError, ValueError):
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -324,6 +364,7 @@ class _Pandas:
         import pandas as pd
 
         options: dict[str, Any] = {"sep": _SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
+        options["low_memory"] = False  # which would give parts of a column types of their own
         if tuple(map(int, pd.__version__.split(".")[:2])) < (
             3,
             1,

@@ -7,7 +7,10 @@ nothing that the file chooses, and unpickles nothing.
 from __future__ import annotations
 
 import json
+import math
 import os
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
@@ -143,6 +147,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if names is not None and not hasattr(model, "feature_names_in_"):
             _ranker(model).feature_names_ = names
         _check_consistent(_ranker(model))
+        _check_scores(model)
     return model
 
 
@@ -337,5 +342,35 @@ def _check_consistent(ranker: Any) -> None:
         fits &= ranker.dual_coef_.dtype.kind == "f" and ranker.dual_coef_.shape[-1] == n_basis
         fits &= not callable(ranker._kernel_arguments["kernel"])
         fits &= basis is None or basis.shape == (n_basis, features)
+        _check_kernel_numbers(ranker._kernel_arguments)
+    if hasattr(ranker, "thresholds_"):
+        fits &= ranker.thresholds_.dtype.kind == "f" and len(ranker.classes_) == len(ranker.thresholds_) + 1
     if not fits:
         raise ModelFileError("its arrays do not fit together")
+
+
+def _check_kernel_numbers(arguments: dict[str, Any]) -> None:
+    """Refuse numbers of a kernel that no fit leaves; some of them would go unnoticed."""
+    for name, smallest in (("gamma", 0.0), ("degree", 0.0), ("coef0", -sys.float_info.max)):
+        value = arguments[name]
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if value is not None and not (is_number and smallest <= value < math.inf):
+            raise ModelFileError(f"the {name} of its kernel cannot be {value!r}")
+
+
+def _check_scores(model: Any) -> None:
+    """Refuse numbers with which a row cannot be scored, by scoring one of zeros."""
+    ranker = _ranker(model)
+    shape = 1, ranker.n_features_in_
+    takes_sparse = model is ranker and hasattr(ranker, "coef_")
+    is_sparse = takes_sparse or sp.issparse(getattr(ranker, "basis_", None))
+    row = sp.csr_matrix(shape) if is_sparse else np.zeros(shape)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the row has no names, and no meaning
+            scores = model.predict(row)
+    except Exception as error:
+        reason = str(error).partition("\n")[0].rstrip(".")
+        raise ModelFileError(f"it cannot score a row ({type(error).__name__}: {reason})") from None
+    if np.shape(scores)[:1] != (1,):
+        raise ModelFileError("it gives one row another number of scores than one")

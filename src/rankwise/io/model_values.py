@@ -59,8 +59,10 @@ def _encode_array(array: NDArray[Any], arrays: Arrays) -> Any:
         return {"array": len(arrays) - 1}
     if array.dtype.kind in "UO":
         items = [encode(item, arrays) for item in array.ravel().tolist()]
-        kind = "text" if array.dtype.kind == "U" else "objects"
-        return {kind: [list(array.shape), items]}
+        if array.dtype.kind == "O":
+            return {"objects": [list(array.shape), items]}
+        _check_width(items)
+        return {"text": [list(array.shape), items]}
     raise ModelFileError(f"an array of {array.dtype} cannot be stored")
 
 
@@ -107,10 +109,14 @@ def _decode_text(content: Any, arrays: Arrays) -> NDArray[Any]:
     shape, items = content
     if not all(isinstance(item, str) for item in items):
         raise ModelFileError("a text array holds something else")
-    # The longest entry sets the width of all of them.
-    if max(map(len, items), default=0) * len(items) > 100 * sum(map(len, items)) + 1_000_000:
-        raise ModelFileError("a text array would take far more memory than its text")
+    _check_width(items)
     return np.array(items, dtype=str).reshape(shape)
+
+
+def _check_width(items: list[str]) -> None:
+    """Refuse text much of which would be padding: the longest entry sets the width of all of them."""
+    if max(map(len, items), default=0) * len(items) > 4 * sum(map(len, items)) + 4_000_000:
+        raise ModelFileError("a text array would take far more memory than its text")
 
 
 def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
