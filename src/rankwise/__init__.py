@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from rankwise import datasets, metrics, model_selection, plotting
+    from rankwise import datasets, evaluation, metrics, model_selection, plotting
     from rankwise.estimators import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
     from rankwise.io.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
@@ -24,6 +24,7 @@ __all__ = [
     "RankSVM",
     "RankSVMCV",
     "datasets",
+    "evaluation",
     "export_model",
     "fit_thresholds",
     "load_model",

@@ -131,11 +131,16 @@ def compare(
 
     Examples
     --------
-    >>> import numpy as np
     >>> from rankwise.datasets import make_ranking
     >>> from rankwise.evaluation import compare
-    >>> X, y, qid = make_ranking(600, 3, n_queries=40, n_levels=3, random_state=0)
+    >>> X, y, qid = make_ranking(240, 3, n_queries=12, n_levels=3, random_state=0)
     >>> compare(y, {"sum": X.sum(axis=1), "one feature": X[:, 0]}, qid, measures=["error", "ndcg@10"])
+    sum minus each other model on 12 queries, 95% intervals, permutation test
+    measure        model          mean  difference     from       to       p
+    Ranking error  sum          0.4939
+    Ranking error  one feature  0.7477     -0.2539  -0.3140  -0.1866  0.0010
+    NDCG@10        sum          0.6255
+    NDCG@10        one feature  0.3555     +0.2700  +0.1648  +0.3675  0.0010
     """
     _check(scores, "scores", test, confidence)
     labels, query = _rows(y, qid)
