@@ -56,10 +56,11 @@ demo: $(VENV)/.report ## Learn a ranking and write demo-report/
 test: lint ## Lint, then all tests and doctests, warnings as errors
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
 
-lint: $(VENV)/.dev ## Check style, formatting and types
+lint: $(VENV)/.dev ## Check style, formatting, types and imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
@@ -68,14 +69,14 @@ docs: $(VENV)/.docs ## Run the gallery and build docs/_build/html/, warnings as 
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 
 reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
-	$(BIN)/rankwise reproduce
+	$(BIN)/python -m benchmarks.reproduce
 
 $(VENV)/.race: $(VENV)/.dev
 	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[race]"
 	touch $@
 
 race: $(VENV)/.race ## Race against other packages; adds to docs/reproduction.md
-	$(BIN)/rankwise reproduce --only race --force
+	$(BIN)/python -m benchmarks.reproduce --only race --force
 
 fuzz: $(VENV)/.fuzz ## Fuzz the readers for a minute each
 	@set -e; for target in tests/fuzz/fuzz_*.py; do echo "== $$target"; $(BIN)/python $$target -max_total_time=60; done

@@ -16,6 +16,7 @@ NEEDS = {"plot_dask": "dask.array", "plot_hull": "networkx"}
 PUBLIC = (
     "rankwise",
     "rankwise.datasets",
+    "rankwise.evaluation",
     "rankwise.metrics",
     "rankwise.model_selection",
     "rankwise.plotting",

@@ -19,12 +19,6 @@ from rankwise.plotting import (
     PairExplanationDisplay,
     QueryQualityDisplay,
     WeightsDisplay,
-    plot_alpha_path,
-    plot_convergence,
-    plot_cost,
-    plot_pair,
-    plot_query_quality,
-    plot_weights,
 )
 
 matplotlib = pytest.importorskip("matplotlib")
@@ -54,7 +48,7 @@ def widths(display):
 
 
 def test_convergence_draws_the_history(model):
-    display = plot_convergence(model)
+    display = ConvergenceDisplay.from_estimator(model)
     np.testing.assert_array_equal(display.line_.get_xdata(), model.history_["seconds"])
     np.testing.assert_array_equal(display.line_.get_ydata(), model.history_["gap"])
     assert display.ax_.get_yscale() == "log"
@@ -74,15 +68,15 @@ def test_a_closed_form_has_no_convergence(rows):
     model = RankRLS().fit(X, y)
     if len(model.history_["gap"]) == 0:
         with pytest.raises(ValueError, match="closed form"):
-            plot_convergence(model)
+            ConvergenceDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="not fitted"):
-        plot_convergence(RankSVM())
+        ConvergenceDisplay.from_estimator(RankSVM())
 
 
 @pytest.mark.parametrize("model", [RankSVMCV([1e-1, 1e-2, 1e-3], cv=3), RankRLSCV([1e-1, 1e-2, 1e-3], cv=3)])
 def test_the_path_over_alpha_draws_the_errors(rows, model):
     X, y, qid = rows
-    display = plot_alpha_path(model.fit(X, y, qid=qid))
+    display = AlphaPathDisplay.from_estimator(model.fit(X, y, qid=qid))
     errors = model.cv_errors_
     mean = errors.mean(axis=1) if errors.ndim == 2 else errors
     np.testing.assert_array_equal(display.line_.get_xdata(), model.alphas_)
@@ -101,7 +95,7 @@ def test_a_path_over_alpha_needs_errors(model):
 
 def test_query_quality_counts_the_queries(rows, model):
     X, y, qid = rows
-    display = plot_query_quality(model, X, y, qid)
+    display = QueryQualityDisplay.from_estimator(model, X, y, qid)
     values = ranking_error(y, model.predict(X), qid, per_query=True)
     np.testing.assert_array_equal(display.values, values)
     assert display.mean_ == pytest.approx(values.mean())
@@ -118,7 +112,7 @@ def test_weights_are_drawn_at_the_scale_of_the_data(rows):
     X, y, _ = rows
     frame = pd.DataFrame(X * [1, 100, 1, 0.01, 1], columns=["a", "b$", "c", "d", "e"])
     pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(frame, y)
-    display = plot_weights(pipeline, frame, n_features=3)
+    display = WeightsDisplay.from_estimator(pipeline, frame, n_features=3)
     # After a standard scaler, weight times spread is the weight of the scaled feature.
     coef = pipeline[-1].coef_
     order = np.argsort(-np.abs(coef))[:3]
@@ -132,7 +126,7 @@ def test_weights_are_drawn_at_the_scale_of_the_data(rows):
 @pytest.mark.parametrize("form", [np.asarray, lambda row: sp.csr_array(np.atleast_2d(row))])
 def test_a_pair_is_explained_in_parts_that_add_up(rows, model, form):
     X, _, _ = rows
-    display = plot_pair(model, form(X[3]), form(X[8]), n_features=2)
+    display = PairExplanationDisplay.from_estimator(model, form(X[3]), form(X[8]), n_features=2)
     parts = model.explain_pair(X[3], X[8])
     order = np.argsort(-np.abs(parts))
     np.testing.assert_allclose(widths(display), [*parts[order[:2]], parts[order[2:]].sum()])
@@ -151,12 +145,12 @@ def test_a_pair_of_a_pipeline_is_explained_in_the_units_of_the_data(rows):
     assert sum(widths(display)) == pytest.approx(scores[0] - scores[1])
     assert set(display.shown_) <= set("abcde")
     with pytest.raises(ValueError, match="linear model"):
-        plot_pair(RankSVM(kernel="rbf").fit(X, y), X[0], X[1])
+        PairExplanationDisplay.from_estimator(RankSVM(kernel="rbf").fit(X, y), X[0], X[1])
 
 
 def test_cost_has_the_slope_of_the_growth():
     sizes = np.array([100, 200, 400, 800])
-    display = plot_cost({"square": (sizes, 1e-6 * sizes**2), "linear": (sizes, 1e-4 * sizes)})
+    display = CostDisplay(times={"square": (sizes, 1e-6 * sizes**2), "linear": (sizes, 1e-4 * sizes)}).plot()
     assert display.slopes_ == pytest.approx({"square": 2.0, "linear": 1.0})
     np.testing.assert_array_equal(display.lines_["linear"].get_xdata(), sizes)
     labels = [text.get_text() for text in display.ax_.get_legend().get_texts()]
@@ -180,12 +174,12 @@ def test_every_display_draws_into_axes_that_are_given(rows, model):
     searched = RankSVMCV([1e-1, 1e-2], cv=2).fit(X, y, qid=qid)
     figure, axes = pyplot.subplots(2, 3)
     displays = [
-        plot_convergence(model, ax=axes[0, 0]),
-        plot_alpha_path(searched, ax=axes[0, 1]),
-        plot_query_quality(model, X, y, qid, ax=axes[0, 2]),
-        plot_weights(model, X, ax=axes[1, 0]),
-        plot_pair(model, X[0], X[1], ax=axes[1, 1]),
-        plot_cost({"a": ([1], [1.0])}, ax=axes[1, 2]),
+        ConvergenceDisplay.from_estimator(model, ax=axes[0, 0]),
+        AlphaPathDisplay.from_estimator(searched, ax=axes[0, 1]),
+        QueryQualityDisplay.from_estimator(model, X, y, qid, ax=axes[0, 2]),
+        WeightsDisplay.from_estimator(model, X, ax=axes[1, 0]),
+        PairExplanationDisplay.from_estimator(model, X[0], X[1], ax=axes[1, 1]),
+        CostDisplay(times={"a": ([1], [1.0])}).plot(axes[1, 2]),
     ]
     assert [display.ax_ for display in displays] == axes.ravel().tolist()
     assert all(display.figure_ is figure for display in displays)
@@ -198,7 +192,7 @@ def test_without_matplotlib_a_sentence_says_what_to_install(model, monkeypatch):
     with pytest.raises(
         ImportError, match=r"ConvergenceDisplay needs matplotlib: pip install 'rankwise\[report\]'"
     ):
-        plot_convergence(model)
+        ConvergenceDisplay.from_estimator(model)
 
 
 def test_every_public_name_is_there():

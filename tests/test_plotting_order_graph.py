@@ -11,8 +11,8 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker
 from rankwise.datasets import make_ordinal
+from rankwise.evaluation.graph_layout import bends, layers, places
 from rankwise.plotting import OrderGraphDisplay
-from rankwise.plotting.layers import bends, layers, places
 
 matplotlib = pytest.importorskip("matplotlib")
 matplotlib.use("Agg")

@@ -17,10 +17,10 @@ from html_page import Page
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankRLSCV, RankSVM, RankSVMCV, metrics
 from rankwise.cli.main import main
 from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.evaluation import bootstrap
 from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.report import Report, measures
-from rankwise.report.measures import interval
+from rankwise.report import Report
 
 NASTY = ['<script>alert("1")</script>', "</script><b>", "a & b", '"onload="x', "<!--", "é\ud800"]
 LIMIT = 3_000_000
@@ -29,7 +29,7 @@ LIMIT = 3_000_000
 @pytest.fixture(scope="module", autouse=True)
 def few_resamples():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(measures, "RESAMPLES", 200)
+        patch.setattr(bootstrap, "RESAMPLES", 200)
         yield
 
 
@@ -470,11 +470,6 @@ def test_saved_and_shown_in_a_notebook(report, tmp_path):
     frame = report._repr_html_()
     assert frame.startswith("<iframe")
     assert "<script" not in frame
-
-
-def test_intervals_leave_undefined_resamples_out():
-    assert interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
-    assert np.isnan(interval(np.array([]))).all()
 
 
 @pytest.fixture

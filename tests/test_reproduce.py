@@ -5,6 +5,7 @@ import doctest
 import json
 import platform
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,13 +13,12 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
 
-from rankwise.cli.main import main
-
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from rank_boost import RankBoost, row_potential  # noqa: E402
 from reproduce import isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
+from reproduce.__main__ import main  # noqa: E402
 from reproduce.data import Data, MissingDataError  # noqa: E402
 
 RESULTS = ROOT / "benchmarks" / "results"
@@ -89,24 +89,30 @@ def test_missing_data_are_named_in_a_sentence(tmp_path):
         Data(tmp_path).covtype()
 
 
-def test_command(quick, tmp_path, monkeypatch, capsys):
+def test_command(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("RANKWISE_DATA", raising=False)
+    assert main(["--quick", "--only", "irrelevant_pairs", "--output", str(tmp_path), "-q"]) == 0
+    assert "Four rows on a line" in (tmp_path / "reproduction.md").read_text()
+    assert main(["--only", "covtype", "--output", str(tmp_path), "-q"]) == 1
+    assert "covtype: left out" in capsys.readouterr().err
+    with pytest.raises(SystemExit) as ended:
+        main(["--only", "everything"])
+    assert ended.value.code == 2
+
+
+def test_the_module_runs_from_the_repository(tmp_path):
     command = [
-        "reproduce",
+        sys.executable,
+        "-m",
+        "benchmarks.reproduce",
+        "--page",
         "--quick",
-        "--only",
-        "irrelevant_pairs",
         "--output",
         str(tmp_path),
-        "--json",
         "-q",
     ]
-    assert main(command) == 0
-    assert json.loads(capsys.readouterr().out)["page"] == str(tmp_path / "reproduction.md")
-    assert main(["reproduce", "--only", "everything"]) == 2
-    assert "must be one of cost" in capsys.readouterr().err
-    assert main(["reproduce", "--only", "covtype", "--output", str(tmp_path), "-q"]) == 1
-    assert "covtype" in capsys.readouterr().err
+    subprocess.run(command, cwd=ROOT, check=True)
+    assert (tmp_path / "reproduction.md").exists()
 
 
 # The page in docs/

@@ -1,4 +1,4 @@
-"""The experiments of the five papers, run again: `rankwise reproduce`, one file for each experiment.
+"""The experiments of the five papers, run again: `make reproduce`, one file for each experiment.
 
 An experiment is a module with
 

@@ -13,8 +13,9 @@ OPENING = """# The papers' tables and figures, run again
 Each table or figure of the five papers stands here beside what `rankwise` finds. The page is written by
 `make reproduce` from the files in `benchmarks/results/`; no number on it was typed in by hand, and the
 papers' own numbers are in these files too. `make race` runs the comparison with other packages at the
-end. Both skip what has a result already; `rankwise reproduce --only NAME --force` runs one experiment
-again, and `--quick` runs all of them in small, on generated data where the real data are absent.
+end. Both skip what has a result already; `python -m benchmarks.reproduce --only NAME --force`, called in
+a checkout of the repository, runs one experiment again, and `--quick` runs all of them in small, on
+generated data where the real data are absent.
 
 The real data are not part of the repository: some of their licences do not allow it. They are looked for
 in the folder named by the environment variable `RANKWISE_DATA`.

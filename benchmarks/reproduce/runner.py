@@ -1,4 +1,4 @@
-"""Run experiments, keep their results, write the page: what `rankwise reproduce` does."""
+"""Run experiments, keep their results, write the page: what `make reproduce` does."""
 
 import sys
 from importlib import import_module

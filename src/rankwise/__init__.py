@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise import places
 
 if TYPE_CHECKING:
-    from rankwise import datasets, metrics, model_selection, plotting
+    from rankwise import datasets, evaluation, metrics, model_selection, plotting
     from rankwise.estimators import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
     from rankwise.io.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
@@ -26,6 +26,7 @@ __all__ = [
     "RankSVM",
     "RankSVMCV",
     "datasets",
+    "evaluation",
     "export_model",
     "fit_thresholds",
     "load_model",

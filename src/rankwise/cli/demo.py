@@ -98,6 +98,7 @@ def compare(
     from sklearn.preprocessing import StandardScaler
 
     from rankwise.estimators import RankSVMCV
+    from rankwise.evaluation.models import scores_of
     from rankwise.metrics import ranking_error
     from rankwise.report import Report
 
@@ -111,7 +112,7 @@ def compare(
         fitted = {}
         for name, model in (models | rivals).items():
             fitted[name] = make_pipeline(StandardScaler(), clone(model)).fit(X_train, y_train)
-            errors[name].append(float(ranking_error(y_test, scores_of(fitted[name], X_test))))
+            errors[name].append(float(ranking_error(y_test, scores_of(fitted[name], X_test, name))))
     ours = fitted.pop("RankSVM")
     return {
         "title": title,
@@ -131,11 +132,6 @@ def compare(
         "y": y_test,
         "target": target,
     }
-
-
-def scores_of(pipeline: Any, X: Any) -> Any:
-    """Give the scores by which a fitted pipeline ranks."""
-    return pipeline.predict_proba(X)[:, 1] if hasattr(pipeline, "predict_proba") else pipeline.predict(X)
 
 
 def describe(task: dict[str, Any]) -> list[str]:

@@ -6,8 +6,9 @@ import argparse
 from time import perf_counter
 from typing import Any
 
+from rankwise._text import table
 from rankwise.cli import arguments
-from rankwise.cli.output import Console, table
+from rankwise.cli.output import Console
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
@@ -61,14 +62,15 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.measures import measure
-    from rankwise.cli.rankings import ScoreSource
+    from rankwise.cli.rankings import ScoreSource, read_for
 
     check_data_options(options)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, options.against) if path is not None]
     data = read_for(rankings, options)
-    measured = [measure(data, ranking.scores(data.X), options) for ranking in rankings]
+    if len(rankings) == 2 and data.n_queries < 2:
+        raise ValueError("--against tests differences between queries, but the data has one query only.")
+    measured = [values_of(data, ranking.scores(data.X), options) for ranking in rankings]
     values: dict[str, Any] = {
         "command": "evaluate",
         "rows": data.X.shape[0],
@@ -84,24 +86,26 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, lines_of(values, len(measured)))
 
 
-def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
-    """Read the data with the features that the models know."""
-    from rankwise.cli.data import read_data, take_columns_of
+def values_of(data: Any, scores: Any, options: argparse.Namespace) -> dict[str, Any]:
+    """Return each measure for each query, in sorted order of the queries, NaN where it is undefined.
 
-    for ranking in rankings:
-        take_columns_of(ranking.model, options)
-    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
-    data = read_data(options, known=max(known, default=None))
-    if data.X.shape[0] == 0:
-        raise ValueError("The data has no rows.")
-    if len(rankings) == 2 and data.n_queries < 2:
-        raise ValueError("--against tests differences between queries, but the data has one query only.")
-    return data
+    NDCG is left out where there are negative labels, which have no gain.
+    """
+    import numpy as np
+
+    from rankwise.evaluation.measures import named_measure
+
+    ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if np.min(data.y) >= 0 else []
+    above = float(np.nextafter(options.relevant_at, -np.inf))
+    return {
+        key: named_measure(key, relevant_above=above, gain=options.gain).of(data.y, scores, data.qid)
+        for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at))
+    }
 
 
 def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
     """Test the differences of two models."""
-    from rankwise.cli.measures import p_value
+    from rankwise.evaluation.paired import p_value
 
     first, second = measured
     tested = {name: p_value(first[name], second[name], options.test, options.seed) for name in first}
@@ -109,7 +113,7 @@ def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dic
 
 
 def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
-    """Give the measures of each query, one entry for each model."""
+    """Return the measures of each query, one entry for each model."""
     import numpy as np
 
     queries = [None] if data.qid is None else np.unique(data.qid).tolist()
@@ -120,18 +124,14 @@ def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
 
 
 def summary(path: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Give the means over the queries for which a measure is defined, and how many these are."""
-    import numpy as np
+    """Return the means over the queries for which a measure is defined, and how many these are."""
+    from rankwise.evaluation.distribution import Distribution
 
-    defined = {name: ~np.isnan(values) for name, values in found.items()}
-    means = {
-        name: float(values[defined[name]].mean()) if defined[name].any() else None
-        for name, values in found.items()
-    }
+    spread = {name: Distribution.of(values) for name, values in found.items()}
     return {
         "model": path,
-        "mean": means,
-        "defined": {name: int(mask.sum()) for name, mask in defined.items()},
+        "mean": {name: one.mean if len(one.values) else None for name, one in spread.items()},
+        "defined": {name: len(one.values) for name, one in spread.items()},
     }
 
 

@@ -145,26 +145,6 @@ def plain(value: Any) -> Any:
     return value
 
 
-def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Lay out a table: the first column to the left, the others to the right.
-
-    Examples
-    --------
-    >>> print("\\n".join(table(["alpha", "error"], [["1", "0.25"], ["0.001", "0.5"]])))
-    alpha  error
-    1       0.25
-    0.001    0.5
-    """
-    lines = [list(header), *map(list, rows)]
-    width = [max(len(line[k]) for line in lines) for k in range(len(header))]
-    return [
-        "  ".join(
-            [line[0].ljust(width[0]), *(cell.rjust(w) for cell, w in zip(line[1:], width[1:], strict=True))]
-        )
-        for line in lines
-    ]
-
-
 def sentence(error: BaseException) -> str:
     """Give an error in words; the system's own are a number, a text and a file."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:

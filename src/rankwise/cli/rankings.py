@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import argparse
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from rankwise.cli.data import Data
 
 
 class ScoreSource:
@@ -19,7 +23,7 @@ class ScoreSource:
         self.n_features = None if self.model is None else int(ranker_of(self.model).n_features_in_)
 
     def scores(self, X: Any) -> Any:
-        """Give the score of each row."""
+        """Return the score of each row."""
         from rankwise.cli.models import scores_of
 
         if self._scores is None:
@@ -29,6 +33,19 @@ class ScoreSource:
                 f"{self.path!r} has {len(self._scores)} scores, but the data has {X.shape[0]} rows."
             )
         return self._scores
+
+
+def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
+    """Read the data with the features that the models know."""
+    from rankwise.cli.data import read_data, take_columns_of
+    from rankwise.cli.training import require_rows
+
+    for ranking in rankings:
+        take_columns_of(ranking.model, options)
+    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
+    data = read_data(options, known=max(known, default=None))
+    require_rows(data)
+    return data
 
 
 def holds_scores(path: str) -> bool:

@@ -63,7 +63,7 @@ def row_pair(text: str) -> tuple[int, int]:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.rankings import ScoreSource
+    from rankwise.cli.rankings import ScoreSource, read_for
     from rankwise.cli.training import check_output
 
     check_data_options(options)
@@ -85,19 +85,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "seconds": perf_counter() - start,
     }
     console.result(values, [report.headline(), f"Written to {options.output}"])
-
-
-def read_for(rankings: list[Any], options: argparse.Namespace) -> Any:
-    """Read the data with the features that the models know."""
-    from rankwise.cli.data import read_data, take_columns_of
-    from rankwise.cli.training import require_rows
-
-    for ranking in rankings:
-        take_columns_of(ranking.model, options)
-    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
-    data = read_data(options, known=max(known, default=None))
-    require_rows(data)
-    return data
 
 
 def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> Any:

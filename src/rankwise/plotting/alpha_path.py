@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.evaluation.models import last_step
+from rankwise.evaluation.training import alpha_path, alpha_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 
 
@@ -41,10 +43,7 @@ class AlphaPathDisplay:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.errors = np.asarray(errors, dtype=np.float64)
         self.alpha = alpha
-        if self.errors.shape[:1] != self.alphas.shape:
-            raise ValueError(
-                f"errors has shape {self.errors.shape}, but there are {len(self.alphas)} alphas."
-            )
+        self._path = alpha_path(self.alphas, self.errors, alpha)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
@@ -58,8 +57,8 @@ class AlphaPathDisplay:
         **options
             Of matplotlib's plot, for the mean.
         """
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
-        if not hasattr(model, "cv_errors_"):
+        model = last_step(estimator)
+        if alpha_path_of(model) is None:
             raise ValueError(f"{type(model).__name__} has no cv_errors_: fit RankSVMCV or RankRLSCV.")
         return cls(alphas=model.alphas_, errors=model.cv_errors_, alpha=model.alpha_).plot(ax, **options)
 
@@ -72,18 +71,12 @@ class AlphaPathDisplay:
         """
         self.ax_ = new_axes(self) if ax is None else ax
         self.figure_ = self.ax_.figure
-        folds = self.errors if self.errors.ndim == 2 else np.empty((len(self.alphas), 0))
+        folds = self._path.folds
         self.folds_ = self.ax_.plot(self.alphas, folds, color=GREY, linewidth=1) if folds.size else []
-        mean = self.errors.mean(axis=1) if self.errors.ndim == 2 else self.errors
         settings = {"marker": "o", "markersize": 4, "color": BLUE, "label": "mean"}
-        (self.line_,) = self.ax_.plot(self.alphas, mean, **(settings | options))
+        (self.line_,) = self.ax_.plot(self.alphas, self._path.mean, **(settings | options))
         if self.alpha is not None:
             self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1)
         self.ax_.set(xscale="log", xlabel="alpha", ylabel="ranking error, held out")
         tidy(self.ax_)
         return self
-
-
-def plot_alpha_path(estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
-    """Draw the choice of alpha; `AlphaPathDisplay.from_estimator` as a function."""
-    return AlphaPathDisplay.from_estimator(estimator, ax=ax, **options)

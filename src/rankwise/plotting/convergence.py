@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
+from rankwise.evaluation.models import last_step
+from rankwise.evaluation.training import gap_curve, history_of
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 
 
@@ -58,10 +60,8 @@ class ConvergenceDisplay:
         **options
             Of matplotlib's plot.
         """
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
-        title = type(model).__name__
-        history = getattr(model, "history_", None)
-        if history is None or np.ndim(history["gap"]) != 1 or len(history["gap"]) == 0:
+        title, history = type(last_step(estimator)).__name__, history_of(estimator)
+        if history is None:
             raise ValueError(f"{title} has no history of iterations: it is not fitted, or has a closed form.")
         display = cls(gap=history["gap"], seconds=history["seconds"], name=name or title)
         return display.plot(ax, x=x, **options)
@@ -77,16 +77,10 @@ class ConvergenceDisplay:
         fresh = ax is None
         self.ax_ = new_axes(self) if fresh else ax
         self.figure_ = self.ax_.figure
-        across = self.seconds if x == "seconds" else np.arange(1, len(self.gap) + 1)
-        # An infinite gap, or one that rounding took to 0, has no place on a logarithmic axis.
-        gap = np.where(np.isfinite(self.gap) & (self.gap > 0), self.gap, np.nan)
+        curve = gap_curve(self.gap, self.seconds)
+        across = curve.seconds if x == "seconds" else curve.iterations
         settings = {"marker": "o", "markersize": 3, "label": self.name} | ({"color": BLUE} if fresh else {})
-        (self.line_,) = self.ax_.plot(across, gap, **(settings | options))
+        (self.line_,) = self.ax_.plot(across, curve.gap, **(settings | options))
         self.ax_.set(yscale="log", xlabel=x, ylabel="gap to the optimum, at most")
         tidy(self.ax_)
         return self
-
-
-def plot_convergence(estimator: Any, *, ax: Any = None, **options: Any) -> ConvergenceDisplay:
-    """Draw the gap of a fit; `ConvergenceDisplay.from_estimator` as a function."""
-    return ConvergenceDisplay.from_estimator(estimator, ax=ax, **options)

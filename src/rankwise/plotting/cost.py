@@ -104,10 +104,3 @@ def _slope(sizes: Any, seconds: Any) -> float:
     if len(np.unique(sizes)) < 2:
         return float("nan")
     return float(np.polyfit(np.log(sizes), np.log(seconds), 1)[0])
-
-
-def plot_cost(
-    times: Mapping[str, tuple[ArrayLike, ArrayLike]], *, ax: Any = None, **options: Any
-) -> CostDisplay:
-    """Draw seconds against sizes that were measured; `CostDisplay` as a function."""
-    return CostDisplay(times=times).plot(ax, **options)

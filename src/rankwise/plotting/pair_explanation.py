@@ -6,13 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array
+from rankwise.evaluation.weights import largest_parts, pair_parts
 from rankwise.plotting._axes import new_axes
 from rankwise.plotting.weights import draw_bars
-from rankwise.report.weights import weights_of
 
 
 class PairExplanationDisplay:
@@ -64,13 +62,11 @@ class PairExplanationDisplay:
         **options
             As in `plot`.
         """
-        first, second = (row if hasattr(row, "columns") else _one_row(row) for row in (a, b))
-        found = [weights_of(estimator, row, feature_names) for row in (first, second)]
-        if found[0] is None or found[1] is None:
+        found = pair_parts(estimator, a, b, feature_names)
+        if found is None:
             raise ValueError("A pair is explained by a linear model with one output; this model is none.")
-        apart = found[0].rows - found[1].rows
-        apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
-        return cls(parts=found[0].weights * apart, names=found[0].names).plot(ax, **options)
+        names, parts = found
+        return cls(parts=parts, names=names).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> PairExplanationDisplay:
         """Draw the largest into `ax`, or a new figure; `options` go to matplotlib's barh.
@@ -79,27 +75,14 @@ class PairExplanationDisplay:
         -------
         display : PairExplanationDisplay
         """
-        order = np.argsort(-np.abs(self.parts), kind="stable")
-        order = order[self.parts[order] != 0]
-        shown, others = order[:n_features], order[n_features:]
+        shown, rest, n_others = largest_parts(self.parts, n_features)
         values, self.shown_ = self.parts[shown], [self.names[k] for k in shown]
-        if len(others):
-            values = np.append(values, self.parts[others].sum())
-            self.shown_.append(f"{len(others)} other features")
+        if n_others:
+            values = np.append(values, rest)
+            self.shown_.append(f"{n_others} other features")
         self.ax_ = new_axes(self, (6.0, 1.4 + 0.28 * len(self.shown_))) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.bars_ = draw_bars(self.ax_, values, self.shown_, options)
         self.ax_.set(xlabel="part in the difference of the scores")
         self.ax_.set_title(f"difference of the scores: {self.parts.sum():.4g}", fontsize="medium", loc="left")
         return self
-
-
-def _one_row(row: Any) -> Any:
-    if sp.issparse(row):
-        return row.tocsr()
-    return np.atleast_2d(as_array(row))
-
-
-def plot_pair(estimator: Any, a: Any, b: Any, *, ax: Any = None, **options: Any) -> PairExplanationDisplay:
-    """Draw why a is above b; `PairExplanationDisplay.from_estimator` as a function."""
-    return PairExplanationDisplay.from_estimator(estimator, a, b, ax=ax, **options)

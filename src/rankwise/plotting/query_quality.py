@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.evaluation.distribution import BINS, Distribution
+from rankwise.evaluation.models import scores_of
+from rankwise.evaluation.names import metric_name
 from rankwise.metrics import ranking_error
 from rankwise.plotting._axes import BLUE, new_axes, tidy
-from rankwise.report.subject import scores_of
 
 
 class QueryQualityDisplay:
@@ -79,10 +81,9 @@ class QueryQualityDisplay:
             As in `from_estimator`.
         """
         values = metric(y, scores, qid, per_query=True, **options)
-        more = f"@{options['k']}" if options.get("k") is not None else ""
-        return cls(values=values, measure=metric.__name__.replace("_", " ") + more).plot(ax)
+        return cls(values=values, measure=metric_name(metric, options)).plot(ax)
 
-    def plot(self, ax: Any = None, *, bins: Any = 20, **options: Any) -> QueryQualityDisplay:
+    def plot(self, ax: Any = None, *, bins: Any = BINS, **options: Any) -> QueryQualityDisplay:
         """Draw into `ax`, or a new figure; `bins` and `options` go to matplotlib's hist.
 
         Returns
@@ -91,27 +92,14 @@ class QueryQualityDisplay:
         """
         self.ax_ = new_axes(self) if ax is None else ax
         self.figure_ = self.ax_.figure
-        defined = self.values[~np.isnan(self.values)]
-        if len(defined) == 0:
+        spread = Distribution.of(self.values)
+        if len(spread.values) == 0:
             raise ValueError(f"{self.measure} is undefined for all queries.")
-        self.mean_ = float(defined.mean())
-        low = min(0.0, float(defined.min()))
-        settings = {
-            "range": (low, max(1.0, float(defined.max()))),
-            "color": BLUE,
-            "rwidth": 0.92,
-            "alpha": 0.8,
-        }
-        self.counts_, self.edges_, _ = self.ax_.hist(defined, bins=bins, **(settings | options))
+        self.mean_ = spread.mean
+        settings = {"range": spread.limits, "color": BLUE, "rwidth": 0.92, "alpha": 0.8}
+        self.counts_, self.edges_, _ = self.ax_.hist(spread.values, bins=bins, **(settings | options))
         self.ax_.axvline(self.mean_, color="black", linewidth=1.2)
         self.ax_.set(xlabel=f"{self.measure}, mean {self.mean_:.4f}", ylabel="queries")
         self.ax_.yaxis.get_major_locator().set_params(integer=True)
         tidy(self.ax_, "y")
         return self
-
-
-def plot_query_quality(
-    estimator: Any, X: Any, y: Any, qid: ArrayLike, *, ax: Any = None, **options: Any
-) -> QueryQualityDisplay:
-    """Draw the quality of each query; `QueryQualityDisplay.from_estimator` as a function."""
-    return QueryQualityDisplay.from_estimator(estimator, X, y, qid, ax=ax, **options)

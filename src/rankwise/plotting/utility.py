@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._checks import as_codes, as_vector
+from rankwise.evaluation.labels import class_numbers
+from rankwise.evaluation.models import before_last_step, last_step
+from rankwise.evaluation.utility import LANE, UtilityAxis
+from rankwise.plotting._axes import new_axes, pyplot_for
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-# Share of a lane that the rows of its rank may fill.
-LANE = 0.8
-GOLDEN = (np.sqrt(5) - 1) / 2
 
 
 class UtilityDisplay:
@@ -71,11 +73,9 @@ class UtilityDisplay:
         ax : matplotlib Axes, optional
             A new figure by default.
         """
-        if hasattr(estimator, "steps"):
-            X, estimator = estimator[:-1].transform(X), estimator[-1]
-        return cls.from_predictions(
-            estimator.utility(X), y, estimator.thresholds_, categories=estimator.classes_, ax=ax
-        )
+        model = last_step(estimator)
+        utility = model.utility(before_last_step(estimator, X))
+        return cls.from_predictions(utility, y, model.thresholds_, categories=model.classes_, ax=ax)
 
     @classmethod
     def from_predictions(
@@ -99,15 +99,15 @@ class UtilityDisplay:
             The labels from the lowest rank to the highest; the sorted labels of `y` by default.
         ax : matplotlib Axes, optional
         """
-        distinct, codes = as_codes(y, "y", len(as_vector(utility, "utility")))
-        classes = distinct if categories is None else np.asarray(categories)
+        n_rows = len(as_vector(utility, "utility"))
+        classes = as_codes(y, "y", n_rows)[0] if categories is None else np.asarray(categories)
         n_classes = len(as_vector(thresholds, "thresholds")) + 1
         if len(classes) != n_classes:
             raise ValueError(
                 f"{n_classes - 1} thresholds part {n_classes} ranks, but there are {len(classes)} labels; "
                 "give the label of each rank, lowest first, with categories=[...]."
             )
-        rank = _numbers(distinct, classes)[codes]
+        rank = class_numbers(y, classes, n_rows)
         return cls(utility=utility, rank=rank, thresholds=thresholds, classes=classes).plot(ax=ax)
 
     def plot(self, ax: Any = None, **options: Any) -> UtilityDisplay:
@@ -117,37 +117,29 @@ class UtilityDisplay:
         -------
         display : UtilityDisplay
         """
-        ax = _new_axes(len(self.classes)) if ax is None else ax
+        n_classes = len(self.classes)
+        ax = new_axes(self, (8, 1.2 + 0.55 * min(max(n_classes, 3), 14))) if ax is None else ax
         self.ax_, self.figure_ = ax, ax.figure
-        colours = _colours(len(self.classes))
-        limits = self._limits()
-        self._draw_lanes(colours, limits)
-        self.points_ = [self._draw_rank(k, colours[k], options) for k in range(len(self.classes))]
-        self._draw_boundaries(limits)
-        self._label_axes(limits)
+        axis = UtilityAxis(self.utility, self.rank, self.thresholds)
+        # Their lightness rises with the rank: they differ in grey and to colour-blind eyes.
+        colours = pyplot_for(self).get_cmap("viridis")(np.linspace(0.0, 0.85, n_classes))
+        self._draw_lanes(axis, colours)
+        self.points_ = [self._draw_rank(k, axis, colours[k], options) for k in range(n_classes)]
+        self._draw_boundaries(axis.limits)
+        self._label_axes(axis.limits)
         return self
 
-    def _limits(self) -> tuple[float, float]:
-        """Show all rows and boundaries."""
-        values = np.concatenate([self.utility, self.thresholds])
-        low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
-        space = 0.04 * (high - low) or 0.5
-        return low - space, high + space
-
-    def _draw_lanes(self, colours: Any, limits: tuple[float, float]) -> None:
-        fence = np.concatenate([[limits[0]], self.thresholds, [limits[1]]])
-        for k, colour in enumerate(colours):
-            height = LANE + 0.1
-            self.ax_.barh(k, fence[k + 1] - fence[k], height, fence[k], color=colour, alpha=0.13, zorder=0)
-            inside = np.searchsorted(self.thresholds, self.utility[self.rank == k]) == k
-            if len(inside):
-                share = f"{np.count_nonzero(inside) / len(inside):.0%}"
+    def _draw_lanes(self, axis: UtilityAxis, colours: Any) -> None:
+        for k, (low, high) in enumerate(pairwise(axis.fence)):
+            self.ax_.barh(k, high - low, LANE + 0.1, low, color=colours[k], alpha=0.13, zorder=0)
+            if axis.share(k) == axis.share(k):
                 self.ax_.annotate(
-                    share, (1.01, k), xycoords=("axes fraction", "data"), va="center", fontsize="small"
-                )
+                    f"{axis.share(k):.0%}", (1.01, k), xycoords=("axes fraction", "data"), va="center",
+                    fontsize="small",
+                )  # fmt: skip
 
-    def _draw_rank(self, k: int, colour: Any, options: dict[str, Any]) -> Any:
-        values = np.sort(self.utility[self.rank == k])
+    def _draw_rank(self, k: int, axis: UtilityAxis, colour: Any, options: dict[str, Any]) -> Any:
+        rows, off = axis.lane(k)
         n_rows = max(len(self.utility), 1)
         settings = {
             "s": float(np.clip(6000 / n_rows, 4, 36)),
@@ -156,13 +148,7 @@ class UtilityDisplay:
             "color": [colour],
             "linewidths": 0,
         }
-        return self.ax_.scatter(values, k + self._offsets(values), **(settings | options))
-
-    def _offsets(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Spread rows over their lane in proportion to how many there are nearby."""
-        counts, edges = np.histogram(values, np.histogram_bin_edges(self.utility, bins=40))
-        nearby = np.interp(values, (edges[1:] + edges[:-1]) / 2, counts / max(counts.max(initial=0), 4))
-        return LANE * nearby * ((np.arange(len(values)) * GOLDEN) % 1 - 0.5)
+        return self.ax_.scatter(self.utility[rows], k + off, **(settings | options))
 
     def _draw_boundaries(self, limits: tuple[float, float]) -> None:
         bottom, top = -0.5, len(self.classes) - 0.5
@@ -186,33 +172,3 @@ class UtilityDisplay:
         self.ax_.tick_params(axis="y", length=0)
         self.ax_.annotate("right", (1.01, 1), (0, 3), "axes fraction", "offset points", fontsize="small")
         self.ax_.spines[["top", "right", "left"]].set_visible(False)
-
-
-def _numbers(labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Give the number of each label among the classes."""
-    number = {value: k for k, value in enumerate(classes.tolist())}
-    unknown = [value for value in labels.tolist() if value not in number]
-    if unknown:
-        raise ValueError(
-            f"y holds {unknown[0]!r}, which is none of the classes {as_array(classes).tolist()}."
-        )
-    return np.array([number[value] for value in labels.tolist()], dtype=np.int64)
-
-
-def _new_axes(n_classes: int) -> Any:
-    pyplot = _pyplot()
-    size = (8, 1.2 + 0.55 * min(max(n_classes, 3), 14))
-    return pyplot.subplots(figsize=size, layout="constrained")[1]
-
-
-def _colours(n_classes: int) -> Any:
-    """Give colours whose lightness rises with the rank: they differ in grey and to colour-blind eyes."""
-    return _pyplot().get_cmap("viridis")(np.linspace(0.0, 0.85, n_classes))
-
-
-def _pyplot() -> Any:
-    try:
-        from matplotlib import pyplot
-    except ImportError:
-        raise ImportError("UtilityDisplay needs matplotlib: pip install 'rankwise[report]'.") from None
-    return pyplot

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.evaluation.weights import by_size, weights_of
 from rankwise.plotting._axes import BLUE, ORANGE, new_axes, tidy
-from rankwise.report.weights import weights_of
 
 
 class WeightsDisplay:
@@ -73,7 +73,7 @@ class WeightsDisplay:
         -------
         display : WeightsDisplay
         """
-        order = np.argsort(-np.abs(self.effects), kind="stable")[:n_features]
+        order = by_size(self.effects)[:n_features]
         self.ax_ = new_axes(self, (6.0, 1.2 + 0.28 * len(order))) if ax is None else ax
         self.figure_ = self.ax_.figure
         self.shown_ = [self.names[k] for k in order]
@@ -93,8 +93,3 @@ def draw_bars(ax: Any, values: Any, names: list[str], options: dict[str, Any]) -
     tidy(ax, "x")
     ax.tick_params(axis="y", length=0)
     return bars
-
-
-def plot_weights(estimator: Any, X: Any, *, ax: Any = None, **options: Any) -> WeightsDisplay:
-    """Draw weights at the scale of the data; `WeightsDisplay.from_estimator` as a function."""
-    return WeightsDisplay.from_estimator(estimator, X, ax=ax, **options)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.training import alpha_path_of, gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, plural, section
-from rankwise.report.subject import Subject
 from rankwise.report.svg import Chart
 
 PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
@@ -89,14 +90,10 @@ def _data(subject: Subject) -> str:
 
 def gap_chart(ranker: Any) -> str:
     """Draw the gap over time."""
-    history = getattr(ranker, "history_", None)
-    if not history or np.ndim(history["gap"]) != 1:
+    history = history_of(ranker) or {"gap": [], "seconds": []}
+    number, seconds, gap = gap_curve(history["gap"], history["seconds"])
+    if len(gap) < 2:
         return ""
-    gap, seconds = np.asarray(history["gap"]), np.asarray(history["seconds"])
-    shown = np.isfinite(gap) & (gap > 0)
-    if np.count_nonzero(shown) < 2:
-        return ""
-    gap, seconds, number = gap[shown], seconds[shown], np.flatnonzero(shown) + 1
     unit, factor = ("milliseconds", 1000.0) if seconds[-1] < 1 else ("seconds", 1.0)
     chart = Chart(
         f"Gap to the optimum, from {gap[0]:.2g} to {gap[-1]:.2g} in {factor * seconds[-1]:.3g} {unit}",
@@ -118,28 +115,27 @@ def gap_chart(ranker: Any) -> str:
 
 def alpha_chart(ranker: Any) -> str:
     """Draw the error of cross-validation over alpha."""
-    errors, alphas = getattr(ranker, "cv_errors_", None), getattr(ranker, "alphas_", None)
-    if errors is None or alphas is None or len(alphas) < 2:
+    path = alpha_path_of(ranker)
+    if path is None or len(path.alphas) < 2:
         return ""
-    alphas, errors = np.asarray(alphas), np.asarray(errors)
-    mean = errors.mean(axis=1) if errors.ndim == 2 else errors
-    spread = errors if errors.ndim == 2 else mean[:, None]
-    low, high = float(spread.min()), float(spread.max())
+    alphas, mean = path.alphas, path.mean
+    drawn = np.column_stack([mean, path.folds])
+    low, high = float(drawn.min()), float(drawn.max())
     space = 0.05 * (high - low) or 0.01
     chart = Chart(
-        f"Cross-validated ranking error over alpha: lowest, {mean.min():.4f}, at alpha {ranker.alpha_:.3g}",
+        f"Cross-validated ranking error over alpha: lowest, {mean.min():.4f}, at alpha {path.alpha:.3g}",
         (float(alphas.min()), float(alphas.max())),
         (low - space, high + space),
         x_label="alpha",
         y_label="ranking error",
         x_log=True,
     )
-    for fold in spread.T if errors.ndim == 2 else []:
+    for fold in path.folds.T:
         chart.line(alphas, fold, 9)
-    chart.rule(x=float(ranker.alpha_))
+    chart.rule(x=float(path.alpha or 0))
     chart.line(alphas, mean)
     chart.points(
         alphas, mean, titles=[f"alpha {a:.3g}: error {e:.4f}" for a, e in zip(alphas, mean, strict=True)]
     )
-    folds = "; thin lines are folds" if errors.ndim == 2 else ""
+    folds = "; thin lines are folds" if path.folds.size else ""
     return figure(chart.render(), f"Choice of alpha: ranking error on held-out data{folds}.")

@@ -8,9 +8,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
-from rankwise.report.subject import Subject
-from rankwise.report.weights import Weights
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -95,7 +95,7 @@ class PairData:
         parts = self.values.multiply(self.weights.weights).tocsc()
         self.totals = np.asarray(parts.sum(axis=1)).ravel()
         reach = np.asarray(abs(parts).sum(axis=0)).ravel()
-        order = np.argsort(-reach, kind="stable")[:MAX_FEATURES]
+        order = by_size(reach)[:MAX_FEATURES]
         stored = np.cumsum(np.diff(self.values.indptr)[order])
         order = order[: max(1, int(np.searchsorted(stored, MAX_ENTRIES, side="right")))]
         self.features = order[reach[order] > 0]

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rankwise.report.measures import Measured, how
+from rankwise.evaluation import bootstrap
+from rankwise.evaluation.distribution import Distribution
+from rankwise.evaluation.measures import Measured
+from rankwise.evaluation.subject import Subject
 from rankwise.report.page import Number, figure, paragraph, plural, section, short, table
-from rankwise.report.subject import Subject
 from rankwise.report.svg import Chart, padded
 
 LISTED = 8
@@ -26,6 +28,16 @@ def quality_section(subject: Subject, measured: Sequence[Measured], notes: Seque
         paragraph(" ".join([how(subject), *notes]), "note"),
         query_parts(subject, measured) if several else score_chart(subject),
     )
+
+
+def how(subject: Subject) -> str:
+    """Say where intervals come from."""
+    if subject.n_queries > 1:
+        return f"95% intervals: queries drawn with replacement, {bootstrap.RESAMPLES:,} times."
+    resamples = bootstrap.n_row_resamples(len(subject.y))
+    if resamples == 0:
+        return f"No intervals: there is one query and more than {bootstrap.MAX_ROWS:,} rows."
+    return f"95% intervals: there is one query, so rows are drawn with replacement, {resamples:,} times."
 
 
 def measure_table(measured: Sequence[Measured], several: bool) -> str:
@@ -57,15 +69,14 @@ def query_parts(subject: Subject, measured: Sequence[Measured]) -> str:
 
 def histogram(found: Measured) -> str:
     """Draw how many queries have which value."""
-    values = found.values[~np.isnan(found.values)]
-    if len(values) == 0:
+    spread = Distribution.of(found.values)
+    if len(spread.values) == 0:
         return ""
-    low = min(0.0, float(np.floor(values.min() * 10) / 10))
-    counts, edges = np.histogram(values, bins=20, range=(low, 1.0))
-    name = found.measure.name
+    counts, edges = spread.histogram()
+    name, median = found.measure.name, short(float(np.median(spread.values)))
     chart = Chart(
-        f"{name} over {plural(len(values), 'query')}: the median is {short(float(np.median(values)))}",
-        (low, 1.0),
+        f"{name} over {plural(len(spread.values), 'query')}: the median is {median}",
+        spread.limits,
         (0.0, float(counts.max()) * 1.08),
         x_label=name,
         y_label="queries",

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rankwise.evaluation.names import shortened
+from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.weights import Weights, by_size, largest_parts
 from rankwise.report.page import TIMES, Cell, Number, embedded, figure, paragraph, section, short, table, text
 from rankwise.report.pairs import PairData, row_title
-from rankwise.report.subject import Subject
 from rankwise.report.svg import WIDTH, Chart
-from rankwise.report.weights import Weights
 
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
-NAME_LENGTH = 18
 
 
 def reasons_section(
@@ -38,14 +38,9 @@ def reasons_section(
     )
 
 
-def largest(weights: Weights, count: int) -> list[int]:
-    """Give the features with the largest effect, in that order."""
-    return [int(k) for k in np.argsort(-np.abs(weights.effect), kind="stable")[:count]]
-
-
 def weight_chart(weights: Weights) -> str:
     """Draw the features that move scores most."""
-    chosen = [k for k in largest(weights, DRAWN) if weights.effect[k] != 0]
+    chosen = largest_parts(weights.effect, DRAWN).shown.tolist()
     if not chosen:
         return ""
     effects = weights.effect[chosen]
@@ -54,7 +49,7 @@ def weight_chart(weights: Weights) -> str:
         f"Weight times spread of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
         (low, high),
         (len(chosen) - 0.4, -0.5),
-        x_label="score moved by one spread of the feature",
+        x_label="change of the score when the feature rises by its spread",
         height=60 + 22 * len(chosen),
         width=WIDTH + 60,
         left=170,
@@ -72,21 +67,10 @@ def weight_chart(weights: Weights) -> str:
     )
 
 
-def shortened(name: str) -> str:
-    """Cut a name that would not fit.
-
-    Examples
-    --------
-    >>> shortened("a" * 30)
-    'aaaaaaaaaaaaaaaaa…'
-    """
-    return name if len(name) <= NAME_LENGTH else name[: NAME_LENGTH - 1] + "…"
-
-
 def weight_table(weights: Weights) -> str:
     """List weights with their scale."""
     n_features = len(weights.names)
-    chosen = largest(weights, MAX_WEIGHTS)
+    chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
     rows: list[list[Cell]] = [
         [
             weights.names[k],
@@ -184,16 +168,11 @@ def parts_of_pair(
         for row in (data["rows"][k] for k in (first, second))
     )
     parts = [(k, a.get(k, 0.0), b.get(k, 0.0)) for k in sorted(a.keys() | b.keys())]
-    found = [(data["names"][k], x, z, data["weights"][k] * (x - z)) for k, x, z in parts if x != z]
-    found.sort(key=lambda part: -abs(part[3]))
-    rest = (
-        data["rows"][first]["rest"]
-        - data["rows"][second]["rest"]
-        + sum(part[3] for part in found[MAX_PARTS:])
-    )
-    n_others = len(found[MAX_PARTS:]) + data["others"]
-    shown: list[tuple[str, float | None, float | None, float]] = list(found[:MAX_PARTS])
-    if n_others and abs(rest) > 1e-12 * max((abs(part[3]) for part in found), default=1.0):
+    found = [(data["names"][k], x, z, data["weights"][k] * (x - z)) for k, x, z in parts]
+    places, rest, n_others = largest_parts([part[3] for part in found], MAX_PARTS)
+    rest += data["rows"][first]["rest"] - data["rows"][second]["rest"]
+    shown: list[tuple[str, float | None, float | None, float]] = [found[k] for k in places]
+    if n_others + data["others"] and abs(rest) > 1e-12 * (abs(shown[0][3]) if shown else 1.0):
         shown.append(("other features", None, None, rest))
     size = max((abs(part[3]) for part in shown), default=0.0) or 1.0
     return [(*part, abs(part[3]) / size) for part in shown]

@@ -9,17 +9,18 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rankwise.evaluation import Difference, Measured
+from rankwise.evaluation.comparison import RANKS, compare_metrics
+from rankwise.evaluation.measures import Metric, graph_measures, measures_for
+from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
-from rankwise.report.comparison import Difference, differences
 from rankwise.report.learned import learned_section
-from rankwise.report.measures import Measured, measure, measures_for
 from rankwise.report.page import page, plural, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.shapes import shapes_section
-from rankwise.report.subject import Subject
 from rankwise.report.versus import versus_section
-from rankwise.report.weights import Weights, weights_of
 
 FRAME_HEIGHT = 700
 # Models that the headline names before it counts.
@@ -93,19 +94,21 @@ class Report:
         feature_names: Sequence[str] | None = None,
         title: str | None = None,
         pair: tuple[int, int] | None = None,
-        at: Sequence[int] = (5, 10),
+        at: Sequence[int] = RANKS,
         relevant_above: float = 0.0,
         random_state: int = 0,
     ) -> None:
         self.subject = Subject(model, X, y, qid, models or {}, name, feature_names)
         self.title = f"{self.subject.name}: how well it ranks, and why" if title is None else title
         self.pair = pair
-        chosen, self.notes = measures_for(self.subject, at, relevant_above)
-        self.measures: dict[str, list[Measured]] = measure(self.subject, chosen, random_state)
-        self.differences: list[Difference] = differences(self.subject, self.measures, random_state)
+        chosen, self.notes = self._metrics(at, relevant_above)
+        subject = self.subject
+        found = compare_metrics(subject.y, subject.scores, subject.query, chosen, seed=random_state)
+        self.measures: dict[str, list[Measured]] = found.measures
+        self.differences: list[Difference] = found.differences
 
     def headline(self) -> str:
-        """Give the finding in words.
+        """Return the finding in words.
 
         Returns
         -------
@@ -114,7 +117,7 @@ class Report:
         return " ".join([self._own_finding(), *self._comparisons()])
 
     def to_html(self) -> str:
-        """Give the whole page.
+        """Return the whole page.
 
         Returns
         -------
@@ -143,6 +146,12 @@ class Report:
             f'srcdoc="{escape(self.to_html())}"></iframe>'
         )
 
+    def _metrics(self, at: Sequence[int], relevant_above: float) -> tuple[list[Metric], list[str]]:
+        subject = self.subject
+        if subject.edges is not None:
+            return graph_measures(subject.y, subject.class_of_row, subject.edges), []
+        return measures_for(subject.y, subject.n_queries, at, relevant_above)
+
     def _query_errors(self) -> Any:
         return self.measures[self.subject.name][0].values
 
@@ -169,7 +178,7 @@ class Report:
         groups = {
             "It is ahead of": [_apart(one) for one in found if one.is_clear and one.gain > 0],
             "It is behind": [_apart(one) for one in found if one.is_clear and one.gain < 0],
-            "It cannot be told from": [one.other for one in found if not one.is_clear],
+            "There is no clear difference from": [one.other for one in found if not one.is_clear],
         }
         return [f"{words} {_listed(names)}." for words, names in groups.items() if names]
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import confusion_matrix, roc_curve
+from sklearn.metrics import confusion_matrix
 
-from rankwise.metrics import ranking_error, wmw
+from rankwise.evaluation.distribution import roc
+from rankwise.evaluation.graph_layout import layout
+from rankwise.evaluation.names import shortened
+from rankwise.evaluation.order_graph import edge_shares
+from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.utility import UtilityAxis
 from rankwise.report.page import Cell, Number, figure, paragraph, plural, section, share, short, table, text
-from rankwise.report.subject import Subject
 from rankwise.report.svg import Chart, picture
 
 MAX_CURVES = 6
-MAX_CURVE_POINTS = 200
 MAX_UTILITY_POINTS = 800
 MAX_CLASSES = 30
-GOLDEN = (np.sqrt(5) - 1) / 2
+NODE_LENGTH = 24
 
 
 def shapes_section(subject: Subject) -> str:
@@ -41,10 +44,8 @@ def roc_section(subject: Subject) -> str:
     chart.segment((0.0, 1.0), (0.0, 1.0), "rule")
     rows: list[list[Cell]] = []
     for style, name in enumerate(names):
-        false, true, _ = roc_curve(positive, subject.scores[name])
-        area = 1.0 - float(ranking_error(positive, subject.scores[name]))
-        kept = np.unique(np.linspace(0, len(false) - 1, min(len(false), MAX_CURVE_POINTS)).astype(int))
-        chart.line(false[kept], true[kept], style, name=f"{name}: area {area:.4f}")
+        false, true, area = roc(positive, subject.scores[name])
+        chart.line(false, true, style, name=f"{name}: area {area:.4f}")
         rows.append([name, Number(area)])
     pooled = " Rows of all queries are pooled." if subject.n_queries > 1 else ""
     return section(
@@ -73,26 +74,23 @@ def legend(names: list[str]) -> str:
 
 def utility_section(subject: Subject) -> str:
     """Draw rows on the axis of their utility with the boundaries between ranks."""
-    ranker, names = subject.ranker, subject.label_names or []
-    thresholds = np.asarray(ranker.thresholds_)
-    predicted = np.searchsorted(thresholds, subject.main_scores)
-    right = float(np.mean(predicted == subject.class_of_row))
-    off = float(np.mean(np.abs(predicted - subject.class_of_row)))
+    names = subject.label_names or []
+    axis = UtilityAxis(subject.main_scores, subject.class_of_row, np.asarray(subject.ranker.thresholds_))
+    off = np.abs(axis.predicted - axis.rank)
+    right = share(float(np.mean(off == 0)))
     words = (
-        f"The utility is cut at {plural(len(thresholds), 'boundary')}. {share(right)} of the rows get their "
-        f"own rank; on average the rank is off by {short(off)}."
+        f"The utility is cut at {plural(len(axis.thresholds), 'boundary')}. {right} of the rows get their "
+        f"own rank; on average the rank is off by {short(float(np.mean(off)))}."
     )
     drawn = (
-        ""
-        if len(names) > MAX_CLASSES
-        else figure(utility_chart(subject, thresholds), UTILITY_CAPTION, wide=True)
+        "" if len(names) > MAX_CLASSES else figure(utility_chart(subject, axis), UTILITY_CAPTION, wide=True)
     )
     return section(
         "utility",
         "Ranks on the axis of utility",
         paragraph(words),
         drawn,
-        confusion_table(subject, predicted),
+        confusion_table(names, axis),
     )
 
 
@@ -102,25 +100,21 @@ UTILITY_CAPTION = (
 )
 
 
-def utility_chart(subject: Subject, thresholds: np.ndarray) -> str:
+def utility_chart(subject: Subject, axis: UtilityAxis) -> str:
     """Draw a lane for each rank, the highest on top."""
-    utility, codes, names = subject.main_scores, subject.class_of_row, subject.label_names or []
-    values = np.concatenate([utility, thresholds])
-    space = 0.03 * float(np.ptp(values)) or 0.5
-    low, high = float(values.min()) - space, float(values.max()) + space
+    names = subject.label_names or []
+    low, high = axis.limits
     chart = Chart(
         f"Rows on the axis of utility, in {len(names)} ranks", (low, high), (-0.5, len(names) - 0.5),
         x_label="utility", width=760, height=70 + 48 * len(names), left=110, right=58,
     )  # fmt: skip
-    fence = [low, *thresholds.tolist(), high]
     for k, name in enumerate(names):
-        chart.box((fence[k], fence[k + 1]), (k - 0.44, k + 0.44), "lane", f"predicted {name}")
-        chart.label(low, k, name if len(name) < 14 else name[:13] + "…", "end", (-10, 4))
-        _draw_rank(chart, k, utility[codes == k], subject.row_numbers[codes == k], len(utility))
-        inside = np.searchsorted(thresholds, utility[codes == k]) == k
-        if len(inside):
-            chart.label(high, k, f"{np.mean(inside):.0%}", "start", (8, 4))
-    for number, threshold in enumerate(thresholds.tolist(), 1):
+        chart.box((axis.fence[k], axis.fence[k + 1]), (k - 0.44, k + 0.44), "lane", f"predicted {name}")
+        chart.label(low, k, shortened(name, 14), "end", (-10, 4))
+        _draw_rank(chart, k, axis, subject.row_numbers)
+        if axis.share(k) == axis.share(k):
+            chart.label(high, k, f"{axis.share(k):.0%}", "start", (8, 4))
+    for number, threshold in enumerate(axis.thresholds.tolist(), 1):
         chart.segment(
             (threshold, threshold),
             (-0.5, len(names) - 0.5),
@@ -130,26 +124,20 @@ def utility_chart(subject: Subject, thresholds: np.ndarray) -> str:
     return chart.render(y_ticks=False)
 
 
-def _draw_rank(chart: Chart, k: int, utility: np.ndarray, numbers: np.ndarray, n_rows: int) -> None:
-    """Spread the rows of a rank over its lane where they are dense; where there are many, draw a share."""
-    step = max(1, int(np.ceil(n_rows / MAX_UTILITY_POINTS)))
-    order = np.argsort(utility)[::step]
-    values, numbers = utility[order], numbers[order]
-    counts, edges = np.histogram(values, bins=30)
-    nearby = np.interp(values, (edges[1:] + edges[:-1]) / 2, counts / max(counts.max(initial=0), 4))
-    across = 0.72 * nearby * ((np.arange(len(values)) * GOLDEN) % 1 - 0.5)
-    titles = [f"row {number}: utility {short(float(u))}" for number, u in zip(numbers, values, strict=True)]
-    chart.points(values, k + across, k % 2, titles, 2.4)
+def _draw_rank(chart: Chart, k: int, axis: UtilityAxis, numbers: np.ndarray) -> None:
+    """Draw the rows of a rank in its lane; where there are many, draw a share."""
+    rows, off = axis.lane(k, step=max(1, int(np.ceil(len(axis.utility) / MAX_UTILITY_POINTS))))
+    titles = [f"row {numbers[row]}: utility {short(float(axis.utility[row]))}" for row in rows.tolist()]
+    chart.points(axis.utility[rows], k + off, k % 2, titles, 2.4)
 
 
-def confusion_table(subject: Subject, predicted: np.ndarray) -> str:
+def confusion_table(names: list[str], axis: UtilityAxis) -> str:
     """Count the rows of each rank by the rank that is predicted."""
-    names = subject.label_names or []
     if len(names) > MAX_CLASSES:
         return paragraph(
             f"The table of {len(names)} ranks given and predicted is left out for its size.", "note"
         )
-    counts = confusion_matrix(subject.class_of_row, predicted, labels=range(len(names)))
+    counts = confusion_matrix(axis.rank, axis.predicted, labels=range(len(names)))
     rows: list[list[Cell]] = [
         [name, *(Number(float(count)) for count in counts[k])] for k, name in enumerate(names)
     ]
@@ -159,11 +147,8 @@ def confusion_table(subject: Subject, predicted: np.ndarray) -> str:
 
 def graph_section(subject: Subject) -> str:
     """Draw the order graph, and list the share of pairs in the right order along each edge."""
-    ranker, names = subject.ranker, subject.label_names or []
-    number = {value: k for k, value in enumerate(np.asarray(ranker.classes_).tolist())}
-    edges = [(number[high], number[low]) for high, low in ranker.edges_]
-    sizes = np.bincount(subject.class_of_row, minlength=len(names))
-    shares = {edge: edge_share(subject, edge) for edge in edges if sizes[edge[0]] and sizes[edge[1]]}
+    names, edges = subject.label_names or [], subject.edges or []
+    sizes, shares = edge_shares(edges, subject.class_of_row, subject.main_scores)
     rows: list[list[Cell]] = [
         [
             f"{names[high]} above {names[low]}",
@@ -186,38 +171,26 @@ GRAPH_CAPTION = (
 )
 
 
-def edge_share(subject: Subject, edge: tuple[int, int]) -> float:
-    """Give the share of pairs of rows of two classes that are in the right order."""
-    rows = np.isin(subject.class_of_row, edge)
-    return wmw(subject.class_of_row[rows] == edge[0], subject.main_scores[rows])
-
-
 def graph_picture(
-    names: list[str], edges: list[tuple[int, int]], sizes: np.ndarray, shares: dict[tuple[int, int], float]
+    names: list[str], edges: list[tuple[int, int]], sizes: dict[Any, int], shares: dict[Any, float]
 ) -> str:
     """Draw classes in layers, highest on top."""
-    from rankwise.plotting.layers import bends, places  # here, as the displays use parts of this package
-
-    stretch = max([1.0, *(min(len(name), 24) / 10 for name in names)])
-    codes: Any = list(range(len(names)))
-    place = places(edges, codes, stretch)
-    bent = bends(edges, place, stretch)
-    middles = {edge: _middle(place[edge[0]], place[edge[1]], bend) for edge, bend in bent.items()}
-    points = np.array([*place.values(), *middles.values()])
-    unit, room = np.array([92.0, -112.0]), np.array([56.0 * stretch + 8, 34.0])
-    corner = (points * unit).min(axis=0) - room
-    width, height = (points * unit).max(axis=0) + room - corner
+    shown = [shortened(name, NODE_LENGTH) for name in names]
+    plan = layout(edges, range(len(names)), shown)
+    unit, room = np.array([92.0, -112.0]), np.array([56.0 * plan.stretch + 8, 34.0])
+    corners = plan.corners() * unit
+    corner = corners.min(axis=0) - room
+    width, height = corners.max(axis=0) + room - corner
 
     def at(point: Any) -> Any:
         return np.asarray(point) * unit - corner
 
     parts = [ARROW]
-    for edge, bend in bent.items():
-        parts.append(
-            _arrow(at(place[edge[0]]), at(_control(place[edge[0]], place[edge[1]], bend)), at(place[edge[1]]))
-        )
-    parts += [_node(at(place[k]), names[k], int(sizes[k]), 50.0 * stretch) for k in codes]
-    parts += [_edge_label(at(middles[edge]), shares[edge]) for edge in bent if edge in shares]
+    for edge in edges:
+        parts.append(_arrow(at(plan.places[edge[0]]), at(plan.control(edge)), at(plan.places[edge[1]])))
+    for k, name in enumerate(names):
+        parts.append(_node(at(plan.places[k]), name, shown[k], sizes.get(k, 0), 50.0 * plan.stretch))
+    parts += [_edge_label(at(plan.middle(edge)), shares[edge]) for edge in edges if edge in shares]
     top = names[edges[0][0]] if edges else ""
     return picture(
         f"Order graph of {len(names)} classes with {len(edges)} edges, such as from {top}",
@@ -233,16 +206,6 @@ ARROW = (
 )
 
 
-def _control(start: Any, end: Any, bend: float) -> tuple[float, float]:
-    across, up = end[0] - start[0], end[1] - start[1]
-    return (start[0] + end[0]) / 2 + bend * up, (start[1] + end[1]) / 2 - bend * across
-
-
-def _middle(start: Any, end: Any, bend: float) -> tuple[float, float]:
-    x, y = _control(start, end, bend)
-    return (start[0] + end[0] + 2 * x) / 4, (start[1] + end[1] + 2 * y) / 4
-
-
 def _arrow(start: Any, control: Any, end: Any) -> str:
     """Draw a curve from below one box to above another."""
     towards = (control - end) / np.hypot(*(control - end))
@@ -253,9 +216,8 @@ def _arrow(start: Any, control: Any, end: Any) -> str:
     )
 
 
-def _node(place: Any, name: str, n_rows: int, half: float) -> str:
+def _node(place: Any, name: str, shown: str, n_rows: int, half: float) -> str:
     x, y = place
-    shown = name if len(name) <= 24 else name[:23] + "…"
     return (
         f"<g><title>{text(name)}: {plural(n_rows, 'row')}</title>"
         f'<rect class="node" x="{x - half:.1f}" y="{y - 23:.1f}" width="{2 * half:.1f}" height="46" rx="8"/>'

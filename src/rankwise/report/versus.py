@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rankwise.report.comparison import Difference, paired_test
-from rankwise.report.measures import Measured
+from rankwise.evaluation.measures import Measured
+from rankwise.evaluation.names import shortened
+from rankwise.evaluation.paired import Difference, paired_test
+from rankwise.evaluation.subject import Subject
 from rankwise.report.page import Cell, Number, figure, paragraph, section, short, table
-from rankwise.report.subject import Subject
 from rankwise.report.svg import Chart
 
 TESTS = {
@@ -104,8 +105,7 @@ def interval_chart(measured: dict[str, list[Measured]], k: int) -> str:
         if one.low == one.low:
             chart.segment((one.low, one.high), (place, place), f"whisker s{int(place > 0)}", title)
         chart.points([one.mean], [place], int(place > 0), [title], 5)
-        shown = model if len(model) <= 18 else model[:17] + "…"
-        chart.label(min(ends) - space, place, shown, "end", (-8, 4))
+        chart.label(min(ends) - space, place, shortened(model), "end", (-8, 4))
     better = "further right" if next(iter(found.values())).measure.higher_is_better else "further left"
     return figure(
         chart.render(y_ticks=False), f"{name}: mean and 95% interval of each model; {better} is better."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
 from graphlib import TopologicalSorter
 
 import numpy as np
@@ -19,10 +20,54 @@ LABEL = (0.35, 0.2)
 # How far the middle of an arrow may lie from the straight line.
 BOWS = tuple(side * bow for bow in (0.0, 0.25, 0.5, 0.85, 1.25, 1.65, 2.05, 2.45) for side in (1, -1))
 ALONG = np.linspace(0.0, 1.0, 25)
+# A label of that many characters fits a column that is not stretched.
+CHARACTERS = 10
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Where each class lies and how each arrow bends: a quadratic curve with one control point.
+
+    Attributes
+    ----------
+    places : dict of class to (across, up)
+    bends : dict of edge to float
+    stretch : float
+        The factor by which columns are wider than those of short labels.
+    """
+
+    places: dict[Hashable, Place]
+    bends: dict[Edge, float]
+    stretch: float
+
+    def control(self, edge: Edge) -> Place:
+        """Return the control point of an arrow."""
+        start, end = (self.places[label] for label in edge)
+        across, up = end[0] - start[0], end[1] - start[1]
+        bend = self.bends[edge]
+        return (start[0] + end[0]) / 2 + bend * up, (start[1] + end[1]) / 2 - bend * across
+
+    def middle(self, edge: Edge) -> Place:
+        """Return the point halfway along an arrow."""
+        (x, y), (start, end) = self.control(edge), (self.places[label] for label in edge)
+        return (start[0] + end[0] + 2 * x) / 4, (start[1] + end[1] + 2 * y) / 4
+
+    def corners(self) -> NDArray[np.float64]:
+        """Return the lowest and the highest (across, up) of classes and of the middles of arrows."""
+        points = np.array([*self.places.values(), *(self.middle(edge) for edge in self.bends)])
+        points = points.reshape(-1, 2) if points.size else np.zeros((1, 2))
+        return np.array([points.min(axis=0), points.max(axis=0)])
+
+
+def layout(edges: Sequence[Edge], classes: Sequence[Hashable], names: Iterable[str]) -> Layout:
+    """Lay out an order graph whose classes are written with these names."""
+    stretch = max([1.0, *(len(name) / CHARACTERS for name in names)])
+    place = places(edges, classes, stretch)
+    return Layout(place, bends(edges, place, stretch), stretch)
 
 
 def layers(edges: Sequence[Edge], classes: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Give the layer of each class, 0 on top: the longest path from a class that nothing is above.
+    """Return the layer of each class, 0 on top: the longest path from a class that nothing is above.
 
     Classes without an edge lie in the lowest layer.
     """
@@ -37,7 +82,7 @@ def layers(edges: Sequence[Edge], classes: Sequence[Hashable]) -> dict[Hashable,
 
 
 def places(edges: Sequence[Edge], classes: Sequence[Hashable], stretch: float = 1.0) -> dict[Hashable, Place]:
-    """Give (across, up) of each class; within a layer classes lie near the mean of their neighbours.
+    """Return (across, up) of each class; within a layer classes lie near the mean of their neighbours.
 
     Wide labels need columns that are wider by the factor `stretch`.
     """
@@ -81,7 +126,7 @@ def bends(edges: Sequence[Edge], place: dict[Hashable, Place], stretch: float = 
 
 
 def _curve(start: Place, end: Place, bend: float) -> NDArray[np.float64]:
-    """Give points along matplotlib's arc3: a quadratic curve with its control point off the middle."""
+    """Return points along matplotlib's arc3: a quadratic curve with its control point off the middle."""
     first, last = np.array(start), np.array(end)
     across, up = last - first
     control = (first + last) / 2 + bend * np.array([up, -across])

@@ -1,4 +1,4 @@
-"""What a report is about: rows with labels and queries, and the models that score them."""
+"""What is evaluated: rows with labels and queries, and the models that score them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise.evaluation.labels import class_numbers, labels_and_queries
+from rankwise.evaluation.models import is_scores, last_step, scores_of
+from rankwise.evaluation.names import model_name
 from rankwise.places import in_memory
-from rankwise.preferences import Preferences
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -46,7 +47,7 @@ class Subject:
         name: str | None,
         feature_names: Sequence[str] | None,
     ) -> None:
-        first = _default_name(model) if name is None else name
+        first = model_name(model) if name is None else name
         if first in models:
             raise ValueError(
                 f"models has the name {first!r} of the model itself; give that another by name=."
@@ -70,14 +71,20 @@ class Subject:
         return last_step(self.models[self.name])
 
     @property
-    def order(self) -> list[tuple[float, float]] | None:
-        """The (higher, lower) labels of an order graph, or None where higher numbers are better."""
+    def edges(self) -> list[tuple[int, int]] | None:
+        """The numbers of the (higher, lower) classes of an order graph, or None where there is none."""
         if not hasattr(self.ranker, "edges_"):
             return None
+        number = {value: k for k, value in enumerate(as_array(self.ranker.classes_).tolist())}
+        return [(number[high], number[low]) for high, low in self.ranker.edges_]
+
+    @property
+    def order(self) -> list[tuple[float, float]] | None:
+        """The (higher, lower) labels of an order graph, or None where higher numbers are better."""
+        if self.edges is None:
+            return None
         value = dict(zip(self.class_of_row.tolist(), self.y.tolist(), strict=True))
-        codes = {name: k for k, name in enumerate(as_array(self.ranker.classes_).tolist())}
-        edges = [(codes[high], codes[low]) for high, low in self.ranker.edges_]
-        return [(value[high], value[low]) for high, low in edges if high in value and low in value]
+        return [(value[high], value[low]) for high, low in self.edges if high in value and low in value]
 
     def below(self, a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
         """Tell where rows of the first labels should be below rows of the second."""
@@ -99,7 +106,7 @@ class Subject:
         return self.scores[self.name]
 
     def label(self, row: int) -> str:
-        """Give the label of a row as text."""
+        """Return the label of a row as text."""
         return (
             f"{self.y[row]:.6g}"
             if self.label_names is None
@@ -107,14 +114,7 @@ class Subject:
         )
 
     def _set_labels(self, y: Any, qid: ArrayLike | None, n_rows: int) -> None:
-        y, qid = in_memory(y), in_memory(qid)
-        if isinstance(y, Preferences):
-            if y.values is None or qid is not None:
-                raise ValueError(
-                    "y must be labels, or Preferences.from_scores without qid: the measures of a report are "
-                    "those of labels."
-                )
-            y, qid = y.values, y.groups()
+        y, qid = labels_and_queries(y, qid)
         known, present = split_missing(y)
         if len(known) != n_rows:
             raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
@@ -126,22 +126,15 @@ class Subject:
         if classes is None:
             self.y = as_vector(present, "y")
         else:
-            self._set_classes(present, classes)
+            self._set_classes(present, as_array(classes))
         self._set_queries(qid, known)
 
-    def _set_classes(self, labels: Any, classes: Any) -> None:
+    def _set_classes(self, labels: Any, classes: NDArray[Any]) -> None:
         """Number the labels in the order of the model's classes; numbers stay what they are."""
-        names = as_array(classes).tolist()
-        number = {value: k for k, value in enumerate(names)}
-        distinct, codes = as_codes(labels, "y")
-        unknown = [value for value in distinct.tolist() if value not in number]
-        if unknown:
-            raise ValueError(f"y holds {unknown[0]!r}, which is none of the classes {names} of the model.")
-        self.class_of_row = np.array([number[value] for value in distinct.tolist()])[codes]
-        self.label_names = [str(value) for value in names]
-        self.y = self.class_of_row.astype(np.float64)
-        if as_array(classes).dtype.kind in "iufb":
-            self.y = np.asarray(as_array(classes), dtype=np.float64)[self.class_of_row]
+        self.class_of_row = class_numbers(labels, classes)
+        self.label_names = [str(value) for value in classes.tolist()]
+        numbers = classes if classes.dtype.kind in "iufb" else np.arange(len(classes))
+        self.y = np.asarray(numbers, dtype=np.float64)[self.class_of_row]
 
     def _set_queries(self, qid: Any, known: NDArray[np.bool_]) -> None:
         if qid is None:
@@ -150,64 +143,3 @@ class Subject:
         distinct, codes = as_codes(qid, "qid", len(known))
         present, self.query = np.unique(codes[known], return_inverse=True)
         self.query_names = [str(value) for value in as_array(distinct)[present].tolist()]
-
-
-def is_scores(model: Any) -> bool:
-    """Tell scores from a model."""
-    return not hasattr(model, "predict")
-
-
-def last_step(model: Any) -> Any:
-    """Give the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
-def scores_of(model: Any, X: Any, name: str) -> FloatArray:
-    """Give the score of each row: a utility, a probability of the higher class, or what predict gives."""
-    if is_scores(model):
-        return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
-    if hasattr(last_step(model), "utility"):
-        scores = last_step(model).utility(model[:-1].transform(X) if hasattr(model, "steps") else X)
-    elif hasattr(model, "predict_proba"):
-        scores = _of_two_classes(model.predict_proba(X), name)
-    elif hasattr(model, "decision_function"):
-        scores = model.decision_function(X)
-    else:
-        scores = in_memory(model.predict(X))
-    if np.ndim(scores) != 1:
-        raise ValueError(f"A report needs one score a row, but {name!r} gives shape {np.shape(scores)}.")
-    return as_vector(scores, f"the scores of {name!r}", X.shape[0])
-
-
-def _of_two_classes(probability: Any, name: str) -> FloatArray:
-    if probability.shape[1] != 2:
-        raise ValueError(
-            f"A report needs one score a row, but {name!r} has {probability.shape[1]} classes, not 2."
-        )
-    return np.asarray(probability[:, 1])
-
-
-def _default_name(model: Any) -> str:
-    return "scores" if is_scores(model) else type(last_step(model)).__name__
-
-
-def matrix_of(X: Any) -> Any:
-    """Give rows as an array or a CSR matrix."""
-    return X.tocsr() if sp.issparse(X) else as_array(X)
-
-
-def names_of(X: Any, model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
-    """Give names as given, of the frame, of the fit, as saved with the model, or f1, f2, ..."""
-    ranker = last_step(model)
-    found = [
-        given,
-        getattr(X, "columns", None),
-        getattr(model, "feature_names_in_", None),
-        getattr(ranker, "feature_names_", None),
-    ]
-    names = next((list(map(str, listed)) for listed in found if listed is not None), None)
-    if names is None:
-        return [f"f{number}" for number in range(1, n_features + 1)]
-    if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names, but X has {n_features} features.")
-    return names

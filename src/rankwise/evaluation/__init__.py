@@ -1,0 +1,7 @@
+"""How well models rank, by how much they differ, and how sure that is: what the report and the plots show."""
+
+from rankwise.evaluation.comparison import Comparison, compare, compare_values
+from rankwise.evaluation.measures import Measure, Measured
+from rankwise.evaluation.paired import Difference
+
+__all__ = ["Comparison", "Difference", "Measure", "Measured", "compare", "compare_values"]

@@ -1,0 +1,247 @@
+"""Two or more models on the same queries: their measures, the differences, and how sure these are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._checks import as_array, as_codes, as_vector, check_choice
+from rankwise._text import table
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
+from rankwise.evaluation.labels import labels_and_queries
+from rankwise.evaluation.measures import (
+    Measure,
+    Measured,
+    Metric,
+    mean_defined,
+    measured,
+    measures_for,
+    named_measure,
+)
+from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
+from rankwise.places import in_memory
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+RANKS = (5, 10)
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What `compare` found: the first model beside each of the others. Printed, it is a table.
+
+    Attributes
+    ----------
+    measures : dict of name to list of Measured
+        Each measure of each model: `.values` for each query, `.mean`, and its interval, `.low` to `.high`.
+    differences : list of Difference
+        The first model minus each of the others, by measure: `.mean`, `.low`, `.high`, `.p`, `.wins`,
+        `.ties`, `.losses`, and `.is_clear`, which tells whether the two differ by more than chance.
+    n_queries : int
+    test : str
+        The paired test over queries that gave `.p`: "permutation" or "wilcoxon".
+    confidence : float
+        That of the intervals.
+    """
+
+    measures: dict[str, list[Measured]]
+    differences: list[Difference]
+    n_queries: int
+    test: str
+    confidence: float = field(default=CONFIDENCE)
+
+    @property
+    def name(self) -> str:
+        """The name of the first model."""
+        return next(iter(self.measures))
+
+    def __repr__(self) -> str:
+        header = ["measure", "model", "mean", "difference", "from", "to", "p"]
+        found = {(one.other, one.measure.key): one for one in self.differences}
+        rows = [
+            [one.measure.name, name, f"{one.mean:.4f}", *_cells(found.get((name, one.measure.key)))]
+            for measured_by_all in zip(*self.measures.values(), strict=True)
+            for name, one in zip(self.measures, measured_by_all, strict=True)
+        ]
+        return "\n".join([self._title(), *table(header, rows, n_left=2)])
+
+    def _title(self) -> str:
+        share = f"{self.confidence:.0%} intervals"
+        if self.n_queries == 1:
+            return f"{self.name} minus each other model on one query, {share} over its rows"
+        return f"{self.name} minus each other model on {self.n_queries:,} queries, {share}, {self.test} test"
+
+
+def _cells(found: Difference | None) -> list[str]:
+    """Write a difference; the first model has none from itself."""
+    if found is None:
+        return [""] * 4
+    p = "-" if found.p != found.p else f"{found.p:.4f}"
+    return [f"{found.mean:+.4f}", f"{found.low:+.4f}", f"{found.high:+.4f}", p]
+
+
+def compare(
+    y: Any,
+    scores: Mapping[str, ArrayLike],
+    qid: ArrayLike | None = None,
+    *,
+    measures: str | Sequence[str] | None = None,
+    relevant_above: float = 0.0,
+    test: str = "auto",
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+) -> Comparison:
+    """Compare rankings of the same rows: the mean difference of a measure over queries, interval and p-value.
+
+    Intervals are those of the bootstrap over queries. The test is paired over queries and two-sided, and is
+    not corrected for the number of models and measures. Where there is one query, rows are drawn for the
+    intervals, and there is no test. Give rows that no model was fitted to.
+
+    Cost: O(m log m) for each measure of each model, and 1,000 resamples of the queries.
+
+    Parameters
+    ----------
+    y : array of shape (n_rows,), or Preferences.from_scores
+        Labels, higher is better.
+    scores : dict of name to array of shape (n_rows,)
+        The scores of two or more models; the first is compared with each of the others.
+    qid : array of shape (n_rows,), optional
+        The query of each row.
+    measures : str or sequence of str, optional
+        Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K" and "p@K". By default those of the report:
+        "error", "ndcg@5", "ndcg@10", "map" and "tau", without those that say nothing about these labels.
+    relevant_above : float
+        Labels above this are relevant for "map", "mrr" and "p@K".
+    test : {"auto", "permutation", "wilcoxon"}
+        The signs of the differences are flipped, or their ranks summed up; "auto" flips for up to 1,000
+        queries.
+    confidence : float
+        That of the intervals.
+    random_state : int
+        Draws the resamples and the flips.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.evaluation import compare
+    >>> X, y, qid = make_ranking(240, 3, n_queries=12, n_levels=3, random_state=0)
+    >>> compare(y, {"sum": X.sum(axis=1), "one feature": X[:, 0]}, qid, measures=["error", "ndcg@10"])
+    sum minus each other model on 12 queries, 95% intervals, permutation test
+    measure        model          mean  difference     from       to       p
+    Ranking error  sum          0.4939
+    Ranking error  one feature  0.7477     -0.2539  -0.3140  -0.1866  0.0010
+    NDCG@10        sum          0.6255
+    NDCG@10        one feature  0.3555     +0.2700  +0.1648  +0.3675  0.0010
+    """
+    _check(scores, "scores", test, confidence)
+    labels, query = _rows(y, qid)
+    named = {
+        name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
+        for name, found in scores.items()
+    }
+    if measures is None:
+        chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above)
+    else:
+        keys = [measures] if isinstance(measures, str) else measures
+        chosen = [named_measure(key, relevant_above=relevant_above) for key in keys]
+    return compare_metrics(labels, named, query, chosen, test, confidence, random_state)
+
+
+def compare_metrics(
+    y: FloatArray,
+    scores: Mapping[str, FloatArray],
+    query: IntArray,
+    metrics: Sequence[Metric],
+    test: str = "auto",
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+) -> Comparison:
+    """Compare one or more models by measures of any kind; queries are numbered from 0."""
+    return _comparison(measured(y, scores, query, metrics, seed, confidence), test, confidence, seed)
+
+
+def compare_values(
+    values: Mapping[str, ArrayLike],
+    *,
+    measure: str = "measure",
+    higher_is_better: bool = True,
+    test: str = "auto",
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+) -> Comparison:
+    """Compare models by values of any measure that were found for each query.
+
+    Parameters
+    ----------
+    values : dict of name to array of shape (n_queries,)
+        The measure of two or more models on the same queries in the same order, NaN where it is undefined.
+    measure : str
+        Its name.
+    higher_is_better : bool
+    test, confidence, random_state :
+        As in `compare`.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> from rankwise.evaluation import compare_values
+    >>> clicks = {"new": [3.0, 5, 4, 6, 5, 7, 4, 5], "old": [2.0, 4, 4, 5, 3, 6, 3, 5]}
+    >>> difference = compare_values(clicks, measure="clicks").differences[0]
+    >>> difference.mean, difference.p, (difference.wins, difference.ties, difference.losses)
+    (0.875, 0.03125, (6, 2, 0))
+    """
+    _check(values, "values", test, confidence)
+    columns = {name: _column(found, name) for name, found in values.items()}
+    lengths = {len(column) for column in columns.values()}
+    if len(lengths) > 1 or max(lengths) < 2:
+        raise ValueError(f"values must be of the same queries, two or more; got {sorted(lengths)} of them.")
+    what = Measure(measure, measure, higher_is_better)
+    found = {}
+    for name, column in columns.items():
+        draws = resampled_means(column, random_state)
+        found[name] = [Measured(what, column, mean_defined(column), *interval(draws, confidence), draws)]
+    return _comparison(found, test, confidence, random_state)
+
+
+def _comparison(found: dict[str, list[Measured]], test: str, confidence: float, seed: int) -> Comparison:
+    n_queries = len(next(iter(found.values()))[0].values)
+    chosen = paired_test(n_queries) if test == "auto" else test
+    return Comparison(found, differences(found, chosen, seed, confidence), n_queries, chosen, confidence)
+
+
+def _rows(y: Any, qid: Any) -> tuple[FloatArray, IntArray]:
+    """Return labels, and the number of each row's query."""
+    y, qid = labels_and_queries(y, qid)
+    labels = as_vector(y, "y")
+    if len(labels) == 0:
+        raise ValueError("y has no rows.")
+    if qid is None:
+        return labels, np.zeros(len(labels), dtype=np.int64)
+    return labels, as_codes(qid, "qid", len(labels))[1]
+
+
+def _column(values: ArrayLike, name: str) -> FloatArray:
+    column = np.asarray(as_array(values), dtype=np.float64)
+    if column.ndim != 1 or np.isinf(column).any():
+        raise ValueError(f"values of {name!r} must be one finite number or NaN for each query.")
+    return column
+
+
+def _check(models: Mapping[str, Any], name: str, test: str, confidence: float) -> None:
+    if not isinstance(models, Mapping) or len(models) < 2:
+        raise ValueError(f"{name} must be a dict of the names of two or more models to arrays.")
+    check_choice(test, "test", ("auto", *TESTS))
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")

@@ -1,0 +1,73 @@
+"""How values spread: a measure over the queries, and the two classes along the scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.metrics import roc_curve
+
+from rankwise.metrics import ranking_error
+
+FloatArray = NDArray[np.float64]
+
+BINS = 20
+MAX_CURVE_POINTS = 200
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """The values of a measure over the queries for which it is defined.
+
+    Examples
+    --------
+    >>> found = Distribution.of([0.25, np.nan, 0.75])
+    >>> found.mean, found.limits, found.histogram(4)[0]
+    (0.5, (0.0, 1.0), array([0, 1, 0, 1]))
+    """
+
+    values: FloatArray
+
+    @classmethod
+    def of(cls, values: ArrayLike) -> Distribution:
+        """Leave out the queries without a value."""
+        array = np.asarray(values, dtype=np.float64)
+        return cls(array[~np.isnan(array)])
+
+    @property
+    def mean(self) -> float:
+        """The mean over the queries."""
+        return float(self.values.mean())
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """The ends of the axis: from 0 to 1, and further to the next tenth where values lie beyond."""
+        low, high = np.floor(self.values.min() * 10) / 10, np.ceil(self.values.max() * 10) / 10
+        return min(0.0, float(low)), max(1.0, float(high))
+
+    def histogram(self, bins: Any = BINS) -> tuple[NDArray[Any], FloatArray]:
+        """Return the number of queries in each bin, and the edges of the bins."""
+        return np.histogram(self.values, bins=bins, range=self.limits)
+
+
+class Roc(NamedTuple):
+    """A ROC curve and the area below it, the share of pairs in the right order."""
+
+    false: FloatArray
+    true: FloatArray
+    area: float
+
+
+def roc(positive: NDArray[np.bool_], scores: FloatArray) -> Roc:
+    """Return the ROC curve of scores, thinned out where it has very many points.
+
+    Examples
+    --------
+    >>> roc(np.array([False, True, False]), np.array([0.1, 0.9, 0.5])).area
+    1.0
+    """
+    false, true, _ = roc_curve(positive, scores)
+    kept = np.unique(np.linspace(0, len(false) - 1, min(len(false), MAX_CURVE_POINTS)).astype(int))
+    return Roc(false[kept], true[kept], 1.0 - float(ranking_error(positive, scores)))

@@ -1,0 +1,43 @@
+"""Labels as people give them, and as the measures take them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise._checks import as_array, as_codes
+from rankwise.places import in_memory
+from rankwise.preferences import Preferences
+
+IntArray = NDArray[np.int64]
+
+
+def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
+    """Return labels and queries that lie here, also those of a `Preferences.from_scores`."""
+    y, qid = in_memory(y), in_memory(qid)
+    if not isinstance(y, Preferences):
+        return y, qid
+    if y.values is None or qid is not None:
+        raise ValueError(
+            "y must be labels, or Preferences.from_scores without qid: the measures are those of labels."
+        )
+    return y.values, y.groups()
+
+
+def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
+    """Return the place of each label among the classes.
+
+    Examples
+    --------
+    >>> class_numbers(["good", "bad", "good"], ["bad", "good"]).tolist()
+    [1, 0, 1]
+    """
+    names = as_array(classes).tolist()
+    number = {value: k for k, value in enumerate(names)}
+    distinct, codes = as_codes(y, "y", n_rows)
+    unknown = [value for value in distinct.tolist() if value not in number]
+    if unknown:
+        raise ValueError(f"y holds {unknown[0]!r}, which is none of the classes {names}.")
+    return np.array([number[value] for value in distinct.tolist()], dtype=np.int64)[codes]

@@ -1,0 +1,205 @@
+"""How well scores rank: each measure for each query, its mean, and an interval for the mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise import metrics
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, resampled_rows
+from rankwise.evaluation.names import measure_name
+from rankwise.preferences import NoPairsError, Preferences
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+# Gains of 2^label say nothing for labels that are no grades.
+LARGEST_GRADE = 31
+METRICS: dict[str, Callable[..., Any]] = {
+    "error": metrics.ranking_error,
+    "tau": metrics.kendall_tau,
+    "ndcg": metrics.ndcg,
+    "map": metrics.average_precision,
+    "mrr": metrics.reciprocal_rank,
+    "p": metrics.precision,
+}
+# What each takes besides labels, scores and queries; a rank is written behind an at sign.
+OPTIONS = {
+    "ndcg": ("gain",),
+    "map": ("relevant_above",),
+    "mrr": ("relevant_above",),
+    "p": ("relevant_above",),
+}
+RANKED = ("ndcg", "p")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What is measured: a short key, a name for people, and whether higher values are better."""
+
+    key: str
+    name: str
+    higher_is_better: bool
+
+
+@dataclass(frozen=True)
+class Metric(Measure):
+    """A measure of scores; `of(labels, scores, query)` returns its value for each query."""
+
+    of: Callable[[FloatArray, FloatArray, IntArray], FloatArray] = field(repr=False)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A measure of the scores of one model.
+
+    Attributes
+    ----------
+    values : array of shape (n_queries,), NaN where undefined
+    mean, low, high : float
+        The mean over the queries where it is defined, and the ends of its interval.
+    draws : array
+        The resampled means; those of one query are on the same rows for all models.
+    """
+
+    measure: Measure
+    values: FloatArray
+    mean: float
+    low: float
+    high: float
+    draws: FloatArray = field(repr=False)
+
+    @property
+    def n_defined(self) -> int:
+        """The number of queries for which the measure is defined."""
+        return int(np.count_nonzero(~np.isnan(self.values)))
+
+
+def named_measure(key: str, **options: Any) -> Metric:
+    """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg", "ndcg@10" or "p@5".
+
+    `options` are `relevant_above` (of map, mrr and p) and `gain` (of ndcg); the others do without.
+
+    Examples
+    --------
+    >>> ndcg = named_measure("ndcg@1")
+    >>> ndcg.name, ndcg.of(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([0, 0]))
+    ('NDCG@1', array([1.]))
+    """
+    base, at, rank = key.partition("@")
+    ranked = base in RANKED and rank.isdecimal() and int(rank) > 0
+    if base not in METRICS or (at and not ranked) or (base == "p" and not at):
+        accepted = ", ".join([*(name for name in METRICS if name != "p"), *(f"{name}@K" for name in RANKED)])
+        raise ValueError(f"measures must be among {accepted}; got {key!r}.")
+    chosen = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
+    if ranked:
+        chosen["k"] = int(rank)
+    return Metric(key, measure_name(key), base != "error", _per_query(METRICS[base], **chosen))
+
+
+def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:
+    def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
+        return np.asarray(metric(labels, scores, query, per_query=True, **options))
+
+    return of
+
+
+def measures_for(
+    y: FloatArray, n_queries: int, at: Sequence[int], relevant_above: float
+) -> tuple[list[Metric], list[str]]:
+    """Return the measures that say something about these labels, and why others do not."""
+    keys, notes = ["error"], []
+    name = measure_name("map") if n_queries > 1 else "Average precision"
+    if (y >= 0).all() and (y == np.round(y)).all() and y.max() <= LARGEST_GRADE:
+        keys += [f"ndcg@{k}" for k in at]
+    else:
+        notes.append(
+            "NDCG is left out: it is for grades, whole numbers from 0 up, and these labels are no grades."
+        )
+    relevant = y > relevant_above
+    if relevant.any() and not relevant.all():
+        keys.append("map")
+        notes.append(f"{name} takes labels from {y[relevant].min():g} up as relevant.")
+    else:
+        notes.append("MAP is left out: all rows are relevant, or none.")
+    found = [named_measure(key, relevant_above=relevant_above) for key in [*keys, "tau"]]
+    return [replace(one, name=name) if one.key == "map" else one for one in found], notes
+
+
+def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[int, int]]) -> list[Metric]:
+    """Return the measures of classes with an order graph, whose edges are numbers of classes."""
+    number = dict(zip(y.tolist(), class_of_row.tolist(), strict=True))
+
+    def wmw(classes: IntArray, scores: FloatArray) -> float:
+        return metrics.wmw(classes, scores, order=edges)
+
+    def error(classes: IntArray, scores: FloatArray) -> float:
+        return float(metrics.ranking_error(Preferences.from_order(classes, edges), scores))
+
+    def per_query(metric: Callable[[IntArray, FloatArray], float]) -> Callable[..., FloatArray]:
+        def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
+            classes = np.array([number[label] for label in labels.tolist()])
+            parts = np.split(np.argsort(query, kind="stable"), np.cumsum(np.bincount(query))[:-1])
+            return np.array([_defined(metric, classes[rows], scores[rows]) for rows in parts])
+
+        return of
+
+    return [
+        Metric("error", measure_name("error"), False, per_query(error)),
+        Metric("wmw", measure_name("wmw"), True, per_query(wmw)),
+    ]
+
+
+def _defined(metric: Callable[..., float], classes: IntArray, scores: FloatArray) -> float:
+    try:
+        return metric(classes, scores)
+    except NoPairsError:
+        return float("nan")
+
+
+def measured(
+    y: FloatArray,
+    scores: Mapping[str, FloatArray],
+    query: IntArray,
+    measures: Sequence[Metric],
+    seed: int = 0,
+    confidence: float = CONFIDENCE,
+) -> dict[str, list[Measured]]:
+    """Measure all models; the same resamples serve all of them.
+
+    Queries are resampled, or the rows where there is one query.
+    """
+    values = {name: [one.of(y, found, query) for one in measures] for name, found in scores.items()}
+    if query.max(initial=0) > 0:
+        draws = {name: [resampled_means(one, seed) for one in found] for name, found in values.items()}
+    else:
+        draws = _draws_of_rows(y, scores, measures, seed)
+    return {
+        name: [
+            Measured(one, found, mean_defined(found), *interval(drawn, confidence), drawn)
+            for one, found, drawn in zip(measures, values[name], draws[name], strict=True)
+        ]
+        for name in values
+    }
+
+
+def _draws_of_rows(
+    y: FloatArray, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
+) -> dict[str, list[FloatArray]]:
+    """Measure resampled rows: each resample is a query, so that a batch of them takes one pass."""
+    draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
+    for rows, resample in resampled_rows(len(y), seed):
+        for name, found in scores.items():
+            for one, kept in zip(measures, draws[name], strict=True):
+                kept.append(one.of(y[rows], found[rows], resample))
+    return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
+
+
+def mean_defined(values: FloatArray) -> float:
+    """Return the mean over the queries for which a measure is defined, NaN where there is none."""
+    defined = values[~np.isnan(values)]
+    return float(defined.mean()) if len(defined) else float("nan")

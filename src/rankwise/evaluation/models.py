@@ -1,0 +1,59 @@
+"""What any model, of this library or of scikit-learn, says about rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise._checks import as_array, as_vector
+from rankwise.places import in_memory
+
+FloatArray = NDArray[np.float64]
+
+
+def is_scores(model: Any) -> bool:
+    """Tell scores from a model."""
+    return not hasattr(model, "predict")
+
+
+def last_step(model: Any) -> Any:
+    """Return the last step of a pipeline, or the model itself."""
+    return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def before_last_step(model: Any, X: Any) -> Any:
+    """Return the rows as the last step of a pipeline sees them."""
+    return model[:-1].transform(X) if hasattr(model, "steps") else X
+
+
+def matrix_of(X: Any) -> Any:
+    """Return rows as an array or a CSR matrix."""
+    return X.tocsr() if sp.issparse(X) else as_array(X)
+
+
+def scores_of(model: Any, X: Any, name: str) -> FloatArray:
+    """Return the score of each row: a utility, a probability of the higher class, or what predict returns."""
+    if is_scores(model):
+        return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
+    if hasattr(last_step(model), "utility"):
+        scores = last_step(model).utility(before_last_step(model, X))
+    elif hasattr(model, "predict_proba"):
+        scores = _of_two_classes(model.predict_proba(X), name)
+    elif hasattr(model, "decision_function"):
+        scores = model.decision_function(X)
+    else:
+        scores = in_memory(model.predict(X))
+    if np.ndim(scores) != 1:
+        raise ValueError(f"One score a row is needed, but {name!r} gives shape {np.shape(scores)}.")
+    return as_vector(scores, f"the scores of {name!r}", X.shape[0])
+
+
+def _of_two_classes(probability: Any, name: str) -> FloatArray:
+    if probability.shape[1] != 2:
+        raise ValueError(
+            f"One score a row is needed, but {name!r} has {probability.shape[1]} classes, not 2."
+        )
+    return np.asarray(probability[:, 1])

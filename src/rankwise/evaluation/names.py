@@ -1,0 +1,80 @@
+"""What measures, models and features are called wherever people read about them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rankwise.evaluation.models import is_scores, last_step
+
+MEASURES = {
+    "error": "Ranking error",
+    "tau": "Kendall's tau",
+    "ndcg": "NDCG",
+    "map": "MAP",
+    "mrr": "MRR",
+    "p": "Precision",
+    "wmw": "WMW over the order graph",
+}
+
+
+def measure_name(key: str) -> str:
+    """Return the name of a measure by its key.
+
+    Examples
+    --------
+    >>> measure_name("ndcg@10"), measure_name("error")
+    ('NDCG@10', 'Ranking error')
+    """
+    base, at, rank = key.partition("@")
+    return MEASURES[base] + at + rank
+
+
+def metric_name(metric: Callable[..., Any], options: dict[str, Any]) -> str:
+    """Return the name of a function of `rankwise.metrics` with its options.
+
+    Examples
+    --------
+    >>> from rankwise.metrics import ndcg
+    >>> metric_name(ndcg, {"k": 10})
+    'ndcg@10'
+    """
+    rank = "" if options.get("k") is None else f"@{options['k']}"
+    return metric.__name__.replace("_", " ") + rank
+
+
+def model_name(model: Any) -> str:
+    """Return the name of a model that was given none."""
+    return "scores" if is_scores(model) else type(last_step(model)).__name__
+
+
+def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
+    """Return names as given, of the frame, of the fit, as saved with the model, or f1, f2, ..."""
+    found = [
+        given,
+        getattr(X, "columns", None),
+        getattr(model, "feature_names_in_", None),
+        getattr(last_step(model), "feature_names_", None),
+    ]
+    names = next((list(map(str, listed)) for listed in found if listed is not None), None)
+    if names is None:
+        return numbered_names(n_features)
+    if len(names) != n_features:
+        raise ValueError(f"feature_names has {len(names)} names, but X has {n_features} features.")
+    return names
+
+
+def numbered_names(n_features: int) -> list[str]:
+    """Return f1, f2, ... for features without names."""
+    return [f"f{number}" for number in range(1, n_features + 1)]
+
+
+def shortened(name: str, length: int = 18) -> str:
+    """Return a name cut to a length.
+
+    Examples
+    --------
+    >>> shortened("a" * 30)
+    'aaaaaaaaaaaaaaaaa…'
+    """
+    return name if len(name) <= length else name[: length - 1] + "…"

@@ -1,0 +1,56 @@
+"""The order graph of classes: its edges, the rows of each class, and the pairs in the right order."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise.metrics import wmw
+from rankwise.preferences.order_graph import check_acyclic, order_edges
+
+Edge = tuple[Hashable, Hashable]
+
+
+def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
+    """Return the (higher, lower) labels of a list, of a networkx.DiGraph, or of "chain" or "full"."""
+    if isinstance(edges, str):
+        if classes is None:
+            raise ValueError(f"edges={edges!r} needs classes=[...], lowest first.")
+        codes = order_edges(edges, np.arange(len(classes)), np.arange(len(classes)))
+        return [(classes[high], classes[low]) for high, low in codes.tolist()]
+    pairs = edges.edges() if hasattr(edges, "edges") else edges
+    listed = [(high, low) for high, low in pairs]
+    check_acyclic(listed)
+    return list(dict.fromkeys(listed))
+
+
+def edge_shares(
+    edges: Sequence[Edge], y: Any, scores: ArrayLike | None
+) -> tuple[dict[Hashable, int], dict[Edge, float]]:
+    """Count the rows of each class, and the share of pairs in the right order of edges that have any.
+
+    Rows without a label are left out; ties count one half.
+
+    Examples
+    --------
+    >>> edge_shares([("b", "a"), ("c", "b")], ["a", "b", "b"], [0.0, 1.0, 0.0])
+    ({'b': 2, 'a': 1, 'c': 0}, {('b', 'a'): 0.75})
+    """
+    known, present = split_missing(y)
+    labels, codes = as_codes(present, "y")
+    number = {label: code for code, label in enumerate(as_array(labels).tolist())}
+    sizes = np.bincount(codes, minlength=len(labels)).tolist()
+    n_rows = {label: 0 for edge in edges for label in edge} | {label: sizes[k] for label, k in number.items()}
+    if scores is None:
+        return n_rows, {}
+    values = as_vector(scores, "scores", len(known))[known]
+    shares = {}
+    for high, low in edges:
+        if high in number and low in number:
+            rows = np.isin(codes, [number[high], number[low]])
+            shares[high, low] = wmw(codes[rows] == number[high], values[rows])
+    return n_rows, shares

@@ -1,0 +1,127 @@
+"""Whether two models differ by more than chance: paired tests over the queries that both ranked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
+from rankwise.evaluation.measures import Measure, Measured
+
+FloatArray = NDArray[np.float64]
+
+TESTS = ("permutation", "wilcoxon")
+PERMUTATIONS = 9_999
+# Values of two models that differ by less are a tie.
+TIE = 1e-12
+SIGNIFICANT = 0.05
+# The permutation test holds all flips in memory; beyond these queries the signed-rank test is as good.
+MAX_PERMUTED = 1000
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A measure of the first model minus that of another, over the queries where both are defined.
+
+    Attributes
+    ----------
+    measure : Measure
+    other : str
+        The name of the other model.
+    mean, low, high : float
+        The mean difference, and the ends of its interval.
+    wins, ties, losses : int
+        The numbers of queries on which the first model is better, equal and worse.
+    p : float
+        The two-sided p-value of the paired test over queries, NaN where there is one query.
+    """
+
+    measure: Measure
+    other: str
+    mean: float
+    low: float
+    high: float
+    wins: int
+    ties: int
+    losses: int
+    p: float
+
+    @property
+    def gain(self) -> float:
+        """The difference, positive where the first model is better."""
+        return self.mean if self.measure.higher_is_better else -self.mean
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether p is at most 0.05 or, where there is one query, the interval leaves out 0."""
+        if self.p == self.p:
+            return self.p <= SIGNIFICANT
+        return self.low > 0 or self.high < 0
+
+
+def differences(
+    measured: Mapping[str, Sequence[Measured]], test: str, seed: int = 0, confidence: float = CONFIDENCE
+) -> list[Difference]:
+    """Compare the first model with each of the others, measure by measure."""
+    ours, *others = measured.items()
+    return [
+        _difference(name, first, second, test, seed, confidence)
+        for name, theirs in others
+        for first, second in zip(ours[1], theirs, strict=True)
+    ]
+
+
+def _difference(
+    other: str, first: Measured, second: Measured, test: str, seed: int, confidence: float
+) -> Difference:
+    apart = first.values - second.values
+    apart = apart[~np.isnan(apart)]
+    if len(first.values) > 1:
+        low, high = interval(resampled_means(apart, seed), confidence)
+        p = p_value(first.values, second.values, test, seed)
+    else:
+        low, high = interval(first.draws - second.draws, confidence)
+        p = float("nan")
+    mean = float(apart.mean()) if len(apart) else float("nan")
+    better = apart if first.measure.higher_is_better else -apart
+    wins, losses = int(np.count_nonzero(better > TIE)), int(np.count_nonzero(better < -TIE))
+    return Difference(first.measure, other, mean, low, high, wins, len(apart) - wins - losses, losses, p)
+
+
+def paired_test(n_queries: int) -> str:
+    """Return the name of the paired test for that many queries."""
+    return "permutation" if n_queries <= MAX_PERMUTED else "wilcoxon"
+
+
+def p_value(a: FloatArray, b: FloatArray, test: str, seed: int) -> float:
+    """Return the two-sided p-value of the mean difference over the queries where both are defined.
+
+    "permutation" flips the sign of each query's difference, in all ways where these are few and in 9,999
+    random ones otherwise; "wilcoxon" is the signed-rank test. NaN where fewer than two queries are left.
+
+    Examples
+    --------
+    >>> p_value(np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.2, 0.3, 0.4, 0.5]), "permutation", seed=0)
+    0.125
+    """
+    from scipy.stats import permutation_test, wilcoxon
+
+    difference = (a - b)[~np.isnan(a - b)]
+    if len(difference) < 2:
+        return float("nan")
+    if not difference.any():
+        return 1.0
+    if test == "wilcoxon":
+        return float(wilcoxon(difference).pvalue)
+    result = permutation_test(
+        (difference,),
+        lambda values, axis: values.mean(axis=axis),
+        permutation_type="samples",
+        vectorized=True,
+        n_resamples=PERMUTATIONS,
+        random_state=np.random.default_rng(seed),
+    )
+    return float(result.pvalue)

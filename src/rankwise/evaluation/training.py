@@ -1,0 +1,86 @@
+"""How a fit went: the gap to the optimum over time, and the errors of cross-validation over alpha."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.evaluation.models import last_step
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+class GapCurve(NamedTuple):
+    """The certified gap after each iteration, as far as a logarithmic axis can show it."""
+
+    iterations: IntArray
+    seconds: FloatArray
+    gap: FloatArray
+
+
+def gap_curve(gap: ArrayLike, seconds: ArrayLike) -> GapCurve:
+    """Return the iterations whose gap is finite and above 0: rounding may take the last ones to 0.
+
+    Examples
+    --------
+    >>> gap_curve([np.inf, 0.5, 0.1], [0.0, 1.0, 2.0]).iterations
+    array([2, 3])
+    """
+    values, time = np.asarray(gap, dtype=np.float64), np.asarray(seconds, dtype=np.float64)
+    shown = np.isfinite(values) & (values > 0)
+    return GapCurve(np.flatnonzero(shown) + 1, time[shown], values[shown])
+
+
+def history_of(model: Any) -> dict[str, Any] | None:
+    """Return the history of iterations of a fitted model, or None where it has none."""
+    history = getattr(last_step(model), "history_", None)
+    if history is None or np.ndim(history["gap"]) != 1 or len(history["gap"]) == 0:
+        return None
+    return history
+
+
+@dataclass(frozen=True)
+class AlphaPath:
+    """Ranking error on held-out data for each alpha.
+
+    Attributes
+    ----------
+    alphas, mean : arrays of shape (n_alphas,)
+    folds : array of shape (n_alphas, n_folds)
+        No columns where only the means are known.
+    alpha : float or None
+        The one that was chosen.
+    """
+
+    alphas: FloatArray
+    mean: FloatArray
+    folds: FloatArray
+    alpha: float | None
+
+
+def alpha_path(alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None) -> AlphaPath:
+    """Return the path of errors of shape (n_alphas,) or (n_alphas, n_folds).
+
+    Examples
+    --------
+    >>> alpha_path([0.1, 1.0], [[0.2, 0.4], [0.5, 0.5]]).mean
+    array([0.3, 0.5])
+    """
+    values, grid = np.asarray(errors, dtype=np.float64), np.asarray(alphas, dtype=np.float64)
+    if values.shape[:1] != grid.shape:
+        raise ValueError(f"errors has shape {values.shape}, but there are {len(grid)} alphas.")
+    if values.ndim == 1:
+        return AlphaPath(grid, values, np.empty((len(grid), 0)), alpha)
+    return AlphaPath(grid, values.mean(axis=1), values, alpha)
+
+
+def alpha_path_of(model: Any) -> AlphaPath | None:
+    """Return the path of a fitted search over alpha, or None for other models."""
+    ranker = last_step(model)
+    if getattr(ranker, "cv_errors_", None) is None:
+        return None
+    return alpha_path(ranker.alphas_, ranker.cv_errors_, ranker.alpha_)

@@ -1,0 +1,132 @@
+"""The weights of a linear model in the units of its features, and what they make of a pair of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._checks import as_array
+from rankwise.evaluation.models import last_step, matrix_of
+from rankwise.evaluation.names import feature_names, numbered_names
+from rankwise.io.export.linear import LinearScorer, scaling_of
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Weights:
+    """A linear score: up to a constant, the sum over features of weight times value.
+
+    Attributes
+    ----------
+    names : list of str
+    weights, spread : arrays of shape (n_features,)
+        The spread is the standard deviation of the feature in the data.
+    rows : array or CSR matrix
+        The values of the features.
+    """
+
+    names: list[str]
+    weights: FloatArray
+    spread: FloatArray
+    rows: Any
+
+    @property
+    def effect(self) -> FloatArray:
+        """Weight times spread: by how much the score moves when the feature moves by its spread."""
+        return self.weights * self.spread
+
+
+def weights_of(model: Any, X: Any, given_names: Sequence[str] | None = None) -> Weights | None:
+    """Return the weights of a linear model, or None where it has none.
+
+    Scalers are folded into the weights. What other steps make has weights of its own.
+    """
+    coef = getattr(last_step(model), "coef_", None)
+    if coef is None or (np.ndim(coef) > 1 and len(coef) > 1):
+        return None
+    coef = np.asarray(coef, dtype=np.float64).ravel()
+    rows = matrix_of(X)
+    names = feature_names(X, model, given_names, rows.shape[1])
+    front = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
+    try:
+        scalings = [scaling_of(step) for step in front if step not in (None, "passthrough")]
+        weights, _ = LinearScorer(names, coef, scalings).folded()
+    except (TypeError, ValueError):
+        return _after_steps(model, X, coef)
+    return Weights(names, weights, spread_of(rows), rows)
+
+
+def _after_steps(model: Any, X: Any, coef: FloatArray) -> Weights:
+    rows = matrix_of(model[:-1].transform(X))
+    try:
+        names = [str(name) for name in model[:-1].get_feature_names_out()]
+    except (AttributeError, ValueError):
+        names = numbered_names(len(coef))
+    return Weights(names, coef, spread_of(rows), rows)
+
+
+def spread_of(rows: Any) -> FloatArray:
+    """Return the standard deviation of each feature."""
+    if not sp.issparse(rows):
+        return np.asarray(rows, dtype=np.float64).std(axis=0)
+    mean = np.asarray(rows.mean(axis=0)).ravel()
+    square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+    return np.sqrt(np.maximum(square - mean**2, 0.0))
+
+
+def pair_parts(
+    model: Any, a: Any, b: Any, given_names: Sequence[str] | None = None
+) -> tuple[list[str], FloatArray] | None:
+    """Return each feature's name and part in the difference of two rows' scores, or None without weights."""
+    first, second = (weights_of(model, _one_row(row), given_names) for row in (a, b))
+    if first is None or second is None:
+        return None
+    apart = first.rows - second.rows
+    apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
+    return first.names, first.weights * apart
+
+
+def _one_row(row: Any) -> Any:
+    if hasattr(row, "columns"):
+        return row
+    return row.tocsr() if sp.issparse(row) else np.atleast_2d(as_array(row))
+
+
+def by_size(values: ArrayLike) -> IntArray:
+    """Return the places of values from the largest to the smallest, whatever their signs.
+
+    Examples
+    --------
+    >>> by_size([1.0, -3.0, 0.0, 2.0])
+    array([1, 3, 0, 2])
+    """
+    return np.argsort(-np.abs(np.asarray(values, dtype=np.float64)), kind="stable")
+
+
+class LargestParts(NamedTuple):
+    """The parts of a sum that are worth naming: places of those shown, and the sum of all the others."""
+
+    shown: IntArray
+    rest: float
+    n_others: int
+
+
+def largest_parts(parts: ArrayLike, count: int) -> LargestParts:
+    """Return up to `count` parts that are not 0, the largest first, and the others together.
+
+    Examples
+    --------
+    >>> largest_parts([1.0, -3.0, 0.0, 2.0, 0.5], 2)
+    LargestParts(shown=array([1, 3]), rest=1.5, n_others=2)
+    """
+    array = np.asarray(parts, dtype=np.float64)
+    order = by_size(array)
+    order = order[array[order] != 0]
+    return LargestParts(order[:count], float(array[order[count:]].sum()), len(order[count:]))

@@ -1,0 +1,273 @@
+"""Comparisons against scipy and textbook formulas, and the numbers behind the pictures."""
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import wilcoxon
+
+from rankwise import Preferences, metrics
+from rankwise.datasets import make_ranking
+from rankwise.evaluation import bootstrap, compare, compare_values
+from rankwise.evaluation.bootstrap import interval
+from rankwise.evaluation.distribution import Distribution, roc
+from rankwise.evaluation.graph_layout import layout
+from rankwise.evaluation.measures import named_measure
+from rankwise.evaluation.training import alpha_path, gap_curve
+from rankwise.evaluation.utility import LANE, UtilityAxis
+from rankwise.evaluation.weights import by_size, largest_parts
+
+NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_ranking(500, 4, n_queries=30, n_levels=3, noise=0.8, random_state=2)
+
+
+def sign_flips(n):
+    """All ways to choose n signs, one a row."""
+    return 1 - 2 * ((np.arange(2**n)[:, None] >> np.arange(n)) & 1)
+
+
+def test_a_comparison_has_the_measures_of_the_library(rows):
+    X, y, qid = rows
+    scores = {"first": X[:, 0], "second": X[:, 1], "third": X.sum(axis=1)}
+    found = compare(y, scores, qid, measures=["error", "ndcg@3", "mrr", "p@2"], relevant_above=1)
+    expected = {
+        "error": lambda s: metrics.ranking_error(y, s, qid, per_query=True),
+        "ndcg@3": lambda s: metrics.ndcg(y, s, qid, k=3, per_query=True),
+        "mrr": lambda s: metrics.reciprocal_rank(y, s, qid, relevant_above=1, per_query=True),
+        "p@2": lambda s: metrics.precision(y, s, qid, k=2, relevant_above=1, per_query=True),
+    }
+    assert [one.other for one in found.differences] == ["second"] * 4 + ["third"] * 4
+    for name, listed in found.measures.items():
+        assert [one.measure.key for one in listed] == list(expected)
+        for one in listed:
+            np.testing.assert_array_equal(one.values, expected[one.measure.key](scores[name]))
+    for one in found.differences:
+        ours, theirs = (expected[one.measure.key](scores[name]) for name in ("first", one.other))
+        better = ours - theirs if one.measure.higher_is_better else theirs - ours
+        assert one.mean == pytest.approx(np.nanmean(ours - theirs))
+        assert one.gain == pytest.approx(np.nanmean(better))
+        assert (one.wins, one.ties, one.losses) == tuple(
+            np.count_nonzero(test) for test in (better > 1e-12, np.abs(better) <= 1e-12, better < -1e-12)
+        )
+
+
+@given(arrays(np.float64, st.integers(2, 9), elements=NUMBERS))
+@example(np.zeros(3))
+def test_the_permutation_test_flips_every_sign(differences):
+    found = compare_values({"a": differences, "b": np.zeros(len(differences))}, test="permutation")
+    means = (sign_flips(len(differences)) * differences).mean(axis=1)
+    # scipy doubles the smaller tail, which holds the data themselves.
+    near = 1e-12 * np.abs(differences).max()
+    tails = [np.mean(sign * means >= sign * differences.mean() - near) for sign in (1, -1)]
+    assert found.differences[0].p == pytest.approx(min(1.0, 2 * min(tails)))
+
+
+def test_the_signed_rank_test_is_that_of_scipy_and_the_default_for_many_queries():
+    generator = np.random.default_rng(0)
+    a, b = generator.normal(0.1, 1, 1001), generator.normal(size=1001)
+    found = compare_values({"a": a, "b": b})
+    assert found.test == "wilcoxon"
+    assert found.differences[0].p == wilcoxon(a - b).pvalue
+    assert compare_values({"a": a[:1000], "b": b[:1000]}).test == "permutation"
+
+
+def test_intervals_are_those_of_the_normal_distribution_where_it_holds():
+    generator = np.random.default_rng(1)
+    a, b = generator.normal(1, 2, 400), generator.normal(0, 1, 400)
+    for confidence, width in ((0.95, 1.96), (0.5, 0.674)):
+        found = compare_values({"a": a, "b": b}, confidence=confidence)
+        for one, values in ((found.measures["a"][0], a), (found.differences[0], a - b)):
+            error = values.std() / 20
+            expected = values.mean() + width * error * np.array([-1, 1])
+            np.testing.assert_allclose([one.low, one.high], expected, atol=0.25 * error)
+
+
+def test_undefined_queries_are_left_out_in_pairs():
+    a, b = np.array([1.0, np.nan, 3.0, 5.0]), np.array([0.0, 1.0, np.nan, 1.0])
+    found = compare_values({"a": a, "b": b}, higher_is_better=False)
+    assert (found.measures["a"][0].mean, found.measures["a"][0].n_defined) == (3.0, 3)
+    one = found.differences[0]
+    assert (one.mean, one.wins, one.losses, one.gain) == (2.5, 0, 2, -2.5)
+    assert np.isnan(compare_values({"a": [1.0, np.nan], "b": [0.0, 0.0]}).differences[0].p)
+
+
+def test_equal_models_have_no_clear_difference(rows):
+    X, y, qid = rows
+    found = compare(y, {"a": X[:, 0], "b": 3 * X[:, 0]}, qid, measures="error")
+    one = found.differences[0]
+    assert (one.mean, one.low, one.high, one.p) == (0, 0, 0, 1)
+    assert one.ties == found.measures["a"][0].n_defined
+    assert not one.is_clear
+
+
+def test_one_query_has_an_interval_over_its_rows_and_no_test(rows, monkeypatch):
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 100)
+    X, y, _ = rows
+    good = y + X[:, 0]
+    found = compare(y, {"good": good, "noise": np.sin(np.arange(500))}, measures="error")
+    one = found.differences[0]
+    drawn = np.random.default_rng(0).integers(500, size=(100, 500))
+    means = [metrics.ranking_error(y[k], good[k]) - metrics.ranking_error(y[k], np.sin(k)) for k in drawn]
+    np.testing.assert_allclose([one.low, one.high], np.quantile(means, [0.025, 0.975]))
+    assert np.isnan(one.p)
+    assert one.is_clear
+    assert "on one query" in repr(found)
+
+
+def test_preferences_and_labels_give_the_same_comparison(rows):
+    X, y, qid = rows
+    scores = {"a": X[:, 0], "b": X[:, 1]}
+    assert repr(compare(Preferences.from_scores(y, qid), scores)) == repr(compare(y, scores, qid))
+
+
+def test_the_default_measures_say_something_about_the_labels(rows):
+    X, y, qid = rows
+    scores = {"a": X[:, 0], "b": X[:, 1]}
+    keys = [one.measure.key for one in compare(y, scores, qid).measures["a"]]
+    assert keys == ["error", "ndcg@5", "ndcg@10", "map", "tau"]
+    keys = [one.measure.key for one in compare(y + 0.5, scores, qid).measures["a"]]
+    assert keys == ["error", "tau"]
+
+
+def test_a_comparison_prints_a_row_for_each_model_and_measure(rows):
+    X, y, qid = rows
+    found = compare(y, {"a": X[:, 0], "b": X[:, 1]}, qid, measures=["error", "tau"])
+    title, header, *lines = repr(found).splitlines()
+    assert title == "a minus each other model on 30 queries, 95% intervals, permutation test"
+    assert header.split() == ["measure", "model", "mean", "difference", "from", "to", "p"]
+    assert len(lines) == 4
+    one, mean = found.differences[0], found.measures["b"][0].mean
+    numbers = f"{mean:.4f} {one.mean:+.4f} {one.low:+.4f} {one.high:+.4f} {one.p:.4f}"
+    assert lines[1].split() == ["Ranking", "error", "b", *numbers.split()]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"scores": {"a": [1.0, 2.0]}}, "scores must be a dict of the names of two or more models"),
+        ({"scores": {"a": [1.0, 2.0], "b": [1.0]}}, "the scores of 'b' has 1 entries, but there are 2 rows"),
+        ({"measures": ["precision"]}, r"measures must be among error, .*, ndcg@K, p@K; got 'precision'"),
+        ({"measures": ["error@5"]}, "got 'error@5'"),
+        ({"measures": ["p"]}, "got 'p'"),
+        ({"measures": ["ndcg@0"]}, "got 'ndcg@0'"),
+        ({"test": "t"}, "test must be one of 'auto', 'permutation', 'wilcoxon'; got 't'"),
+        ({"confidence": 95}, "confidence must be between 0 and 1; got 95"),
+        ({"y": []}, "y has no rows"),
+        ({"y": Preferences.from_pairs([0], [1], n_rows=2)}, "y must be labels"),
+    ],
+)
+def test_what_cannot_be_compared_is_refused_in_a_sentence(change, words):
+    given = {"y": [0, 1], "scores": {"a": [1.0, 2.0], "b": [2.0, 1.0]}} | change
+    with pytest.raises(ValueError, match=words):
+        compare(**given)
+
+
+def test_values_that_cannot_be_compared_are_refused_in_a_sentence():
+    with pytest.raises(ValueError, match=r"the same queries, two or more; got \[2, 3\]"):
+        compare_values({"a": [1.0, 2.0], "b": [1.0, 2.0, 3.0]})
+    with pytest.raises(ValueError, match=r"got \[1\]"):
+        compare_values({"a": [1.0], "b": [2.0]})
+    with pytest.raises(ValueError, match="values of 'b' must be one finite number or NaN"):
+        compare_values({"a": [1.0, 2.0], "b": [1.0, np.inf]})
+
+
+def test_intervals_leave_undefined_resamples_out():
+    assert interval(np.array([np.nan, 1.0, 1.0])) == (1.0, 1.0)
+    assert np.isnan(interval(np.array([]))).all()
+
+
+def test_the_gain_of_ndcg_is_passed_on_and_the_error_does_without():
+    y, scores, query = np.array([2.0, 1.0, 0.0]), np.array([0.0, 1.0, 2.0]), np.zeros(3, int)
+    for gain in ("linear", "exponential"):
+        found = named_measure("ndcg", gain=gain, relevant_above=0.0).of(y, scores, query)
+        assert found == metrics.ndcg(y, scores, gain=gain)
+    assert named_measure("error", gain="linear").of(y, scores, query) == 1.0
+
+
+# The numbers of the pictures
+
+
+@given(arrays(np.float64, st.integers(1, 12), elements=NUMBERS), st.integers(0, 14))
+def test_the_shown_parts_and_the_rest_are_the_whole(parts, count):
+    shown, rest, n_others = largest_parts(parts, count)
+    assert parts[shown].sum() + rest == pytest.approx(parts.sum(), abs=1e-9)
+    assert len(shown) + n_others == np.count_nonzero(parts)
+    assert (np.diff(np.abs(parts[by_size(parts)])) <= 0).all()
+    np.testing.assert_array_equal(shown, [k for k in by_size(parts) if parts[k] != 0][:count])
+
+
+def test_a_gap_without_a_logarithm_is_left_out():
+    curve = gap_curve([np.inf, 2.0, 1.0, 0.0, np.nan], [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert [column.tolist() for column in curve] == [[2, 3], [2.0, 3.0], [2.0, 1.0]]
+
+
+def test_a_path_without_folds_is_its_own_mean():
+    path = alpha_path([1.0, 2.0], [0.3, 0.4], 1.0)
+    assert path.mean.tolist() == [0.3, 0.4]
+    assert path.folds.shape == (2, 0)
+
+
+@given(arrays(np.float64, st.integers(1, 30), elements=st.floats(-1, 1)))
+def test_every_query_has_a_place_in_the_histogram(values):
+    found = Distribution.of([*values, np.nan])
+    low, high = found.limits
+    assert low <= min(0.0, values.min())
+    assert high == 1.0
+    assert low > values.min() - 0.1 - 1e-9 or low == 0
+    assert found.histogram()[0].sum() == len(values)
+
+
+def test_a_roc_curve_is_thinned_and_keeps_its_ends():
+    generator = np.random.default_rng(0)
+    positive = generator.random(2000) < 0.4
+    scores = generator.normal(size=2000) + positive
+    curve = roc(positive, scores)
+    assert len(curve.false) == 200
+    assert (curve.false[0], curve.true[0], curve.false[-1], curve.true[-1]) == (0, 0, 1, 1)
+    above = scores[positive][:, None] > scores[~positive]
+    assert curve.area == pytest.approx(above.mean())
+
+
+@given(
+    arrays(np.float64, st.integers(1, 30), elements=NUMBERS),
+    arrays(np.float64, st.integers(1, 3), elements=NUMBERS),
+    st.integers(0, 5),
+)
+def test_lanes_hold_all_rows_between_the_limits(utility, thresholds, seed):
+    thresholds = np.sort(thresholds)
+    n_classes = len(thresholds) + 1
+    rank = np.random.default_rng(seed).integers(0, n_classes, len(utility))
+    axis = UtilityAxis(utility, rank, thresholds)
+    low, high = axis.limits
+    assert low < min(*utility, *thresholds)
+    assert high > max(*utility, *thresholds)
+    drawn = []
+    for k in range(n_classes):
+        rows, off = axis.lane(k)
+        assert (np.diff(utility[rows]) >= 0).all()
+        assert (np.abs(off) <= LANE / 2).all()
+        inside = [
+            (np.concatenate([[-np.inf], thresholds])[k] < u) & (u <= [*thresholds, np.inf][k])
+            for u in utility[rows]
+        ]
+        assert np.isnan(axis.share(k)) if len(rows) == 0 else axis.share(k) == np.mean(inside)
+        drawn += rows.tolist()
+    assert sorted(drawn) == list(range(len(utility)))
+
+
+def test_the_middle_of_an_arrow_lies_on_its_curve():
+    edges = [(high, low) for high in range(4) for low in range(high)]
+    plan = layout(edges, range(4), ["a long name of a class", "b", "c", "d"])
+    assert plan.stretch == 2.2
+    for edge in edges:
+        start, control, end = (
+            np.array(point) for point in (plan.places[edge[0]], plan.control(edge), plan.places[edge[1]])
+        )
+        np.testing.assert_allclose(plan.middle(edge), start / 4 + control / 2 + end / 4)
+    points = np.array([*plan.places.values(), *map(plan.middle, edges)])
+    np.testing.assert_array_equal(plan.corners(), [points.min(axis=0), points.max(axis=0)])
