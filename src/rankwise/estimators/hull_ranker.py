@@ -12,10 +12,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_codes, as_weights, check_choice, declared_order, split_missing
+from rankwise._checks import (
+    as_codes,
+    as_weights,
+    check_choice,
+    check_count,
+    check_positive,
+    declared_order,
+    split_missing,
+)
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import BaseRanker, hint_at_scale
-from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences

@@ -11,10 +11,10 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_array, as_codes, check_choice
+from rankwise._checks import as_array, as_codes, check_choice, check_count, check_positive
 from rankwise.distributed import gathered
 from rankwise.estimators.base import FloatVector, positions_within
-from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
+from rankwise.estimators.rank_svm import RankSVM, chosen_solver
 from rankwise.thresholds import (
     ERRORS,
     METHODS,

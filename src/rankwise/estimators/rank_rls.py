@@ -11,12 +11,11 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_array, check_choice
+from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive
 from rankwise._memory import available_memory
 from rankwise.design import Design
 from rankwise.distributed import DaskDesign, gathered
 from rankwise.estimators.base import BaseRanker
-from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.losses.least_squares_form import COSTS, TIES, QuadraticForm, keeps_ties, least_squares_form
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -237,11 +236,7 @@ class RankRLS(BaseRanker):
         (3, 10)
         """
         self._check_parameters()
-        strengths = np.asarray(alphas, dtype=np.float64).ravel()
-        if len(strengths) == 0:
-            raise ValueError("alphas is empty.")
-        for alpha in strengths:
-            check_positive("alphas", float(alpha))
+        strengths = as_alphas(alphas)
         model = clone(self)  # so that this one does not look fitted
         X, forms = model._checked_forms(X, y, qid, sample_weight)
         paths = model._paths(X, forms, strengths)

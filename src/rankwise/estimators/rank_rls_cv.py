@@ -10,14 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import check_cv
 
-from rankwise._checks import check_choice
+from rankwise._checks import as_alphas, check_choice, check_count
 from rankwise.estimators.rank_rls import RankRLS, label_columns, output_preferences
-from rankwise.estimators.rank_svm import check_count
 from rankwise.model_selection import QueryKFold
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
     LeaveOutResult,
-    checked_alphas,
     has_pair_formula,
     pairs_left_out,
     queries_left_out,
@@ -163,7 +161,7 @@ class RankRLSCV(RankRLS):
 
     def _candidates(self, task: HeldOutTask) -> FloatArray:
         if self.alphas is not None:
-            return np.sort(checked_alphas(self.alphas))[::-1].copy()
+            return np.sort(as_alphas(self.alphas))[::-1].copy()
         blocks = query_blocks(task.outputs[:1], **task.cost)
         scale = mean_squared_distance(task.features(), blocks) or 1.0
         return np.asarray(scale * 2.0 ** np.arange(15, -16, -1), dtype=np.float64)

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
+from rankwise._checks import check_choice, check_count, check_positive
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.losses import Hinge, SquaredHinge
@@ -206,18 +205,6 @@ class RankSVM(BaseRanker):
                 **more,
             )
         return replace(result, status="interrupted") if interrupted else result
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a positive finite number."""
-    if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
-        raise ValueError(f"{name} must be a positive number; got {value!r}.")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
 def chosen_solver(loss: str, solver: str) -> str:

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
+from rankwise._checks import as_alphas, check_count, check_positive
 from rankwise.design import Design, as_design
-from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
+from rankwise.estimators.rank_svm import RankSVM, chosen_solver
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
@@ -134,12 +135,7 @@ class RankSVMCV(RankSVM):
     def _candidates(self, design: Design, preferences: Preferences) -> FloatVector:
         if self.alphas is None:
             return default_alphas(design, Hinge(preferences, average=self.average, n_threads=self._threads()))
-        alphas = np.sort(np.asarray(self.alphas, dtype=np.float64).ravel())[::-1]
-        if len(alphas) == 0:
-            raise ValueError("alphas is empty.")
-        for alpha in alphas:
-            check_positive("alphas", float(alpha))
-        return alphas.copy()
+        return np.sort(as_alphas(self.alphas))[::-1].copy()
 
     def _folds(self, X: Any, y: Any, preferences: Preferences, qid: ArrayLike | None) -> Iterator:
         cv = 5 if self.cv is None else self.cv

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
-from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._checks import as_alphas, as_array, as_codes, as_vector
 from rankwise.losses.least_squares_form import keeps_ties
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.pair_blocks import (
@@ -190,7 +190,7 @@ class HeldOutTask:
         if self.X.shape[0] != self.n_rows:
             raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
         self.one_alpha = alphas is None
-        self.alphas = checked_alphas([model.alpha] if alphas is None else alphas)
+        self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
         self._features: FloatArray | None = None
 
     @property
@@ -236,17 +236,6 @@ def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
     if labels.ndim == 2 and labels.shape[1] > 1:
         return [Preferences.from_scores(column, qid) for column in labels.T], False
     return [Preferences.from_scores(as_vector(labels, "y"), qid)], True
-
-
-def checked_alphas(alphas: ArrayLike) -> FloatArray:
-    """Give the alphas as an array; refuse all but positive numbers."""
-    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64)).ravel()
-    if len(values) == 0:
-        raise ValueError("alphas is empty.")
-    bad = values[~((values > 0) & np.isfinite(values))]
-    if len(bad):
-        raise ValueError(f"alphas must be positive numbers; got {bad[0]!r}.")
-    return values
 
 
 def _check_model(model: Any) -> None:

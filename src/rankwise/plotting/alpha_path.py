@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise._pipeline import last_step
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 
 
@@ -58,7 +59,7 @@ class AlphaPathDisplay:
         **options
             Of matplotlib's plot, for the mean.
         """
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        model = last_step(estimator)
         if not hasattr(model, "cv_errors_"):
             raise ValueError(f"{type(model).__name__} has no cv_errors_: fit RankSVMCV or RankRLSCV.")
         return cls(alphas=model.alphas_, errors=model.cv_errors_, alpha=model.alpha_).plot(ax, **options)

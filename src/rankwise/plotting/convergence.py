@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
+from rankwise._pipeline import last_step
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 
 
@@ -58,7 +59,7 @@ class ConvergenceDisplay:
         **options
             Of matplotlib's plot.
         """
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        model = last_step(estimator)
         title = type(model).__name__
         history = getattr(model, "history_", None)
         if history is None or np.ndim(history["gap"]) != 1 or len(history["gap"]) == 0:

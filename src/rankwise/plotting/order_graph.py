@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise._pipeline import last_step
 from rankwise.metrics import wmw
 from rankwise.plotting.layers import Place, bends, places
 from rankwise.preferences.order_graph import check_acyclic, order_edges
@@ -83,7 +84,7 @@ class OrderGraphDisplay:
         if (X is None) != (y is None):
             raise ValueError("X and y belong together: give both, or neither.")
         scores = None if X is None else estimator.predict(X)
-        model = estimator[-1] if hasattr(estimator, "steps") else estimator
+        model = last_step(estimator)
         classes = as_array(model.classes_).tolist()
         return cls.from_edges(model.edges_, classes=classes, y=y, scores=scores, ax=ax)
 

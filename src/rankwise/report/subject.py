@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise._pipeline import last_step
 from rankwise.distributed import gathered
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
@@ -156,11 +157,6 @@ class Subject:
 def is_scores(model: Any) -> bool:
     """Tell scores from a model."""
     return not hasattr(model, "predict")
-
-
-def last_step(model: Any) -> Any:
-    """Give the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def scores_of(model: Any, X: Any, name: str) -> FloatArray:

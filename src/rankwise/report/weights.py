@@ -10,8 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._pipeline import last_step
 from rankwise.io.export.linear import LinearScorer, scaling_of
-from rankwise.report.subject import last_step, matrix_of, names_of
+from rankwise.report.subject import matrix_of, names_of
 
 FloatArray = NDArray[np.float64]
 
