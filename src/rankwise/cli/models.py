@@ -45,11 +45,6 @@ class Recipe:
     parameters: dict[str, Any]
     scale: str = "none"
 
-    @property
-    def is_linear(self) -> bool:
-        """Whether the model is a weight for each feature."""
-        return self.method != "hull" and self.parameters.get("kernel", "linear") == "linear"
-
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
         return estimator_class(self.method)(**(self.parameters | more))

@@ -13,6 +13,7 @@ from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise._checks import (
+    as_array,
     as_codes,
     as_weights,
     check_choice,
@@ -312,6 +313,10 @@ class HullRanker(BaseRanker):
                 "labels.",
                 stacklevel=5,
             )
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the labels: which classes there are, and so the order, depends on the rows fitted."""
+        return [as_array(y)]
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
         """Give the class of each row, -1 for none, and the programme."""

@@ -185,6 +185,10 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         check_choice(self.error, "error", ERRORS)
         self.solver_ = chosen_solver(self.loss, self.solver)
 
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the ranking of the rows by rank: boundaries change no order of utilities."""
+        return super()._targets(ordered_classes(y, self.categories, None)[1], qid)
+
     def _place_boundaries(self, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector) -> None:
         if self.thresholds == "min_error":
             self.thresholds_ = min_error_thresholds(utility, codes, weight, error=self.error)

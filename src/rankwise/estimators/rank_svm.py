@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice, check_count, check_positive
 from rankwise.design import Design
-from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.base import BaseRanker, FloatArray, FloatVector
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult, solve_bundle, solve_newton, solve_sample
+from rankwise.solvers.planes import Planes
 
 SOLVERS = {"hinge": ("bundle", "bmrm"), "squared_hinge": ("newton",)}
 
@@ -163,6 +165,31 @@ class RankSVM(BaseRanker):
         design, kernel_map = self._function_space(X)
         self._store(self._solve(design, preferences, self._start(design)), kernel_map)
         return self
+
+    def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator[SolverResult]:
+        """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path.
+
+        The cutting planes of the hinge are valid for every alpha and are handed on.
+        """
+        more = {} if self.solver_ == "newton" else {"planes": Planes(design.shape[1])}
+        coef = None
+        for alpha in alphas:
+            result = self._solve(design, preferences, coef, alpha, **more)
+            coef = result.coef
+            yield result
+            if result.status == "interrupted":
+                return
+
+    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
+        """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
+        self.solver_ = chosen_solver(self.loss, self.solver)
+        design, kernel_map = self._function_space(X)
+        results = list(self._path(design, targets[0], alphas))
+        if results[-1].status == "interrupted":  # there is no model yet that could be kept
+            raise KeyboardInterrupt
+        coef = np.stack([result.coef for result in results])
+        dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
+        return self._scores_by(dual, kernel_map, X, rows)[:, None]
 
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any

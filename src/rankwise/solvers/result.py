@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 
 @dataclass
@@ -29,6 +30,10 @@ class State:
 
 # How a run may end, from the best to the worst.
 STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
+
+
+class InterruptedWarning(ConvergenceWarning):
+    """Ctrl-C ended a fit, and the best model so far is kept."""
 
 
 @dataclass
