@@ -601,7 +601,7 @@ def test_bad_input():
         RankRLS().fit(X, Y).score(X, y)
     with pytest.raises(ValueError, match="alphas is empty"):
         RankRLS().path(X, y, [])
-    with pytest.raises(ValueError, match="alphas must be a positive number; got -1"):
+    with pytest.raises(ValueError, match=r"alphas must be positive numbers; got -1\.0"):
         RankRLS().path(X, y, [1.0, -1.0])
     with pytest.raises(ValueError, match="qid must be None when y is a Preferences"):
         RankRLS().fit(X, Preferences.from_scores(y), qid=qid)

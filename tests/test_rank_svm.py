@@ -580,7 +580,7 @@ def test_folds_and_queries_without_pairs_are_left_out():
 
 def test_bad_alphas_get_a_sentence():
     X, y, qid = data(40)
-    with pytest.raises(ValueError, match="alphas must be a positive number; got -1"):
+    with pytest.raises(ValueError, match=r"alphas must be positive numbers; got -1\.0"):
         RankSVMCV([1.0, -1.0]).fit(X, y, qid=qid)
     with pytest.raises(ValueError, match="alphas is empty"):
         RankSVMCV([]).fit(X, y, qid=qid)

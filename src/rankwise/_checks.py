@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,18 @@ def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
     if not isinstance(value, str) or value not in choices:
         accepted = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {accepted}; got {value!r}.")
+
+
+def check_positive(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a positive finite number."""
+    if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
+        raise ValueError(f"{name} must be a positive number; got {value!r}.")
+
+
+def check_count(name: str, value: Any) -> None:
+    """Refuse a parameter that is not a whole number of at least 1."""
+    if not isinstance(value, Integral) or value < 1:
+        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
 def as_array(values: Any) -> NDArray[Any]:
@@ -76,6 +89,17 @@ def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArr
     if len(vector) and not vector.any():
         raise ValueError(f"{name} is zero for every row.")
     return vector
+
+
+def as_alphas(values: ArrayLike) -> NDArray[np.float64]:
+    """Return candidates for alpha as a vector, in the order given; refuse all but positive numbers."""
+    alphas = np.asarray(values, dtype=np.float64).ravel()
+    if len(alphas) == 0:
+        raise ValueError("alphas is empty.")
+    bad = alphas[~((alphas > 0) & np.isfinite(alphas))]
+    if len(bad):
+        raise ValueError(f"alphas must be positive numbers; got {float(bad[0])!r}.")
+    return alphas
 
 
 def as_indices(values: ArrayLike, name: str, n_rows: int | None = None) -> NDArray[np.int64]:

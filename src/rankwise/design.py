@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 from rankwise import _native
 from rankwise.places import place_of
 
-__all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_scores"]
+__all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_blocks", "row_scores"]
 
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
@@ -220,10 +220,21 @@ def row_scores(X: Any, coef: NDArray[np.float64], n_threads: int = 1) -> NDArray
     if sp.issparse(X):
         return as_design(X, n_threads=n_threads) @ coef.T
     scores = np.empty((X.shape[0], *coef.shape[:-1]))
-    for rows in _slices(X.shape[0], max(1, _TILE_ENTRIES // max(1, X.shape[1]))):
+    for rows in row_blocks(X.shape[0], X.shape[1], _TILE_ENTRIES):
         block = np.ascontiguousarray(X[rows], dtype=np.float64)
         np.einsum("ij,...j->i...", block, coef, out=scores[rows])
     return scores
+
+
+def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:
+    """Return slices that go through the rows of a matrix, of at most so many entries or one row each.
+
+    Examples
+    --------
+    >>> list(row_blocks(5, 10, 29))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    return _slices(n_rows, max(1, n_entries // max(1, n_columns)))
 
 
 def _dense_design(X: NDArray) -> Design:

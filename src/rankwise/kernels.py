@@ -21,7 +21,7 @@ from sklearn.utils.random import sample_without_replacement
 
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
-from rankwise.design import row_scores
+from rankwise.design import row_blocks, row_scores
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
@@ -408,13 +408,8 @@ def _kernel_blocks(
     """Give the kernel values of the rows, as many rows at a time as `_BLOCK_BYTES` holds."""
     if not _is_precomputed(arguments["kernel"]):
         basis = _as_float64(basis)
-    for rows in _row_blocks(X.shape[0], n_basis):
+    for rows in row_blocks(X.shape[0], n_basis, _BLOCK_BYTES // 8):
         yield rows, kernel_values(X[rows], basis, **arguments)
-
-
-def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_BYTES // (8 * max(1, n_columns)))
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _decompose(
@@ -454,7 +449,7 @@ def _first_kept(eigenvalues: NDArray[np.float64], precision: float, kernel: Kern
 
 def _check_symmetric(K: NDArray[np.float64], tolerance: float) -> None:
     scale = max(abs(K.min()), abs(K.max()))
-    gap = max(np.abs(K[rows] - K[:, rows].T).max() for rows in _row_blocks(*K.shape))
+    gap = max(np.abs(K[rows] - K[:, rows].T).max() for rows in row_blocks(len(K), len(K), _BLOCK_BYTES // 8))
     if gap > tolerance * scale:
         raise ValueError(
             f"X must be symmetric when kernel='precomputed'; X and its transpose differ by {gap:.3g}."

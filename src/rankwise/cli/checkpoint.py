@@ -17,7 +17,7 @@ import numpy as np
 from rankwise.cli.data import Data
 from rankwise.io.atomic import atomic_write
 
-VERSION = 1
+VERSION = 2
 # Settings that say when to end and on how many threads: a run may go on with others.
 FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
+from rankwise._pipeline import last_step
 from rankwise.cli.arguments import UsageError
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
@@ -71,10 +72,8 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
 
 def take_columns_of(model: Any, options: argparse.Namespace) -> None:
     """Have a table read by the names that the model was fitted with, where the options name no features."""
-    from rankwise.cli.models import ranker_of
-
     if options.features is None and is_table(options.data[0]):
-        options.features = getattr(ranker_of(model), "feature_names_", None)
+        options.features = getattr(last_step(model), "feature_names_", None)
 
 
 def read_data(options: argparse.Namespace, n_features: int | None = None, known: int | None = None) -> Data:

@@ -8,6 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
+from rankwise._pipeline import last_step
 from rankwise.cli.arguments import UsageError
 
 # Options of the command line that are parameters of estimators under the same name.
@@ -43,11 +44,6 @@ class Recipe:
     method: str
     parameters: dict[str, Any]
     scale: str = "none"
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether the model is a weight for each feature."""
-        return self.method != "hull" and self.parameters.get("kernel", "linear") == "linear"
 
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
@@ -118,11 +114,6 @@ def with_scaler(scaler: Any, ranker: Any) -> Any:
     return ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
 
 
-def ranker_of(model: Any) -> Any:
-    """Give the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
-
-
 def load_any_model(path: str) -> Any:
     """Load a model of our own or of SVMrank."""
     if is_svmrank_model(path):
@@ -143,7 +134,7 @@ def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
 def scores_of(model: Any, X: Any, *, labels: bool = False) -> Any:
     """Give the score of each row, or with `labels` the label that an ordinal model predicts."""
     X = _acceptable(model, X)
-    ranker = ranker_of(model)
+    ranker = last_step(model)
     if hasattr(ranker, "utility") and not labels:
         return ranker.utility(model[:-1].transform(X) if ranker is not model else X)
     scores = model.predict(X)

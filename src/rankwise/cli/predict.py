@@ -9,6 +9,7 @@ from contextlib import contextmanager, nullcontext
 from time import perf_counter
 from typing import IO, Any
 
+from rankwise._pipeline import last_step
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
 
@@ -39,7 +40,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.data import check_data_options, iterate_data, take_columns_of
-    from rankwise.cli.models import load_any_model, ranker_of, scores_of
+    from rankwise.cli.models import load_any_model, scores_of
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
@@ -47,7 +48,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     take_columns_of(model, options)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
-        for X in iterate_data(options, ranker_of(model).n_features_in_):
+        for X in iterate_data(options, last_step(model).n_features_in_):
             file.write(lines_of(scores_of(model, X, labels=not options.utility)))
             rows += X.shape[0]
             progress.show(None, f"{rows:,} rows, {perf_counter() - start:.1f} s")

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise._pipeline import last_step
+
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
 
@@ -15,12 +17,12 @@ class ScoreSource:
     """A file that gives scores to rows: a model, or one number a line."""
 
     def __init__(self, path: str):
-        from rankwise.cli.models import load_any_model, ranker_of
+        from rankwise.cli.models import load_any_model
 
         self.path = path
         self._scores = read_scores(path) if holds_scores(path) else None
         self.model = load_any_model(path) if self._scores is None else None
-        self.n_features = None if self.model is None else int(ranker_of(self.model).n_features_in_)
+        self.n_features = None if self.model is None else int(last_step(self.model).n_features_in_)
 
     def scores(self, X: Any) -> Any:
         """Return the score of each row."""

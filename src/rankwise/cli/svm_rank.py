@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
+from rankwise._pipeline import last_step
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import sentence
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
@@ -209,13 +210,13 @@ def _classify(options: Options) -> None:
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     """Return the scores, the labels, the queries and the seconds that scoring took."""
-    from rankwise.cli.models import load_any_model, ranker_of, scores_of
+    from rankwise.cli.models import load_any_model, scores_of
 
     options.say(1, "Reading model...", end="")
     model = load_any_model(options.files[1])
     options.say(1, "done.")
     options.say(1, "Reading test examples...", end="")
-    X, y, qid = _read(options.files[0], ranker_of(model).n_features_in_)
+    X, y, qid = _read(options.files[0], last_step(model).n_features_in_)
     options.say(1, "done.")
     options.say(1, "Classifying test examples...", end="")
     start = process_time()

@@ -49,7 +49,7 @@ def add_selection_options(parser: Any) -> None:
         "--alphas",
         type=arguments.NUMBERS,
         metavar="A,B,...",
-        help="candidates; by default eight powers of ten that fit the data",
+        help="candidates; by default powers of ten (rank-rls: of two) that fit the data",
     )
     parser.add_argument("--folds", type=arguments.FOLDS, default=5, help="folds of queries (default: 5)")
 
@@ -127,10 +127,10 @@ def choice_values(choice: Any) -> dict[str, Any]:
     """Give the table of a cross-validation."""
     return {
         "alphas": choice.alphas,
-        "mean_error": choice.errors.mean(axis=1),
+        "mean_error": choice.mean,
         "std_error": choice.errors.std(axis=1),
         "errors": choice.errors,
-        "best_alpha": choice.alphas[choice.best],
+        "best_alpha": choice.alpha,
     }
 
 

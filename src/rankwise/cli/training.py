@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
@@ -16,20 +17,8 @@ from rankwise.cli.data import Data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.models import Recipe, fit_ranker, takes_queries, with_scaler
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap
-from rankwise.cli.selection import candidates, fold_errors, folds_with_pairs
-
-
-@dataclass
-class Choice:
-    """Candidates for alpha from the largest down, and their error on each fold."""
-
-    alphas: Any
-    errors: Any  # of shape (n_alphas, n_folds)
-
-    @property
-    def best(self) -> int:
-        """The number of the alpha with the lowest mean error, the largest such."""
-        return int(np.argmin(self.errors.mean(axis=1)))
+from rankwise.model_selection.search import AlphaSearch, Choice, Fold
+from rankwise.solvers import InterruptedWarning
 
 
 @dataclass
@@ -66,21 +55,36 @@ class Training:
 
     def choose(self, alphas: list[float] | None, n_folds: int, seed: int, progress: Progress) -> Choice:
         """Cross-validate over queries, going on after the folds that a checkpoint has."""
-        tried = candidates(alphas, self.recipe, self.data)
-        folds = folds_with_pairs(self.data, n_folds, seed)
+        search = self._search()
+        tried, folds = search.candidates(alphas), search.folds(n_folds, seed=seed)
         errors = [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
-        for number in range(len(errors), len(folds)):
-            text = f"fold {number + 1} of {len(folds)}"
-
-            def drawn(state: Any, number: int = number, text: str = text) -> None:
-                progress.show(number / len(folds), f"{text}, iteration {state.iteration}")
-
-            progress.show(number / len(folds), text)
-            errors.append(fold_errors(self.recipe, self.data, tried, folds[number], drawn))
+        for fold in search.errors(tried, self._drawn(folds, len(errors), search.model, progress)):
+            errors.append(fold[:, 0].tolist())
             if self.checkpoint is not None:
                 self.checkpoint.state.fold_errors = errors
                 self.checkpoint.write()
-        return Choice(tried, np.array(errors).T)
+        progress.close()
+        choice = Choice(tried, np.array(errors).T)
+        choice.warn_at_edge()
+        return choice
+
+    def _search(self) -> AlphaSearch:
+        """Return the search over alpha among the rows."""
+        ranker = self.recipe.ranker()
+        X = ranker._validated(self.data.X, reset=True)
+        return AlphaSearch(ranker, X, ranker._targets(self.data.y, self.data.qid), self.recipe.scaler(X))
+
+    def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
+        """Yield the folds that are left, and draw the bar at each and at each iteration of the model."""
+        for number in range(done, len(folds)):
+            text = f"fold {number + 1} of {len(folds)}"
+
+            def draw(state: Any, number: int = number, text: str = text) -> None:
+                progress.show(number / len(folds), f"{text}, iteration {state.iteration}")
+
+            progress.show(number / len(folds), text)
+            model.set_params(callback=draw)
+            yield folds[number]
 
     def fit(self, alpha: float | None, progress: Progress) -> Outcome:
         """Fit to all rows, from the weights of a checkpoint where there are some."""
@@ -97,7 +101,8 @@ class Training:
         ranker.set_params(callback=None, **({"warm_start": False} if watch.resumable else {}))
         progress.close()
         for warning in caught:
-            if issubclass(warning.category, UserWarning) and "Interrupted" not in str(warning.message):
+            kind = warning.category
+            if issubclass(kind, UserWarning) and not issubclass(kind, InterruptedWarning):
                 self.console.note(f"warning: {warning.message}")
         return Outcome(
             with_scaler(scaler, ranker),
@@ -169,7 +174,7 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     with Interruption() as interruption, console.progress() as progress:
         try:
             choice = training.choose(options.alphas, options.folds, options.seed, progress) if tune else None
-            chosen = alpha if choice is None else float(choice.alphas[choice.best])
+            chosen = alpha if choice is None else choice.alpha
             outcome = training.fit(chosen, progress)
             outcome.choice = choice
         except KeyboardInterrupt:

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.design import Design
+from rankwise.design import Design, row_blocks
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
 from rankwise.distributed.groups import split_groups
@@ -161,9 +161,7 @@ def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> Flo
     means = [groups.means(piece.weight, X, sent) for groups, sent in zip(piece.groups, of_cut, strict=True)]
     n = block.shape[1]
     result = np.zeros((n, n + piece.target.shape[1]))
-    step = max(1, BLOCK_ENTRIES // max(1, n))
-    for begin in range(0, block.shape[0], step):
-        part = slice(begin, begin + step)
+    for part in row_blocks(block.shape[0], n, BLOCK_ENTRIES):
         rows = _centred(X[part], piece, means, part)
         result[:, :n] += rows.T @ rows
         result[:, n:] += rows.T @ piece.target[part]

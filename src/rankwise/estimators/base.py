@@ -21,14 +21,17 @@ from threadpoolctl import ThreadpoolController
 from rankwise._checks import as_array, as_codes, as_vector
 from rankwise.design import Design, as_design, row_scores
 from rankwise.kernels import KernelMap, kernel_scores
+from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
+from rankwise.model_selection.search import margin_alphas
 from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
-from rankwise.solvers import Monitor, SolverResult
+from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 
 logger = logging.getLogger("rankwise")
 
 FloatVector = NDArray[np.float64]
+FloatArray = NDArray[np.float64]
 
 
 class BaseRanker(BaseEstimator):
@@ -159,13 +162,7 @@ class BaseRanker(BaseEstimator):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
         X, y, qid, sample_weight = self._loaded(X), *map(in_memory, (y, qid, sample_weight))
-        if isinstance(y, Preferences):
-            preferences = self._checked_preferences(y, qid, sample_weight)
-        else:
-            labels = as_vector(column_or_1d(y, warn=True), "y")
-            preferences = Preferences.from_scores(
-                labels, qid, sample_weight, pair_weight=getattr(self, "pair_weight", None)
-            )
+        preferences = self._preferences(y, qid, sample_weight)
         if preferences.n_rows != X.shape[0]:
             raise ValueError(f"X has {X.shape[0]} rows, but y has {preferences.n_rows}.")
         preferences.require_pairs()
@@ -174,6 +171,14 @@ class BaseRanker(BaseEstimator):
         if self._is_linear() and not isinstance(X, Design):
             hint_at_scale(X)
         return X, preferences
+
+    def _preferences(self, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None) -> Preferences:
+        """Return the preferences among the rows, from their labels where y holds these."""
+        if isinstance(y, Preferences):
+            return self._checked_preferences(y, qid, sample_weight)
+        labels = as_vector(column_or_1d(y, warn=True), "y")
+        pair_weight = getattr(self, "pair_weight", None)
+        return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
 
     def _loaded(self, X: Any) -> Any:
         """Return X as validated by scikit-learn or, where its rows are not in memory, as a design."""
@@ -240,6 +245,40 @@ class BaseRanker(BaseEstimator):
         previous = getattr(self, "_weights", None)
         return previous.copy() if previous is not None and len(previous) == design.shape[1] else None
 
+    # What a search over alpha asks for.
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return what `_path_scores` learns from, one entry for each output."""
+        return [self._preferences(y, qid, None)]
+
+    def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatVector:
+        """Return the grid for rows in the function space, from the largest alpha down."""
+        average = getattr(self, "average", "queries")
+        return margin_alphas(design, Hinge(outputs[0], average=average, n_threads=self._threads()))
+
+    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
+        """Fit X for each alpha and score other rows: shape (n_alphas, n_outputs, n_rows).
+
+        Warnings of fits that are not kept are of no use, and one that was cut short is not compared.
+        """
+        scores = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", InterruptedWarning)
+            for alpha in alphas:
+                try:
+                    self.set_params(alpha=float(alpha)).fit(X, targets[0])
+                except InterruptedWarning:
+                    raise KeyboardInterrupt from None
+                scores.append([BaseRanker.predict(self, rows)])
+        return np.array(scores)
+
+    def _scores_by(self, coef: FloatArray, kernel_map: KernelMap | None, X: Any, rows: Any) -> FloatArray:
+        """Score rows by several functions learned from X, as `predict` does: shape (n_functions, n_rows)."""
+        self._validated(X, reset=True)
+        self._store_function(coef, kernel_map)
+        return BaseRanker.predict(self, rows).T
+
     @staticmethod
     def _blas_on_one_thread() -> Any:
         """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
@@ -288,7 +327,9 @@ class BaseRanker(BaseEstimator):
         gap = float(np.max(result.gap))
         found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
         if result.status == "interrupted":
-            warnings.warn(f"Interrupted after {result.n_iter} iterations. {found}", stacklevel=5)
+            warnings.warn(
+                f"Interrupted after {result.n_iter} iterations. {found}", InterruptedWarning, stacklevel=5
+            )
         elif result.status in ("max_iter", "stalled"):
             reason = (
                 "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"

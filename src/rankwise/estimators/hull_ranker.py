@@ -12,10 +12,18 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_codes, as_weights, check_choice, declared_order, split_missing
+from rankwise._checks import (
+    as_array,
+    as_codes,
+    as_weights,
+    check_choice,
+    check_count,
+    check_positive,
+    declared_order,
+    split_missing,
+)
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import BaseRanker, hint_at_scale
-from rankwise.estimators.rank_svm import check_count, check_positive
 from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
@@ -306,6 +314,10 @@ class HullRanker(BaseRanker):
                 "labels.",
                 stacklevel=5,
             )
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the labels: which classes there are, and so the order, depends on the rows fitted."""
+        return [as_array(y)]
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
         """Give the class of each row, -1 for none, and the programme."""

@@ -11,9 +11,9 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_array, as_codes, check_choice
+from rankwise._checks import as_array, as_codes, check_choice, check_count, check_positive
 from rankwise.estimators.base import FloatVector, positions_within
-from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
+from rankwise.estimators.rank_svm import RankSVM, chosen_solver
 from rankwise.places import in_memory
 from rankwise.thresholds import (
     ERRORS,
@@ -184,6 +184,10 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         check_choice(self.thresholds, "thresholds", METHODS)
         check_choice(self.error, "error", ERRORS)
         self.solver_ = chosen_solver(self.loss, self.solver)
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the ranking of the rows by rank: boundaries change no order of utilities."""
+        return super()._targets(ordered_classes(y, self.categories, None)[1], qid)
 
     def _place_boundaries(self, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector) -> None:
         if self.thresholds == "min_error":

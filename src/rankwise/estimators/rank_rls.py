@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_array, check_choice
+from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive
 from rankwise._memory import available_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
-from rankwise.estimators.rank_svm import check_count, check_positive
+from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, TIES, LeastSquares, keeps_ties
+from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -237,23 +238,34 @@ class RankRLS(BaseRanker):
         (3, 10)
         """
         self._check_parameters()
-        strengths = np.asarray(alphas, dtype=np.float64).ravel()
-        if len(strengths) == 0:
-            raise ValueError("alphas is empty.")
-        for alpha in strengths:
-            check_positive("alphas", float(alpha))
+        strengths = as_alphas(alphas)
         model = clone(self)  # so that this one does not look fitted
         X, forms = model._checked_forms(X, y, qid, sample_weight)
-        paths = model._paths(X, forms, strengths)
-        return paths[0] if len(forms) == 1 else np.stack(paths, axis=1)
+        return model._paths(X, forms, strengths)[0]
 
-    def _paths(self, X: Any, forms: list[LeastSquares], alphas: FloatArray) -> list[FloatArray]:
+    def _paths(
+        self, X: Any, forms: list[LeastSquares], alphas: FloatArray
+    ) -> tuple[FloatArray, KernelMap | None]:
+        """Return the coefficients, shape (n_alphas, [n_outputs,] n), and the kernel that they are for."""
         if self._uses_kernel_matrix(X.shape[0]):
-            K = self._kernel_map().fit_kernel(X)
-            return [solve_kernel_path(K, form, alphas) for form in forms]
-        design, kernel_map = self._function_space(X)
-        paths = [solve_path(design, form, alphas) for form in forms]
-        return paths if kernel_map is None else [kernel_map.dual_coef(path) for path in paths]
+            kernel_map = self._kernel_map()
+            K = kernel_map.fit_kernel(X)
+            return joined_paths([solve_kernel_path(K, form, alphas) for form in forms]), kernel_map
+        design, features = self._function_space(X)
+        path = joined_paths([solve_path(design, form, alphas) for form in forms])
+        return path if features is None else features.dual_coef(path), features
+
+    def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
+        """Return powers of two around the mean squared distance of the two rows of a pair."""
+        blocks = query_blocks(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        scale = mean_squared_distance(design.X, blocks) or 1.0
+        return np.asarray(scale * 2.0 ** np.arange(15, -16, -1), dtype=np.float64)
+
+    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
+        """Score other rows for each alpha from one decomposition: shape (n_alphas, n_outputs, n_rows)."""
+        coef, kernel_map = self._paths(X, self._forms(targets), alphas)
+        scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, X, rows)
+        return scores.reshape(len(alphas), len(targets), -1)
 
     def _check_parameters(self) -> None:
         check_positive("tol", self.tol)
@@ -267,17 +279,27 @@ class RankRLS(BaseRanker):
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, list[LeastSquares]]:
         """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
+        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        return X, self._forms(outputs)
+
+    def _checked_outputs(
+        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> tuple[Any, list[Any]]:
+        """Return X as the solvers take it and the preferences of each output."""
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
         columns = label_columns(y)
+        X, first = self._checked_input(X, y if columns is None else columns[:, 0], qid, sample_weight)
         if columns is None:
-            X, preferences = self._checked_input(X, y, qid, sample_weight)
-            return X, [self._loss(preferences)]
-        X, first = self._checked_input(X, columns[:, 0], qid, sample_weight)
+            return X, [first]
         outputs = [output_preferences(columns, k, qid, sample_weight) for k in range(columns.shape[1])]
         self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
-        if keeps_ties(first, self.cost, self.ties):
-            return X, [self._loss(first, np.stack([p.values for p in outputs], axis=1))]
-        return X, [self._loss(preferences) for preferences in outputs]
+        return X, outputs
+
+    def _forms(self, outputs: list[Any]) -> list[LeastSquares]:
+        """Return one form for all outputs where these share it, and one for each otherwise."""
+        if len(outputs) > 1 and keeps_ties(outputs[0], self.cost, self.ties):
+            return [self._loss(outputs[0], np.stack([output.values for output in outputs], axis=1))]
+        return [self._loss(preferences) for preferences in outputs]
 
     def _loss(self, preferences: Preferences, labels: FloatArray | None = None) -> LeastSquares:
         options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
@@ -367,6 +389,11 @@ def output_preferences(
         return Preferences.from_scores(labels[:, k], qid, sample_weight)
     except NoPairsError as error:
         raise NoPairsError(f"Output {k} of y: {error}") from None
+
+
+def joined_paths(paths: list[FloatArray]) -> FloatArray:
+    """Join the paths of outputs that were solved one after the other."""
+    return paths[0] if len(paths) == 1 else np.stack(paths, axis=1)
 
 
 def merged(results: list[SolverResult]) -> SolverResult:

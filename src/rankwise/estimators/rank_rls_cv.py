@@ -6,43 +6,33 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.model_selection import check_cv
+from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
-from rankwise.estimators.rank_rls import RankRLS, label_columns, output_preferences
-from rankwise.estimators.rank_svm import check_count
-from rankwise.model_selection import QueryKFold
+from rankwise.design import as_design
+from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.rank_rls import RankRLS
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
-    LeaveOutResult,
-    checked_alphas,
     has_pair_formula,
     pairs_left_out,
     queries_left_out,
-    splits_left_out,
 )
-from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
-from rankwise.preferences import Preferences
-
-FloatArray = NDArray[np.float64]
+from rankwise.model_selection.search import Choice
 
 # Beyond so many rows, leaving every pair out for 31 alphas takes minutes and folds say as much.
 MANY_ROWS = 5000
 DEFAULT_FOLDS = 5
-LEAVE_OUT: dict[str, Callable[[HeldOutTask], LeaveOutResult]] = {
-    "leave-query-out": queries_left_out,
-    "leave-pair-out": pairs_left_out,
-}
+LEAVE_OUT = ("leave-query-out", "leave-pair-out")
 
 
-class RankRLSCV(RankRLS):
+class RankRLSCV(ChoosesAlpha, RankRLS):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
     The alpha with the lowest share of held-out pairs in the wrong order is taken. All alphas share one
-    decomposition, and what is held out is never refitted: see `leave_query_out` (equation (33) of Pahikkala
-    et al. 2009) and `leave_pair_out` (equations (36) to (39)), which also state the cost.
+    decomposition, and where single queries or pairs are held out nothing is fitted again: see
+    `leave_query_out` (equation (33) of Pahikkala et al. 2009) and `leave_pair_out` (equations (36) to (39)),
+    which also state the cost. Folds have a decomposition each.
 
     Parameters
     ----------
@@ -54,17 +44,19 @@ class RankRLSCV(RankRLS):
         that has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int
         deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
     cost, kernel, ... :
-        As in `RankRLS`. The kernel's basis rows and `gamma="scale"` are those of all rows in every fold.
+        As in `RankRLS`. Where single queries or pairs are left out, the kernel's basis rows and
+        `gamma="scale"` are those of all rows; folds see their training rows alone.
 
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest error; the largest such.
+        The alpha with the lowest error; the largest such. Where it is the first or the last of the
+        candidates, an `EdgeOfGridWarning` says which to add.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas,)
-        Ranking error on what was left out: mean over queries, over pairs, or over folds of rows; and over
-        outputs, which share one alpha.
+        Ranking error on what was left out: the mean over queries or, under `average="pairs"`, the share of
+        all pairs; the mean of that over folds, where there are some, and over outputs, which share one alpha.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", or
         "splits" where `cv` gave them.
@@ -84,6 +76,7 @@ class RankRLSCV(RankRLS):
     """
 
     _takes_places = False  # folds are rows that are taken out
+    _plain = RankRLS
 
     def __init__(
         self,
@@ -136,54 +129,34 @@ class RankRLSCV(RankRLS):
         self._check_parameters()
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
         task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
-        task.alphas = self.alphas_ = self._candidates(task)
-        self.cv_errors_ = np.asarray(self._held_out(task, qid).error).mean(axis=1)
-        self.alpha_ = float(self.alphas_[np.argmin(self.cv_errors_)])
+        cv = default_cv(task) if self.cv is None else self.cv
+        choice = self._left_out(task, cv) if isinstance(cv, str) else self._over_folds(task, cv, y, qid)
+        self.alpha_, self.cv_errors_ = choice.alpha, choice.mean
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(model).items() if name not in {*parameters, "alpha"}}
         self.__dict__.update(learned)
+        choice.warn_at_edge()
         return self
 
-    def _checked_outputs(
-        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Any, list[Preferences]]:
-        """Give X as the solvers take it and the preferences of each output."""
-        columns = label_columns(y)
-        checked, first = self._checked_input(X, y if columns is None else columns[:, 0], qid, sample_weight)
-        if columns is None:
-            return checked, [first]
-        numbers = range(columns.shape[1])
-        return checked, [output_preferences(columns, k, qid, sample_weight) for k in numbers]
+    def _left_out(self, task: HeldOutTask, cv: str) -> Choice:
+        """Leave every query or every pair out, by the closed forms."""
+        check_choice(cv, "cv", LEAVE_OUT)
+        self.cv_ = cv
+        search = self._search(task.X, task.outputs)
+        task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
+        by_query = cv == "leave-query-out"
+        result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
+        return Choice(self.alphas_, result.error.mean(axis=1, keepdims=True))
 
-    def _with_alpha(self, alpha: float) -> RankRLS:
-        parameters = self.get_params(deep=False)
-        shared = {name: value for name, value in parameters.items() if name not in ("alphas", "cv")}
-        return RankRLS(alpha, **shared)
-
-    def _candidates(self, task: HeldOutTask) -> FloatArray:
-        if self.alphas is not None:
-            return np.sort(checked_alphas(self.alphas))[::-1].copy()
-        blocks = query_blocks(task.outputs[:1], **task.cost)
-        scale = mean_squared_distance(task.features(), blocks) or 1.0
-        return np.asarray(scale * 2.0 ** np.arange(15, -16, -1), dtype=np.float64)
-
-    def _held_out(self, task: HeldOutTask, qid: ArrayLike | None) -> LeaveOutResult:
-        cv = default_cv(task) if self.cv is None else self.cv
-        if isinstance(cv, str):
-            check_choice(cv, "cv", LEAVE_OUT)
-            self.cv_ = cv
-            return LEAVE_OUT[cv](task)
-        if not isinstance(cv, Integral):
-            self.cv_ = "splits"
-            return splits_left_out(task, check_cv(cv).split(task.X, task.outputs[0], groups=qid))
-        check_count("cv", cv)
-        if task.has_queries:
-            self.cv_ = "folds of queries"
-            return queries_left_out(task, int(cv))
-        self.cv_ = "folds of rows"
-        splits = QueryKFold(int(cv), shuffle=True, random_state=0).split(np.zeros(task.n_rows))
-        return splits_left_out(task, splits)
+    def _over_folds(self, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
+        """Fit the training rows of each fold anew."""
+        self.cv_ = "splits"
+        if isinstance(cv, Integral):
+            self.cv_ = "folds of queries" if task.has_queries else "folds of rows"
+        search = self._search(task.X, task.outputs)
+        self.alphas_ = search.candidates(self.alphas)
+        return self._choice(search, cv, y, qid)
 
 
 def default_cv(task: HeldOutTask) -> str | int:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from numbers import Integral, Real
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
+from rankwise._checks import check_choice, check_count, check_positive
 from rankwise.design import Design
-from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.base import BaseRanker, FloatArray, FloatVector
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult, solve_bundle, solve_newton, solve_sample
+from rankwise.solvers.planes import Planes
 
 SOLVERS = {"hinge": ("bundle", "bmrm"), "squared_hinge": ("newton",)}
 
@@ -165,6 +166,31 @@ class RankSVM(BaseRanker):
         self._store(self._solve(design, preferences, self._start(design)), kernel_map)
         return self
 
+    def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator[SolverResult]:
+        """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path.
+
+        The cutting planes of the hinge are valid for every alpha and are handed on.
+        """
+        more = {} if self.solver_ == "newton" else {"planes": Planes(design.shape[1])}
+        coef = None
+        for alpha in alphas:
+            result = self._solve(design, preferences, coef, alpha, **more)
+            coef = result.coef
+            yield result
+            if result.status == "interrupted":
+                return
+
+    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
+        """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
+        self.solver_ = chosen_solver(self.loss, self.solver)
+        design, kernel_map = self._function_space(X)
+        results = list(self._path(design, targets[0], alphas))
+        if results[-1].status == "interrupted":  # there is no model yet that could be kept
+            raise KeyboardInterrupt
+        coef = np.stack([result.coef for result in results])
+        dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
+        return self._scores_by(dual, kernel_map, X, rows)[:, None]
+
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
@@ -206,18 +232,6 @@ class RankSVM(BaseRanker):
                 **more,
             )
         return replace(result, status="interrupted") if interrupted else result
-
-
-def check_positive(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a positive finite number."""
-    if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
-        raise ValueError(f"{name} must be a positive number; got {value!r}.")
-
-
-def check_count(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a whole number of at least 1."""
-    if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
 def chosen_solver(loss: str, solver: str) -> str:

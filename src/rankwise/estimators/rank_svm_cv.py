@@ -2,28 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
-from numbers import Integral
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.model_selection import check_cv
+from numpy.typing import ArrayLike
 
-from rankwise.design import Design, as_design
-from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
-from rankwise.losses import Hinge
-from rankwise.metrics import ranking_error
-from rankwise.model_selection import QueryKFold
-from rankwise.preferences import NoPairsError, Preferences
-from rankwise.solvers.planes import Planes
-
-FloatVector = NDArray[np.float64]
+from rankwise._checks import check_count, check_positive
+from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.rank_svm import RankSVM, chosen_solver
 
 
-class RankSVMCV(RankSVM):
+class RankSVMCV(ChoosesAlpha, RankSVM):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
@@ -42,24 +30,27 @@ class RankSVMCV(RankSVM):
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest mean error; the largest such. Where the last fit was interrupted on its way
-        to it, the alpha that was reached.
+        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
+        of the candidates, an `EdgeOfGridWarning` says which to add. Where the last fit was interrupted on
+        its way to it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Ranking error on the held-out rows; folds without pairs are left out.
+        Ranking error on the held-out rows: the mean over queries or, under `average="pairs"`, the share of
+        all pairs. Folds without pairs are left out.
 
     Examples
     --------
     >>> from rankwise import RankSVMCV
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = RankSVMCV(alphas=[1e-2, 1e-4], cv=3).fit(X, y)
+    >>> model = RankSVMCV(alphas=[1e-2, 1e-4, 1e-6], cv=3).fit(X, y)
     >>> model.cv_errors_.shape
-    (2, 3)
+    (3, 3)
     """
 
     _takes_places = False  # folds are rows that are taken out
+    _plain = RankSVM
 
     def __init__(
         self,
@@ -114,74 +105,13 @@ class RankSVMCV(RankSVM):
         self.solver_ = chosen_solver(self.loss, self.solver)
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         design, kernel_map = self._function_space(X)
-        self.alphas_ = self._candidates(design, preferences)
-        errors = [
-            self._path_errors(X, preferences, train, test)
-            for train, test in self._folds(X, y, preferences, qid)
-            if preferences[train].n_pairs and preferences[test].n_pairs
-        ]
-        if not errors:
-            raise NoPairsError(
-                "No fold has pairs both in its training and in its test rows; use fewer folds."
-            )
-        self.cv_errors_ = np.array(errors).T
-        best = int(np.argmin(self.cv_errors_.mean(axis=1)))
-        results = list(self._path(design, preferences, self.alphas_[: best + 1]))
+        search = self._search(X, [preferences])
+        self.alphas_ = search.candidates(self.alphas, design)
+        choice = self._choice(search, 5 if self.cv is None else self.cv, y, qid)
+        self.cv_errors_ = choice.errors
+        results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
         self.alpha_ = float(self.alphas_[len(results) - 1])
         self._store(results[-1], kernel_map)
+        if self.alpha_ == choice.alpha:
+            choice.warn_at_edge()
         return self
-
-    def _candidates(self, design: Design, preferences: Preferences) -> FloatVector:
-        if self.alphas is None:
-            return default_alphas(design, Hinge(preferences, average=self.average, n_threads=self._threads()))
-        alphas = np.sort(np.asarray(self.alphas, dtype=np.float64).ravel())[::-1]
-        if len(alphas) == 0:
-            raise ValueError("alphas is empty.")
-        for alpha in alphas:
-            check_positive("alphas", float(alpha))
-        return alphas.copy()
-
-    def _folds(self, X: Any, y: Any, preferences: Preferences, qid: ArrayLike | None) -> Iterator:
-        cv = 5 if self.cv is None else self.cv
-        if isinstance(cv, Integral):  # shuffled, as rows may come in an order that repeats or drifts
-            yield from QueryKFold(int(cv), shuffle=True, random_state=0).split(X, preferences, groups=qid)
-        else:
-            yield from check_cv(cv).split(X, y, groups=qid)
-
-    def _path_errors(self, X: Any, preferences: Preferences, train: Any, test: Any) -> list[float]:
-        """Give the error on the test rows for each alpha."""
-        precomputed = self.kernel == "precomputed"
-        X_train = X[train][:, train] if precomputed else X[train]
-        X_test = X[test][:, train] if precomputed else X[test]
-        design, kernel_map = self._function_space(X_train)
-        space = X_test if kernel_map is None else kernel_map.transform(X_test)
-        held_out, test_design = preferences[test], as_design(space, n_threads=self._threads())
-        errors = []
-        for result in self._path(design, preferences[train], self.alphas_):
-            if result.status == "interrupted":  # there is no model yet that could be kept
-                raise KeyboardInterrupt
-            with warnings.catch_warnings():  # queries without pairs are common, and left out
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                errors.append(float(ranking_error(held_out, test_design.matvec(result.coef))))
-        return errors
-
-    def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator:
-        """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path."""
-        more = {} if self.solver_ == "newton" else {"planes": Planes(design.shape[1])}
-        coef = None
-        for alpha in alphas:
-            result = self._solve(design, preferences, coef, alpha, **more)
-            coef = result.coef
-            yield result
-            if result.status == "interrupted":
-                return
-
-
-def default_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatVector:
-    """Give powers of ten down from the alpha at which the scores of a first gradient step spread over one.
-
-    Where all pairs violate the margin the solution is -a / (2 alpha) with a the gradient at zero.
-    """
-    _, coefficients, _ = loss.plane(np.zeros(design.shape[0]))
-    spread = float(design.matvec(design.rmatvec(coefficients)).std())
-    return np.asarray((spread or 1.0) / 2 * 10.0 ** -np.arange(count), dtype=np.float64)

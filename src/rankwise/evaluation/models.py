@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._checks import as_array, as_vector
+from rankwise._pipeline import last_step
 from rankwise.places import in_memory
 
 FloatArray = NDArray[np.float64]
@@ -17,11 +18,6 @@ FloatArray = NDArray[np.float64]
 def is_scores(model: Any) -> bool:
     """Tell scores from a model."""
     return not hasattr(model, "predict")
-
-
-def last_step(model: Any) -> Any:
-    """Return the last step of a pipeline, or the model itself."""
-    return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
 def before_last_step(model: Any, X: Any) -> Any:

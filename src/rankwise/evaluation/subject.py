@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise._pipeline import last_step
 from rankwise.evaluation.labels import class_numbers, labels_and_queries
-from rankwise.evaluation.models import is_scores, last_step, scores_of
+from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.places import in_memory
 

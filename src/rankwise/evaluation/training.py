@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.evaluation.models import last_step
+from rankwise._pipeline import last_step
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

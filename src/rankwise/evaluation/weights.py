@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array
-from rankwise.evaluation.models import last_step, matrix_of
+from rankwise._pipeline import last_step
+from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.io.export.linear import LinearScorer, scaling_of
 

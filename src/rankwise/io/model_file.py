@@ -26,6 +26,7 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise import estimators
+from rankwise._pipeline import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
 from rankwise.io.model_values import Arrays, decode, encode
@@ -145,8 +146,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         model = _put_together(header["model"], arrays)
         names = decode(header["feature_names"], arrays)
         if names is not None and not hasattr(model, "feature_names_in_"):
-            _ranker(model).feature_names_ = names
-        _check_consistent(_ranker(model))
+            last_step(model).feature_names_ = names
+        _check_consistent(last_step(model))
         _check_scores(model)
     return model
 
@@ -208,7 +209,7 @@ def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
-    ranker = _ranker(model)
+    ranker = last_step(model)
     if names is None:
         names = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_", None))
         return None if names is None else [str(name) for name in names]
@@ -218,10 +219,6 @@ def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
             f"feature_names has {len(listed)} names, but the model has {ranker.n_features_in_} features"
         )
     return listed
-
-
-def _ranker(model: Any) -> Any:
-    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _taken_apart(model: Any, writer: _Writer) -> dict[str, Any]:
@@ -360,7 +357,7 @@ def _check_kernel_numbers(arguments: dict[str, Any]) -> None:
 
 def _check_scores(model: Any) -> None:
     """Refuse numbers with which a row cannot be scored, by scoring one of zeros."""
-    ranker = _ranker(model)
+    ranker = last_step(model)
     shape = 1, ranker.n_features_in_
     takes_sparse = model is ranker and hasattr(ranker, "coef_")
     is_sparse = takes_sparse or sp.issparse(getattr(ranker, "basis_", None))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -12,11 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
-from sklearn.exceptions import UndefinedMetricWarning
 
-from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._checks import as_alphas, as_array, as_codes, as_vector
 from rankwise.losses.least_squares import keeps_ties
-from rankwise.metrics import ranking_error
 from rankwise.model_selection.pair_blocks import (
     Block,
     NormalEquations,
@@ -27,6 +24,7 @@ from rankwise.model_selection.pair_blocks import (
     rows_by_group,
 )
 from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
+from rankwise.model_selection.search import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 
@@ -189,7 +187,7 @@ class HeldOutTask:
         if self.X.shape[0] != self.n_rows:
             raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
         self.one_alpha = alphas is None
-        self.alphas = checked_alphas([model.alpha] if alphas is None else alphas)
+        self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
         self._features: FloatArray | None = None
 
     @property
@@ -237,17 +235,6 @@ def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
     return [Preferences.from_scores(as_vector(labels, "y"), qid)], True
 
 
-def checked_alphas(alphas: ArrayLike) -> FloatArray:
-    """Give the alphas as an array; refuse all but positive numbers."""
-    values = np.atleast_1d(np.asarray(alphas, dtype=np.float64)).ravel()
-    if len(values) == 0:
-        raise ValueError("alphas is empty.")
-    bad = values[~((values > 0) & np.isfinite(values))]
-    if len(bad):
-        raise ValueError(f"alphas must be positive numbers; got {bad[0]!r}.")
-    return values
-
-
 def _check_model(model: Any) -> None:
     if not all(hasattr(model, name) for name in ("alpha", "cost", "ties", "average", "kernel")):
         raise TypeError(f"model must be a RankRLS; got {type(model).__name__}.")
@@ -258,8 +245,10 @@ def _check_model(model: Any) -> None:
 # Queries
 
 
-def queries_left_out(task: HeldOutTask, folds: int | ArrayLike | None = None) -> LeaveOutResult:
-    """See `leave_query_out`."""
+def queries_left_out(
+    task: HeldOutTask, folds: int | ArrayLike | None = None, average: str = "queries"
+) -> LeaveOutResult:
+    """See `leave_query_out`; with `average="pairs"` the error is the share of all pairs held out."""
     fold_of_row = _fold_numbers(folds, task.outputs[0].groups())
     for output in task.outputs:
         _require_pairs_outside(output, fold_of_row)
@@ -267,7 +256,10 @@ def queries_left_out(task: HeldOutTask, folds: int | ArrayLike | None = None) ->
     for batch in task.batches():
         blocks = query_blocks([task.outputs[k] for k in batch], **task.cost)
         scores[:, :, batch] = _scores_without_fold(task.features(), blocks, fold_of_row, task.alphas)
-    errors = [[_error(output, column[:, k]) for k, output in enumerate(task.outputs)] for column in scores]
+    errors = [
+        [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
+        for column in scores
+    ]
     return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
 
 
@@ -357,36 +349,6 @@ def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> N
     """Refuse folds without which no pair is left to learn from."""
     if len(np.unique(fold_of_row[preferences.sums(None).up > 0])) < 2:
         raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
-
-
-def _error(preferences: Preferences, scores: FloatArray) -> float:
-    with warnings.catch_warnings():  # queries without pairs are common, and left out
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return float(ranking_error(preferences, scores))
-
-
-# Any split of the rows
-
-
-def splits_left_out(task: HeldOutTask, splits: Iterable[tuple[IntArray, IntArray]]) -> LeaveOutResult:
-    """Fit the training rows of each split and score its test rows: O(m r^2 + r^3) a split for all alphas.
-
-    The error is the mean over splits of the error among the test rows; splits without pairs are left out.
-    """
-    scores = np.full((len(task.alphas), task.n_rows, len(task.outputs)), np.nan)
-    errors = []
-    for train, test in splits:
-        if not all(output[train].n_pairs and output[test].n_pairs for output in task.outputs):
-            continue
-        for batch in task.batches():
-            outputs = [task.outputs[k] for k in batch]
-            held_out = refitted_scores(task.features(), outputs, train, test, task.alphas, **task.cost)
-            scores[:, test[:, None], batch] = held_out
-        parts = [output[test] for output in task.outputs]
-        errors.append([[_error(part, fold[test, k]) for k, part in enumerate(parts)] for fold in scores])
-    if not errors:
-        raise NoPairsError("No fold has pairs both in its training and in its test rows; use fewer folds.")
-    return LeaveOutResult(task.squeezed(np.mean(errors, axis=0)), task.alphas, "refit", task.squeezed(scores))
 
 
 # Pairs

@@ -11,12 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise._memory import available_memory, human_bytes
+from rankwise.design import row_blocks
 from rankwise.losses.least_squares import check_magnitudes, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.preferences.base import Pairs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+_BLOCK_ENTRIES = 1 << 22
 
 
 @dataclass
@@ -196,8 +199,16 @@ def _check_memory(X: Any) -> None:
         )
 
 
-def mean_squared_distance(Phi: FloatArray, blocks: list[Block]) -> float:
-    """Give the mean over pairs of ||phi_i - phi_j||^2, averaged as the cost is: the scale of alpha."""
-    parts = ((block, centred(Phi[block.rows])) for block in blocks)
-    total = sum(float(np.sum(part * block.times(part))) for block, part in parts)
+def mean_squared_distance(Phi: Any, blocks: list[Block]) -> float:
+    """Return the mean over pairs of ||phi_i - phi_j||^2, averaged as the cost is: the scale of alpha.
+
+    Features add up, so that sparse ones become dense some at a time.
+    """
+    columns = Phi.tocsc() if sp.issparse(Phi) else Phi
+    total = 0.0
+    for some in row_blocks(Phi.shape[1], Phi.shape[0], _BLOCK_ENTRIES):
+        part = columns[:, some].toarray() if sp.issparse(Phi) else np.asarray(columns[:, some], np.float64)
+        for block in blocks:
+            rows = centred(part[block.rows])
+            total += float(np.sum(rows * block.times(rows)))
     return total / sum(block.mass for block in blocks)

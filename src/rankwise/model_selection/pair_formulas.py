@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.design import row_blocks
 from rankwise.model_selection.pair_blocks import centred
 
 FloatArray = NDArray[np.float64]
@@ -18,7 +19,7 @@ Signs = NDArray[np.int8]
 TIE = 1e-11
 # The terms of such a difference are known to this part of their size.
 ROUNDING = 1e-15
-_BLOCK_BYTES = 1_000_000
+_BLOCK_ENTRIES = 125_000
 
 
 class AllPairs:
@@ -56,9 +57,7 @@ class AllPairs:
         Z, Y = self.Z[order], self.Y[order]
         smoothers = [_Smoother(Z, Y, self._weights(alpha)) for alpha in alphas]
         wrong, n_pairs = np.zeros((len(alphas), Y.shape[1])), np.zeros(Y.shape[1])
-        step = max(1, _BLOCK_BYTES // (8 * self.n_rows))
-        for begin in range(0, self.n_rows, step):
-            rows = slice(begin, min(begin + step, self.n_rows))
+        for rows in row_blocks(self.n_rows, self.n_rows, _BLOCK_ENTRIES):
             before = slice(0, _end_of_partners(Y, rows))
             direction = lru_cache(maxsize=64)(partial(_direction, Y, rows, before))
             n_pairs += [np.count_nonzero(direction(k)) for k in range(Y.shape[1])]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.evaluation.models import last_step
+from rankwise._pipeline import last_step
 from rankwise.evaluation.training import alpha_path, alpha_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
-from rankwise.evaluation.models import last_step
+from rankwise._pipeline import last_step
 from rankwise.evaluation.training import gap_curve, history_of
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array
+from rankwise._pipeline import last_step
 from rankwise.evaluation.graph_layout import Layout, layout
-from rankwise.evaluation.models import last_step
 from rankwise.evaluation.order_graph import Edge, edge_shares, listed_edges
 from rankwise.plotting._axes import new_axes
 

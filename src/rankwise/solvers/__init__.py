@@ -10,11 +10,12 @@ from rankwise.solvers.least_squares import (
     solve_primal,
 )
 from rankwise.solvers.newton import solve_newton
-from rankwise.solvers.result import STATUSES, Monitor, SolverResult
+from rankwise.solvers.result import STATUSES, InterruptedWarning, Monitor, SolverResult
 from rankwise.solvers.sample import solve_sample
 
 __all__ = [
     "STATUSES",
+    "InterruptedWarning",
     "Monitor",
     "SolverResult",
     "solve_bundle",

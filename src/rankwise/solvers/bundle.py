@@ -83,7 +83,8 @@ def solve_bundle(
             target, dual = planes.minimise(alpha, 0.01 * tol)
             bound = max(bound, dual)
             gap = best.objective - bound
-            if monitor.stops(iteration, best.objective, bound, best.coef):
+            monitor.record(iteration, best.objective, bound, best.coef)
+            if monitor.told_to_stop:
                 status = "stopped"
                 break
             if gap <= tol:

@@ -45,7 +45,7 @@ def solve_general(
     dual = DualPoint(np.zeros(program.n_units), np.zeros(program.n_units), parts[3])
     dual.below[program.low >= 0], dual.above[program.high >= 0] = parts[:2]
     optimum = certified(design, program, penalty, w, design.matvec(w), thresholds, dual)
-    monitor.stops(1, optimum.objective, optimum.bound, optimum.coef)
+    monitor.record(1, optimum.objective, optimum.bound, optimum.coef)
     status = "converged" if optimum.gap <= tol * optimum.objective < np.inf else "stalled"
     return optimum, SolverResult(
         optimum.coef, optimum.objective, optimum.gap, solution.iterations, status, monitor.history

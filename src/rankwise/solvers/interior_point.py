@@ -46,7 +46,8 @@ def solve_interior_point(
             improves = best is None or found.objective < best.objective or found.bound > best.bound
             waiting = 0 if improves else waiting + 1
             best = found if best is None else best.joined(found)
-            if monitor.stops(iteration, best.objective, best.bound, best.coef):
+            monitor.record(iteration, best.objective, best.bound, best.coef)
+            if monitor.told_to_stop:
                 status = "stopped"
                 break
             if best.gap <= tol * best.objective < np.inf:

@@ -8,7 +8,6 @@ Phi Phi', and a = R'b are the coefficients of the kernel. Several outputs are se
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from rankwise.design import Design, as_design
+from rankwise.design import Design, as_design, row_blocks
 from rankwise.losses import LeastSquares as QuadraticForm
 from rankwise.losses.roots import LevelRoot
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult
@@ -220,15 +219,16 @@ class _Run:
             self.coef += length * direction
             self.residual -= length * product
             self.iteration += 1
-            if self._told_to_stop():
+            self._record()
+            if self.monitor.told_to_stop:
                 self.status = "stopped"
                 return
 
-    def _told_to_stop(self) -> bool:
+    def _record(self) -> None:
         objective = self.constant - float(self.coef @ (self.right + self.residual))
         gap = float(self.residual @ self.residual) / self.alpha
         self.bound = max(self.bound, objective - gap)
-        return self.monitor.stops(self.iteration, objective, self.bound, self.coef)
+        self.monitor.record(self.iteration, objective, self.bound, self.coef)
 
 
 def normal_equations(design: Design, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
@@ -248,8 +248,9 @@ def _centred_normal_equations(design: Design, form: QuadraticForm) -> tuple[Floa
     n = design.shape[1]
     means, target = root.means(_float_matrix(design.X)), root.target
     gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
-    buffer = np.empty((_block_rows(n), n))
-    for part in _row_blocks(*design.shape):
+    parts = list(row_blocks(design.shape[0], n, BLOCK_ENTRIES))
+    buffer = np.empty((parts[0].stop, n))
+    for part in parts:
         block = buffer[: part.stop - part.start]
         root.rows(dense_rows(design.X[part]), means, part, block)
         gram += block.T @ block
@@ -326,15 +327,6 @@ def dense_rows(X: Any) -> FloatArray:
 
 def _float_matrix(X: Any) -> Any:
     return X.astype(np.float64, copy=False) if sp.issparse(X) else X
-
-
-def _block_rows(n_columns: int) -> int:
-    return max(1, BLOCK_ENTRIES // max(1, n_columns))
-
-
-def _row_blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    step = _block_rows(n_columns)
-    return (slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step))
 
 
 def _fortran(symmetric: FloatArray) -> FloatArray:

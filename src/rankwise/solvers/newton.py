@@ -48,7 +48,8 @@ def solve_newton(
         for iteration in range(1, max_iter + 1):
             gap = float(gradient @ gradient) / (4 * alpha)
             bound = max(bound, objective - gap)
-            if monitor.stops(iteration, objective, bound, coef):
+            monitor.record(iteration, objective, bound, coef)
+            if monitor.told_to_stop:
                 status = "stopped"
                 break
             if gap <= tol:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 
 @dataclass
@@ -29,6 +30,10 @@ class State:
 
 # How a run may end, from the best to the worst.
 STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
+
+
+class InterruptedWarning(ConvergenceWarning):
+    """Ctrl-C ended a fit, and the best model so far is kept."""
 
 
 @dataclass
@@ -62,9 +67,10 @@ class Monitor:
         self._rows: list[tuple[float, ...]] = []
         self._start = perf_counter()
         self.coef: NDArray[np.float64] | None = None
+        self.told_to_stop = False
 
-    def stops(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> bool:
-        """Record an iteration; say whether the callback wants to stop."""
+    def record(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> None:
+        """Keep and print an iteration, and hand it to the callback, which may set `told_to_stop`."""
         self.coef = coef  # the best so far, for a run that cannot go on
         shown = coef.view()
         shown.flags.writeable = False  # the solver goes on with these numbers
@@ -76,7 +82,7 @@ class Monitor:
                 f"   {state.seconds:.2f} s",
                 file=sys.stderr,
             )
-        return bool(self.callback is not None and self.callback(state))
+        self.told_to_stop = bool(self.callback is not None and self.callback(state))
 
     @property
     def history(self) -> dict[str, NDArray[np.float64]]:
