@@ -139,6 +139,12 @@ def add_command(
     return parser
 
 
+def add_ranking(parser: argparse.ArgumentParser) -> None:
+    """Add what is measured: a model or its scores, and rows with labels."""
+    parser.add_argument("model", help="file of a model, or of scores, one a line")
+    parser.add_argument("data", nargs="+", help="files with rows and labels")
+
+
 def add_data_options(parser: Any, *, width: bool = False) -> None:
     """Add the options that say how to read data, with `width` also for how many features."""
     group = parser.add_argument_group("data")

@@ -103,7 +103,7 @@ def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
 
 
 def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
-    """Give the rows of svmlight files or tables chunk by chunk."""
+    """Yield the rows of svmlight files or tables chunk by chunk."""
     for path in options.data:
         if is_table(path):
             from rankwise.io.frames import iter_table
@@ -119,7 +119,7 @@ def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
 
 
 def dense_where_smaller(X: Any) -> Any:
-    """Give a sparse matrix as an array where that takes less memory: a stored entry costs 12 bytes, not 8."""
+    """Return a sparse matrix as an array where that is smaller: a stored entry costs 12 bytes, not 8."""
     return X.toarray() if hasattr(X, "nnz") and 12 * X.nnz >= 8 * X.shape[0] * X.shape[1] else X
 
 

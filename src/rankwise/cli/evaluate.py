@@ -29,8 +29,7 @@ def add_parser(commands: Any) -> None:
         "queries are tested for significance.",
         EXAMPLE,
     )
-    parser.add_argument("model", help="file of a model, or of scores, one a line")
-    parser.add_argument("data", nargs="+", help="files with rows and labels")
+    arguments.add_ranking(parser)
     parser.add_argument(
         "--against", "--model2", metavar="MODEL", help="second model or scores to compare with"
     )

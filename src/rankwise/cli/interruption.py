@@ -17,7 +17,7 @@ class InterruptedRunError(Exception):
 
 
 def exit_code(signal_number: int | None) -> int:
-    """Give what a shell gives for a program that a signal ended, Ctrl-C where it is not known which."""
+    """Return what a shell gives for a program that a signal ended, Ctrl-C where it is not known which."""
     return 128 + (signal.SIGINT if signal_number is None else signal_number)
 
 

@@ -55,7 +55,7 @@ class Recipe:
 
 
 def estimator_class(method: str) -> Any:
-    """Give the class of a method."""
+    """Return the class of a method."""
     from rankwise import estimators
 
     return getattr(estimators, ESTIMATORS[method])
@@ -88,7 +88,7 @@ def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any) -> Any:
 
 
 def make_scaler(scale: str, X: Any) -> Any:
-    """Give a scaler for the data, or None.
+    """Return a scaler for the data, or None.
 
     Sparse data stays sparse: the standard scaler then leaves the means where they are, which changes no
     difference of two rows.
@@ -108,7 +108,7 @@ def make_scaler(scale: str, X: Any) -> Any:
 
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:
-    """Give the ranker behind its scaler, both of them fitted."""
+    """Return the ranker behind its scaler, both of them fitted."""
     from sklearn.pipeline import Pipeline
 
     return ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
@@ -132,7 +132,7 @@ def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
 
 
 def scores_of(model: Any, X: Any, *, labels: bool = False) -> Any:
-    """Give the score of each row, or with `labels` the label that an ordinal model predicts."""
+    """Return the score of each row, or with `labels` the label that an ordinal model predicts."""
     X = _acceptable(model, X)
     ranker = last_step(model)
     if hasattr(ranker, "utility") and not labels:
@@ -144,7 +144,7 @@ def scores_of(model: Any, X: Any, *, labels: bool = False) -> Any:
 
 
 def _acceptable(model: Any, X: Any) -> Any:
-    """Give sparse rows as an array where a scaler shifts features."""
+    """Return sparse rows as an array where a scaler shifts features."""
     shifts = any(
         type(step).__name__ == "MinMaxScaler" or getattr(step, "with_mean", False)
         for _, step in getattr(model, "steps", [])

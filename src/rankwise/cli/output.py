@@ -33,7 +33,7 @@ class Console:
         self.taken = False  # standard output holds the data asked for, so that results go beside it
 
     def result(self, values: dict[str, Any], lines: Sequence[str]) -> None:
-        """Give the result: `values` as JSON, or the lines for people."""
+        """Print the result: `values` as JSON, or the lines for people."""
         stream = sys.stderr if self.taken else sys.stdout
         if self.as_json:
             print(json.dumps(plain(values), allow_nan=False), file=stream)
@@ -46,7 +46,7 @@ class Console:
             print(f"rankwise: {text}", file=sys.stderr)
 
     def progress(self) -> Progress:
-        """Give a progress bar, which shows on a terminal only."""
+        """Return a progress bar, which shows on a terminal only."""
         return Progress(enabled=not self.quiet and sys.stderr.isatty())
 
     @contextmanager
@@ -146,7 +146,7 @@ def plain(value: Any) -> Any:
 
 
 def sentence(error: BaseException) -> str:
-    """Give an error in words; the system's own are a number, a text and a file."""
+    """Return an error in words; the system's own are a number, a text and a file."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}."
     if isinstance(error, MemoryError):

@@ -27,8 +27,7 @@ def add_parser(commands: Any) -> None:
         "queries, the weights, why one row is above another, and how the model compares with others.",
         EXAMPLE,
     )
-    parser.add_argument("model", help="file of a model, or of scores, one a line")
-    parser.add_argument("data", nargs="+", help="files with rows and labels")
+    arguments.add_ranking(parser)
     parser.add_argument("-o", "--output", required=True, help="file of the report")
     parser.add_argument(
         "--compare", nargs="+", default=[], metavar="MODEL", help="other models or scores to compare with"

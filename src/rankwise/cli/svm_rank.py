@@ -177,7 +177,7 @@ def _tell_of_fit(options: Options, units: _Units, model: Any, seconds: float) ->
 
 
 def _squared_norm(model: Any) -> float:
-    """Give ||w||^2, or the squared norm of a kernel's function."""
+    """Return ||w||^2, or the squared norm of a kernel's function."""
     return float(model._weights @ model._weights)
 
 

@@ -124,7 +124,7 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
 
 
 def choice_values(choice: Any) -> dict[str, Any]:
-    """Give the table of a cross-validation."""
+    """Return the table of a cross-validation."""
     return {
         "alphas": choice.alphas,
         "mean_error": choice.mean,

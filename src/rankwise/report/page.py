@@ -193,5 +193,5 @@ def page(title: str, lead: str, sections: Sequence[str], footer: str) -> str:
 
 
 def asset(name: str) -> str:
-    """Give the text of a file of this package."""
+    """Return the text of a file of this package."""
     return (files("rankwise.report") / "assets" / name).read_text(encoding="utf-8")

@@ -63,7 +63,7 @@ class PairData:
         return a, b
 
     def _rows_of(self, query: int, room: int, chosen: tuple[int, int] | None) -> IntArray:
-        """Give rows of a query from the highest score down, evenly spread where there are too many."""
+        """Return rows of a query from the highest score down, evenly spread where there are too many."""
         rows = np.flatnonzero(self.subject.query == query)
         rows = rows[np.argsort(-self.subject.main_scores[rows], kind="stable")]
         if len(rows) > room:
@@ -76,7 +76,7 @@ class PairData:
         return rows
 
     def _default_pair(self) -> tuple[int, int]:
-        """Give the pair that is most wrong in the first query, or its ends where none is wrong."""
+        """Return the pair that is most wrong in the first query, or its ends where none is wrong."""
         rows = self.groups[0][1]
         y, scores = self.subject.y[rows], self.subject.main_scores[rows]
         wrong = self.subject.below(y[:, None], y[None, :])
@@ -101,7 +101,7 @@ class PairData:
         self.features = order[reach[order] > 0]
 
     def as_json(self) -> dict[str, Any]:
-        """Give what the script of the page needs; a row lists only the features that are not 0."""
+        """Return what the script of the page needs; a row lists only the features that are not 0."""
         kept = self.values[:, self.features].toarray()
         weights = self.weights.weights[self.features]
         rest = self.totals - kept @ weights
@@ -134,7 +134,7 @@ class PairData:
 
 
 def sampled_queries(errors: FloatArray, first: int | None) -> list[int]:
-    """Give queries from the worst to the best, evenly spread; a wished one comes first.
+    """Return queries from the worst to the best, evenly spread; a wished one comes first.
 
     Examples
     --------

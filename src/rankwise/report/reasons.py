@@ -153,7 +153,7 @@ def answer(data: dict, first: int, second: int) -> str:
 
 
 def wished(data: dict, a: float, b: float) -> int:
-    """Give 1 where the labels want the first row above, -1 for the second, 0 where they ask for nothing."""
+    """Return 1 where the labels want the first row above, -1 for the second, 0 where they ask for nothing."""
     if data["order"] is None:
         return (a > b) - (a < b)
     return ([a, b] in data["order"]) - ([b, a] in data["order"])
@@ -162,7 +162,7 @@ def wished(data: dict, a: float, b: float) -> int:
 def parts_of_pair(
     data: dict, first: int, second: int
 ) -> list[tuple[str, float | None, float | None, float, float]]:
-    """Give name, both values, part and relative size of the features that differ, the largest first."""
+    """Return name, both values, part and relative size of the features that differ, the largest first."""
     a, b = (
         dict(zip(row["features"], row["values"], strict=True))
         for row in (data["rows"][k] for k in (first, second))

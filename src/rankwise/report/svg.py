@@ -116,7 +116,7 @@ class Chart:
         self.parts.append(f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{text(content)}</text>')
 
     def render(self, x_ticks: bool = True, y_ticks: bool = True) -> str:
-        """Give the picture."""
+        """Return the picture."""
         axes = (self._x_axis() if x_ticks else []) + (self._y_axis() if y_ticks else [])
         return picture(self.name, self.width, self.height, [*axes, *self.parts, *self._titles()])
 
@@ -161,13 +161,13 @@ class Axis:
         self.begin, self.end = float(begin), float(end)
 
     def place(self, values: Any) -> FloatArray:
-        """Give the place of each value."""
+        """Return the place of each value."""
         array = np.asarray(values, dtype=np.float64)
         array = np.log10(array) if self.log else array
         return np.asarray(self.begin + (array - self.low) / (self.high - self.low) * (self.end - self.begin))
 
     def ticks(self, count: int, whole: bool = False) -> list[tuple[str, float]]:
-        """Give round values with their places."""
+        """Return round values with their places."""
         if self.log:
             first, last = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
             step = max(1, math.ceil((last - first + 1) / count))
@@ -190,7 +190,7 @@ def tick(value: float) -> str:
 
 
 def round_values(low: float, high: float, count: int, whole: bool = False) -> list[float]:
-    """Give about `count` round numbers from low to high.
+    """Return about `count` round numbers from low to high.
 
     Examples
     --------
@@ -224,7 +224,7 @@ def _title(content: str) -> str:
 
 
 def padded(values: ArrayLike, room: float = 0.04) -> tuple[float, float]:
-    """Give limits that leave some room around the values."""
+    """Return limits that leave some room around the values."""
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     space = room * (high - low) or 0.5
