@@ -81,14 +81,14 @@ class LevelLaplacian(Laplacian):
         self.n_rows = ranking.n_rows
         query, weight = ranking.groups(), ranking.row_weight()
         total = query_totals(query, weight)
-        between = np.sqrt(factor * total)
+        between = factor * total
         if partners is None:
             share = np.divide(weight, total, where=total > 0, out=np.zeros(self.n_rows))
-            self.diagonal = weight * between**2 * (1.0 - share)
+            self.diagonal = weight * between * (1.0 - share)
             self._root = LevelRoot(weight, query, None, None, between)
         else:
             self.diagonal = factor * (partners.up + partners.down)
-            within = np.sqrt(self.diagonal / np.where(weight > 0, weight, 1.0))
+            within = self.diagonal / np.where(weight > 0, weight, 1.0)
             self._root = LevelRoot(weight, query, ranking.levels(), within, between)
 
     def product(self, U: FloatArray) -> FloatArray:

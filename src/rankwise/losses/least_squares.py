@@ -61,15 +61,14 @@ class LeastSquares(PairwiseLoss):
     Examples
     --------
     >>> from rankwise import Preferences
-    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0, 1.0]))
-    >>> loss.value_and_coefficients([1.0, 0.0, 0.0])
-    (1.0, array([-2.,  1.,  1.]))
+    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0]), cost="magnitude")
+    >>> loss.value_and_coefficients([1.0, 0.0])
+    (1.0, array([-2.,  2.]))
     >>> loss.dense()
-    array([[ 1. , -0.5, -0.5],
-           [-0.5,  0.5,  0. ],
-           [-0.5,  0. ,  0.5]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
     >>> loss.pull
-    array([ 2., -1., -1.])
+    array([ 2., -2.])
     """
 
     def __init__(
