@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -16,6 +17,7 @@ from rankwise.losses.laplacians import (
     ListedLaplacian,
     PairLaplacian,
     check_pair_memory,
+    query_totals,
 )
 from rankwise.losses.roots import Root
 from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
@@ -132,6 +134,21 @@ class LeastSquares(PairwiseLoss):
     def mass(self) -> float:
         """The sum of the weights of all pairs in L."""
         return float(self.diagonal.sum()) / 2.0
+
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of L that belongs to one group of rows, which no pair leaves."""
+        return self._laplacian.block(rows)
+
+    def row_shares(self) -> FloatArray:
+        """Return the share of the mean that each row's pairs have, each pair at one row or half at both.
+
+        They sum to 1, so that the shares of a group's rows are what its pairs count of all.
+        """
+        if not self.keeps_ties:
+            return self.factor * self._partners.up
+        ranking: Any = self.preferences
+        weight = ranking.row_weight()
+        return self.factor * weight * query_totals(ranking.groups(), weight) / 2
 
     def _checked(self, U: ArrayLike, name: str) -> FloatArray:
         columns = np.asarray(U)
