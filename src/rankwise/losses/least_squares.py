@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import check_choice
-from rankwise.losses.base import PairwiseLoss, ScoreHessian
+from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
     Laplacian,
     LevelLaplacian,
@@ -24,11 +24,16 @@ from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
 
 FloatArray = NDArray[np.float64]
 
-COSTS = ("unit", "magnitude", "relative")
 TIES = ("keep", "drop")
+FORMULAS = {
+    "unit": "mean over pairs of (1 - f(better) + f(worse))²",
+    "magnitude": "mean over pairs of (t - f(better) + f(worse))², t the difference of the labels",
+    "relative": "mean over pairs of (1 - (f(better) - f(worse)) / t)², t the difference of the labels",
+}
+COSTS = tuple(FORMULAS)
 
 
-class LeastSquares(PairwiseLoss):
+class LeastSquares(Smooth):
     """Mean over pairs of w (t - (s_better - s_worse))^2, which is s'L s - 2 s'r + constant.
 
     The target difference t of a pair is 1 with `cost="unit"` and its magnitude (the difference of the labels)
@@ -73,6 +78,8 @@ class LeastSquares(PairwiseLoss):
     array([ 2., -2.])
     """
 
+    formula = FORMULAS["magnitude"]
+
     def __init__(
         self,
         preferences: Preferences,
@@ -84,13 +91,18 @@ class LeastSquares(PairwiseLoss):
     ):
         check_choice(cost, "cost", COSTS)
         check_choice(ties, "ties", TIES)
-        self.cost, self.ties = cost, ties
+        self.cost, self.ties, self.formula = cost, ties, FORMULAS[cost]
         self.keeps_ties = keeps_ties(preferences, cost, ties)
         assert labels is None or self.keeps_ties, "outputs share a loss only where ties are kept"
         super().__init__(preferences, **options)
         self._laplacian = self._made_laplacian()
         self.diagonal = self._laplacian.diagonal
         self.pull, self.constant = self._targets(labels)
+
+    @property
+    def at_zero(self) -> Any:
+        """The loss of zero scores, for each output where there are several: the constant."""
+        return self.constant
 
     @property
     def options(self) -> dict[str, str]:
