@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import Preferences
-from rankwise.losses import Hinge, LeastSquares, SquaredHinge
+from rankwise.losses import Hinge, LeastSquares, PiecewiseLinear, Smooth, SquaredHinge
 from rankwise.preferences.ranking import Ranking
 from strategies import SCORES, cases, vector
 
@@ -49,7 +49,7 @@ def test_squared_hinge_is_the_textbook_formula(case, average, method, n_threads,
     assume(all(abs(case.scores[i] - case.scores[j] - 1) > 1e-9 for i, j, *_ in pairs))
     direction = vector(data.draw, SCORES, len(case.scores))
     expected = reference.squared_hinge_hessian(pairs, case.scores) @ direction
-    close(loss.hessian_product(case.scores, direction), expected, direction)
+    close(loss.hessian(case.scores).product(direction), expected, direction)
 
 
 @settings(max_examples=200, deadline=None)
@@ -67,6 +67,30 @@ def test_least_squares_is_the_textbook_formula(case, average, cost):
     hessian = loss.hessian(case.scores)
     close(hessian.product(case.scores), 2 * L @ case.scores, case.scores)
     close(hessian.diagonal, 2 * np.diag(L), case.scores)
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES))
+def test_the_loss_of_zero_scores(case, average):
+    pairs, zeros = case.normalised(average), np.zeros(len(case.scores))
+    assume(has_weight(case, average))
+    for loss in (
+        Hinge(case.preferences, average=average),
+        SquaredHinge(case.preferences, average=average),
+        LeastSquares(case.preferences, average=average, cost="unit"),
+        LeastSquares(case.preferences, average=average, ties="keep"),
+    ):
+        assert loss.at_zero == pytest.approx(loss.value(zeros), rel=1e-9)
+    squares = sum(w * t**2 for _, _, w, t, _ in pairs)
+    assert LeastSquares(case.preferences, average=average).at_zero == pytest.approx(squares, rel=1e-7)
+
+
+@pytest.mark.parametrize("loss_type", [Hinge, SquaredHinge, LeastSquares])
+def test_a_loss_says_what_it_is(loss_type):
+    loss = loss_type(Preferences.from_scores([2.0, 1.0, 0.0]))
+    assert isinstance(loss, PiecewiseLinear) == hasattr(loss, "plane")
+    assert isinstance(loss, Smooth) == hasattr(loss, "hessian")
+    assert loss.formula.startswith("mean over pairs of ")
 
 
 def large_case(n, n_levels, n_queries, seed=0):
@@ -125,12 +149,12 @@ def test_large_merge_equals_all_pairs(weights):
     direction = rng.normal(size=len(y))
     losses = [SquaredHinge(preferences, counting=method) for method in METHODS]
     value, c = losses[2].value_and_coefficients(scores)
-    product = losses[2].hessian_product(scores, direction)
+    product = losses[2].hessian(scores).product(direction)
     for loss in losses[:2]:
         other_value, other_c = loss.value_and_coefficients(scores)
         assert other_value == pytest.approx(value, rel=1e-11)
         np.testing.assert_allclose(other_c, c, rtol=1e-8, atol=1e-13)
-        np.testing.assert_allclose(loss.hessian_product(scores, direction), product, rtol=1e-8, atol=1e-13)
+        np.testing.assert_allclose(loss.hessian(scores).product(direction), product, rtol=1e-8, atol=1e-13)
 
 
 def test_value_is_right_for_a_million_million_pairs():

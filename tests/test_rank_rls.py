@@ -110,6 +110,26 @@ def test_the_form_of_any_structure(case, average, cost):
     assert form.value(case.scores) == pytest.approx(expected, rel=1e-9, abs=1e-11 * scale)
 
 
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from(COSTS), st.sampled_from(["keep", "drop"]))
+def test_groups_are_blocks_whose_shares_sum_to_one(case, average, cost, ties):
+    pairs = case.normalised(average)
+    assume(sum(w for *_, w, _, _ in pairs) == pytest.approx(1.0))
+    assume(cost != "relative" or all(abs(t) > 1e-3 for *_, t, _ in pairs))
+    form = LeastSquares(case.preferences, cost=cost, ties=ties, average=average)
+    L, groups, shares = form.dense(), case.preferences.groups(), form.row_shares()
+    assert shares.sum() == pytest.approx(1.0)
+    for group in np.unique(groups):
+        rows = np.flatnonzero(groups == group)
+        block = form.block(rows)(np.eye(len(rows)))
+        np.testing.assert_allclose(block, L[np.ix_(rows, rows)], atol=1e-9 * np.abs(L).max())
+        if not form.keeps_ties:
+            share = sum(w for i, _, w, _, _ in pairs if groups[i] == group)
+            assert shares[rows].sum() == pytest.approx(share, abs=1e-12)
+        elif cost == "magnitude":
+            assert np.trace(block) <= 2 * shares[rows].sum() + 1e-12
+
+
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("importance", [None, [1.0, 2.0, 0.5, 1.0, 3.0]])
 def test_weights_of_queries(average, importance):

@@ -7,7 +7,7 @@ queries that it holds whole; those of a query that is cut are added up here and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares
-from rankwise.losses.roots import LevelRoot
+from rankwise.losses.roots import LevelRoot, deviations
 
 FloatArray = NDArray[np.float64]
 
@@ -169,13 +169,11 @@ def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> Flo
 
 
 def _centred(X: Any, piece: RootPiece, means: list[FloatArray], part: slice) -> FloatArray:
-    """Give B (x - query mean) or, with levels, A (x - level mean) + B (level mean - query mean)."""
+    """Return the rows of R X: their deviations from the means of queries and, where they matter, levels."""
     rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     spread = [mean[groups.code[part]] for mean, groups in zip(means, piece.groups, strict=True)]
-    scales = [scale[part][:, None] for scale in piece.scales]
-    if len(spread) == 1:
-        return scales[0] * (rows - spread[0])
-    return scales[1] * (rows - spread[1]) + scales[0] * (spread[1] - spread[0])
+    scales = [scale[part] for scale in piece.scales]
+    return deviations(rows, *chain(*zip(spread, scales, strict=True)))
 
 
 def _float_rows(X: Any) -> Any:

@@ -18,7 +18,7 @@ from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Held
 from rankwise.distributed.groups import split_groups
-from rankwise.losses import LeastSquares, PairwiseLoss
+from rankwise.losses import LeastSquares, PairwiseLoss, PiecewiseLinear
 from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
 
@@ -238,7 +238,7 @@ class LocalLoss:
         """Give the value, the slopes and the offset."""
         if self.loss is None:
             return 0.0, np.zeros(self.n_rows), 0.0
-        if hasattr(self.loss, "plane"):
+        if isinstance(self.loss, PiecewiseLinear):
             value, slopes, offset = self.loss.plane(scores)
         else:
             (value, slopes), offset = self.loss.value_and_coefficients(scores), 0.0

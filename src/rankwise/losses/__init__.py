@@ -1,8 +1,8 @@
 """Pairwise losses of scores: no loss ever sees the data matrix."""
 
-from rankwise.losses.base import PairwiseLoss
+from rankwise.losses.base import PairwiseLoss, PiecewiseLinear, Smooth
 from rankwise.losses.hinge import Hinge
 from rankwise.losses.least_squares import LeastSquares
 from rankwise.losses.squared_hinge import SquaredHinge
 
-__all__ = ["Hinge", "LeastSquares", "PairwiseLoss", "SquaredHinge"]
+__all__ = ["Hinge", "LeastSquares", "PairwiseLoss", "PiecewiseLinear", "Smooth", "SquaredHinge"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -26,6 +27,8 @@ class ScoreHessian:
 class PairwiseLoss(ABC):
     """The mean of a loss of s_better - s_worse over all pairs of a preference structure.
 
+    A loss says what it is, and so what can minimise it: it is `PiecewiseLinear` or `Smooth`.
+
     Parameters
     ----------
     preferences : Preferences
@@ -37,7 +40,14 @@ class PairwiseLoss(ABC):
         al. (2011), and "pairs", all pairs, are references that give the same numbers.
     n_threads : int
         Has no influence on the result.
+
+    Attributes
+    ----------
+    formula : str
+        What is minimised, in words, with f(row) for the score of a row.
     """
+
+    formula: str
 
     def __init__(
         self,
@@ -56,14 +66,43 @@ class PairwiseLoss(ABC):
 
     @abstractmethod
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
-        """Give the loss and its derivative by each score; X' times these is the gradient."""
+        """Return the loss and its derivative by each score; X' times these is the gradient."""
 
     def value(self, scores: ArrayLike) -> float:
-        """Give the loss alone."""
+        """Return the loss alone."""
         return self.value_and_coefficients(scores)[0]
+
+    @property
+    def at_zero(self) -> Any:
+        """The loss of zero scores, which is the objective of a model that has learned nothing."""
+        return self.value(np.zeros(self.preferences.n_rows))
 
     def _row_factor(self) -> FloatVector | float:
         return self.preferences.row_factor(self.average)
 
     def _sums(self, scores: FloatVector | None, moment: FloatVector | None = None) -> PartnerSums:
         return self.preferences.sums(scores, moment, counting=self.counting, n_threads=self.n_threads)
+
+
+class PiecewiseLinear(PairwiseLoss):
+    """A loss that is the largest of its planes: cutting planes minimise it."""
+
+    @abstractmethod
+    def plane(self, scores: ArrayLike) -> tuple[float, FloatVector, float]:
+        """Return the loss, a subgradient c and the offset b with loss(t) >= c't + b for all scores t.
+
+        Equality holds at `scores`.
+        """
+
+    def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
+        """Return the loss and one of its subgradients by the scores."""
+        value, coefficients, _ = self.plane(scores)
+        return value, coefficients
+
+
+class Smooth(PairwiseLoss):
+    """A loss with a gradient and a (generalised) second derivative: Newton's method minimises it."""
+
+    @abstractmethod
+    def hessian(self, scores: ArrayLike) -> ScoreHessian:
+        """Return the second derivative at `scores`, for several products."""

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.losses.base import FloatVector, PairwiseLoss
+from rankwise.losses.base import FloatVector, PiecewiseLinear
 from rankwise.preferences.base import Preferences
 
 
-class Hinge(PairwiseLoss):
+class Hinge(PiecewiseLinear):
     """Mean over pairs of max(0, 1 - (s_better - s_worse)).
 
     Equations (4) to (8) of Airola et al. (2011), with weights. One pass gives value and coefficients:
@@ -27,18 +27,20 @@ class Hinge(PairwiseLoss):
     (0.666667, [-0.666667, 0.0, 0.666667])
     """
 
+    formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))"
+
     def __init__(self, preferences: Preferences, **options: Any):
         super().__init__(preferences, **options)
         counts = preferences.counts_pairs and self.counting == "merge"
         self._query_factor = preferences.query_factor(self.average) if counts else None
 
-    def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
-        """Give the loss and one of its subgradients by the scores."""
-        value, coefficients, _ = self.plane(scores)
-        return value, coefficients
+    @property
+    def at_zero(self) -> float:
+        """The loss of zero scores: every pair costs 1."""
+        return 1.0
 
     def plane(self, scores: ArrayLike) -> tuple[float, FloatVector, float]:
-        """Give the loss, a subgradient c and the offset b with loss(t) >= c't + b for all scores t.
+        """Return the loss, a subgradient c and the offset b with loss(t) >= c't + b for all scores t.
 
         Equality holds at `scores`. The offset is the weighted share of violated pairs, so it is exact where
         the difference loss(s) - c's would lose digits.

@@ -7,6 +7,7 @@ sums of any structure, and listed.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -48,6 +49,10 @@ class Laplacian(ABC):
     def centred(self, U: FloatArray) -> FloatArray:
         """Take off what no pair sees: products of large numbers would lose digits to it."""
 
+    @abstractmethod
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of L that belongs to one group of rows, which no pair leaves."""
+
     def dense(self) -> FloatArray:
         """Return L as an array, in O(m^2) or as many steps as there are pairs."""
         L = self.product(np.eye(self.n_rows))
@@ -81,15 +86,17 @@ class LevelLaplacian(Laplacian):
         self.n_rows = ranking.n_rows
         query, weight = ranking.groups(), ranking.row_weight()
         total = query_totals(query, weight)
-        between = np.sqrt(factor * total)
+        between = factor * total
         if partners is None:
             share = np.divide(weight, total, where=total > 0, out=np.zeros(self.n_rows))
-            self.diagonal = weight * between**2 * (1.0 - share)
-            self._root = LevelRoot(weight, query, None, None, between)
+            self.diagonal = weight * between * (1.0 - share)
+            level = within = None
         else:
             self.diagonal = factor * (partners.up + partners.down)
-            within = np.sqrt(self.diagonal / np.where(weight > 0, weight, 1.0))
-            self._root = LevelRoot(weight, query, ranking.levels(), within, between)
+            level, within = ranking.levels(), self.diagonal / np.where(weight > 0, weight, 1.0)
+        self._weight, self._level = weight, level
+        self._within, self._between = within, np.broadcast_to(between, self.n_rows)
+        self._root = LevelRoot(weight, query, level, within, between)
 
     def product(self, U: FloatArray) -> FloatArray:
         """Return L U for a vector or for several columns, in O(m) each."""
@@ -98,6 +105,14 @@ class LevelLaplacian(Laplacian):
     def centred(self, U: FloatArray) -> FloatArray:
         """Take the weighted mean of each query off."""
         return self._root.centred(U)
+
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of one query."""
+        query = np.zeros(len(rows), np.int64)
+        level = within = None
+        if self._level is not None and self._within is not None:
+            level, within = np.unique(self._level[rows], return_inverse=True)[1], self._within[rows]
+        return LevelRoot(self._weight[rows], query, level, within, self._between[rows]).square
 
     def root(self, pull: FloatArray) -> Root:
         """Return the factor R of `LevelRoot`."""
@@ -124,6 +139,16 @@ class PairLaplacian(Laplacian):
         """Return L U for a vector or for several columns."""
         return by_column(self._times, U)
 
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of one query or component, from the list of its pairs."""
+        trace = self.diagonal[rows].sum()
+        if trace == 0:
+            return np.zeros_like
+        part = self._preferences[rows].renumbered()
+        listed = ListedLaplacian(part, part.mean_pairs())
+        block = listed.dense() * (trace / listed.diagonal.sum())
+        return lambda U: block @ U
+
     def _times(self, u: FloatArray) -> FloatArray:
         u = self._preferences.centred(u)
         sums = self._preferences.sums(None, u, n_threads=self._n_threads)
@@ -149,6 +174,11 @@ class ListedLaplacian(Laplacian):
     def product(self, U: FloatArray) -> FloatArray:
         """Return L U for a vector or for several columns."""
         return self._matrix @ self.centred(U)
+
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of one query or component."""
+        block = self._matrix[rows][:, rows].toarray()
+        return lambda U: block @ U
 
     def dense(self) -> FloatArray:
         """Return L as an array."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
@@ -9,24 +10,30 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import check_choice
-from rankwise.losses.base import PairwiseLoss, ScoreHessian
+from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
     Laplacian,
     LevelLaplacian,
     ListedLaplacian,
     PairLaplacian,
     check_pair_memory,
+    query_totals,
 )
 from rankwise.losses.roots import Root
 from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
 
 FloatArray = NDArray[np.float64]
 
-COSTS = ("unit", "magnitude", "relative")
 TIES = ("keep", "drop")
+FORMULAS = {
+    "unit": "mean over pairs of (1 - f(better) + f(worse))²",
+    "magnitude": "mean over pairs of (t - f(better) + f(worse))², t the difference of the labels",
+    "relative": "mean over pairs of (1 - (f(better) - f(worse)) / t)², t the difference of the labels",
+}
+COSTS = tuple(FORMULAS)
 
 
-class LeastSquares(PairwiseLoss):
+class LeastSquares(Smooth):
     """Mean over pairs of w (t - (s_better - s_worse))^2, which is s'L s - 2 s'r + constant.
 
     The target difference t of a pair is 1 with `cost="unit"` and its magnitude (the difference of the labels)
@@ -61,16 +68,17 @@ class LeastSquares(PairwiseLoss):
     Examples
     --------
     >>> from rankwise import Preferences
-    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0, 1.0]))
-    >>> loss.value_and_coefficients([1.0, 0.0, 0.0])
-    (1.0, array([-2.,  1.,  1.]))
+    >>> loss = LeastSquares(Preferences.from_scores([3.0, 1.0]), cost="magnitude")
+    >>> loss.value_and_coefficients([1.0, 0.0])
+    (1.0, array([-2.,  2.]))
     >>> loss.dense()
-    array([[ 1. , -0.5, -0.5],
-           [-0.5,  0.5,  0. ],
-           [-0.5,  0. ,  0.5]])
+    array([[ 1., -1.],
+           [-1.,  1.]])
     >>> loss.pull
-    array([ 2., -1., -1.])
+    array([ 2., -2.])
     """
+
+    formula = FORMULAS["magnitude"]
 
     def __init__(
         self,
@@ -83,13 +91,18 @@ class LeastSquares(PairwiseLoss):
     ):
         check_choice(cost, "cost", COSTS)
         check_choice(ties, "ties", TIES)
-        self.cost, self.ties = cost, ties
+        self.cost, self.ties, self.formula = cost, ties, FORMULAS[cost]
         self.keeps_ties = keeps_ties(preferences, cost, ties)
         assert labels is None or self.keeps_ties, "outputs share a loss only where ties are kept"
         super().__init__(preferences, **options)
         self._laplacian = self._made_laplacian()
         self.diagonal = self._laplacian.diagonal
         self.pull, self.constant = self._targets(labels)
+
+    @property
+    def at_zero(self) -> Any:
+        """The loss of zero scores, for each output where there are several: the constant."""
+        return self.constant
 
     @property
     def options(self) -> dict[str, str]:
@@ -133,6 +146,21 @@ class LeastSquares(PairwiseLoss):
     def mass(self) -> float:
         """The sum of the weights of all pairs in L."""
         return float(self.diagonal.sum()) / 2.0
+
+    def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the block of L that belongs to one group of rows, which no pair leaves."""
+        return self._laplacian.block(rows)
+
+    def row_shares(self) -> FloatArray:
+        """Return the share of the mean that each row's pairs have, each pair at one row or half at both.
+
+        They sum to 1, so that the shares of a group's rows are what its pairs count of all.
+        """
+        if not self.keeps_ties:
+            return self.factor * self._partners.up
+        ranking: Any = self.preferences
+        weight = ranking.row_weight()
+        return self.factor * weight * query_totals(ranking.groups(), weight) / 2
 
     def _checked(self, U: ArrayLike, name: str) -> FloatArray:
         columns = np.asarray(U)

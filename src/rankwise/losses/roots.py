@@ -38,7 +38,7 @@ class LevelRoot:
     level in it, deviate from their means in directions that are orthogonal after scaling by w^(1/2), so that
     u'L u is the sum of w A^2 (u - level mean)^2 + w B^2 (level mean - query mean)^2. With all pairs of a
     query A = B is the square root of its weight W, and levels are not needed; without the tied pairs
-    A^2 = W - W_level.
+    A^2 = W - W_level. The squares are given as `within`, A^2, and `between`, B^2.
     """
 
     target: FloatArray
@@ -56,9 +56,10 @@ class LevelRoot:
         self._query = _Averages(query, weight)
         several = level is not None and np.bincount(level[weight > 0]).max(initial=0) > 1
         self._level = _Averages(level, weight) if level is not None and several else None
-        self._within = None if self._level is None or within is None else self._root_weight * within
-        self._between = self._root_weight * between
-        self._squares = self._between**2, None if self._within is None else self._within**2
+        square = None if self._level is None or within is None else weight * within
+        self._within = None if square is None else np.sqrt(square)
+        self._between = np.sqrt(weight * between)
+        self._squares = weight * between, square
         # A factor common to all rows is left to the end, where it multiplies less.
         alike = self._within is None and self._between.min() == self._between.max()
         self.common = float(self._between[0]) if alike else 1.0

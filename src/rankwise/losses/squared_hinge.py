@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.losses.base import FloatVector, PairwiseLoss, ScoreHessian
+from rankwise.losses.base import FloatVector, ScoreHessian, Smooth
 
 
-class SquaredHinge(PairwiseLoss):
+class SquaredHinge(Smooth):
     """Mean over pairs of max(0, 1 - (s_better - s_worse))^2.
 
     Value, gradient and Hessian products by sums over the violated partners of each row (Chapelle & Keerthi
@@ -21,12 +21,19 @@ class SquaredHinge(PairwiseLoss):
     >>> loss = SquaredHinge(Preferences.from_scores([1.0, 0.0]))
     >>> loss.value_and_coefficients([0.5, 0.0])
     (0.25, array([-1.,  1.]))
-    >>> loss.hessian_product([0.5, 0.0], [1.0, 0.0])
+    >>> loss.hessian([0.5, 0.0]).product([1.0, 0.0])
     array([ 2., -2.])
     """
 
+    formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))²"
+
+    @property
+    def at_zero(self) -> float:
+        """The loss of zero scores: every pair costs 1."""
+        return 1.0
+
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
-        """Give the loss and its gradient by the scores."""
+        """Return the loss and its gradient by the scores."""
         s = self.preferences.centred(self.preferences.check_scores(scores))
         sums = self._sums(s, s)
         as_worse = (1.0 + s) * sums.up - sums.moment_up
@@ -36,7 +43,7 @@ class SquaredHinge(PairwiseLoss):
         return float(value), 2.0 * half
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
-        """Give the (generalised) Hessian at `scores`, for several products.
+        """Return the (generalised) Hessian at `scores`, for several products.
 
         It is twice the weighted Laplacian of the graph of violated pairs.
         """
@@ -50,7 +57,3 @@ class SquaredHinge(PairwiseLoss):
             return diagonal * u - 2.0 * self.factor * adjacency(u)
 
         return ScoreHessian(diagonal, product)
-
-    def hessian_product(self, scores: ArrayLike, direction: ArrayLike) -> FloatVector:
-        """Give the Hessian at `scores` times one direction."""
-        return self.hessian(scores).product(direction)

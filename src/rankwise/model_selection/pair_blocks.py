@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from rankwise._memory import available_memory, human_bytes
 from rankwise.design import row_blocks
-from rankwise.losses.least_squares import check_magnitudes, keeps_ties
+from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
-from rankwise.preferences.base import Pairs
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -26,8 +25,8 @@ _BLOCK_ENTRIES = 1 << 22
 class Block:
     """One query's share f'L f - 2 f'r + constant of the cost, with ``alpha * mass`` of the penalty.
 
-    The objective, times the sum of all masses, is the sum of the blocks plus alpha times that sum times
-    ||f||^2. Taking a block away with its mass therefore leaves the objective of the remaining rows.
+    All masses sum to 1. The sum of some blocks, divided by the sum of their masses, is the cost of their rows
+    alone: taking a block away with its mass leaves the objective of the remaining rows, times a number.
 
     Attributes
     ----------
@@ -46,71 +45,26 @@ class Block:
 
 
 def query_blocks(outputs: list[Preferences], cost: str, ties: str, average: str) -> list[Block]:
-    """Give a block for each query (each connected component of explicit pairs).
+    """Return a block for each query (each connected component of explicit pairs).
 
-    Several outputs may be given where `keeps_ties`: they have the same L. O(m v) with ties kept, O(b^2) time
-    and memory for each query of b rows otherwise.
+    Several outputs may be given where `keeps_ties`: they have the same L. O(m v) for rankings by scores,
+    O(b^2) time and memory for each query of b rows otherwise and with `cost="relative"`.
     """
     first = outputs[0]
-    rows_of = rows_by_group(first.groups())
-    if keeps_ties(first, cost, ties):
-        values = np.column_stack([np.asarray(output.values) for output in outputs])
-        return [_all_pairs_block(first, values, rows, average) for rows in rows_of]
-    return [_listed_block(first, rows, cost, average) for rows in rows_of]
+    shared = keeps_ties(first, cost, ties)
+    labels = np.column_stack([np.asarray(output.values) for output in outputs]) if shared else None
+    loss = LeastSquares(first, cost=cost, ties=ties, average=average, labels=labels)
+    pull, shares = loss.pull.reshape(first.n_rows, -1), loss.row_shares()
+    return [
+        Block(rows, loss.block(rows), pull[rows], float(shares[rows].sum()))
+        for rows in rows_by_group(first.groups())
+    ]
 
 
 def rows_by_group(groups: IntArray) -> list[IntArray]:
     """Give the row numbers of each group, in the order of the group numbers."""
     order = np.argsort(groups, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-
-
-def _all_pairs_block(ranking: Any, values: FloatArray, rows: IntArray, average: str) -> Block:
-    """L = W diag(w) - w w' with W the sum of the weights w; its pairs, counted twice, weigh W^2."""
-    w = np.ones(len(rows)) if ranking.weight is None else ranking.weight[rows]
-    total = w.sum()
-    scale, mass = _share(total**2 / 2, _importance(ranking, rows), average)
-
-    def times(A: FloatArray) -> FloatArray:
-        return (scale * total) * w[:, None] * (A - (w @ A) / (total or 1.0))
-
-    return Block(rows, times, times(values[rows]), mass)
-
-
-def _listed_block(preferences: Preferences, rows: IntArray, cost: str, average: str) -> Block:
-    pairs = preferences[rows].pairs()
-    if not preferences.has_queries:  # one ranking, whatever its components
-        average = "pairs"
-    scale, mass = _share(float(pairs.weight.sum()), _importance(preferences, rows), average)
-    laplacian, pull = laplacian_and_pull(pairs, len(rows), cost)
-    laplacian *= scale
-    return Block(rows, lambda A: laplacian @ A, scale * pull[:, None], mass)
-
-
-def laplacian_and_pull(pairs: Pairs, n_rows: int, cost: str) -> tuple[FloatArray, FloatArray]:
-    """Give L = M M' and M N for listed pairs: (20) for "unit", (21) "magnitude", (22) "relative"."""
-    better, worse, magnitude, weight = pairs
-    if cost == "relative":
-        check_magnitudes(pairs)
-    w = weight / magnitude**2 if cost == "relative" else weight
-    target = w if cost == "unit" else w * magnitude
-    adjacency = sp.coo_array((w, (better, worse)), shape=(n_rows, n_rows)).toarray()
-    adjacency += adjacency.T
-    laplacian = np.diag(adjacency.sum(axis=1)) - adjacency
-    pull = np.bincount(better, target, n_rows) - np.bincount(worse, target, n_rows)
-    return laplacian, np.asarray(pull, dtype=np.float64)
-
-
-def _importance(preferences: Any, rows: IntArray) -> float:
-    query_weight = getattr(preferences, "query_weight", None)
-    return 1.0 if query_weight is None else float(query_weight[rows[0]])
-
-
-def _share(size: float, importance: float, average: str) -> tuple[float, float]:
-    """Give what a query's sum over pairs is multiplied with, and its mass, from the weight of its pairs."""
-    if size <= 0:
-        return 0.0, 0.0
-    return (importance / size, importance) if average == "queries" else (importance, importance * size)
 
 
 @dataclass
