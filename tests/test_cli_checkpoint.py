@@ -7,6 +7,7 @@ import signal
 import numpy as np
 import pytest
 
+from rankwise import RankSVM
 from rankwise.cli import training
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
@@ -94,15 +95,15 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
     options = ["--tune", "--alphas", "1,0.01", "--folds", "4"]
     whole = objective_of([*train, *options], capsys)
     computed = []
-    fold_errors = training.fold_errors
+    path_scores = RankSVM._path_scores
 
     def counted(*arguments):
         if len(computed) == 2:
             os.kill(os.getpid(), signal.SIGINT)
         computed.append(1)
-        return fold_errors(*arguments)
+        return path_scores(*arguments)
 
-    monkeypatch.setattr(training, "fold_errors", counted)
+    monkeypatch.setattr(RankSVM, "_path_scores", counted)
     assert main([*train, *options]) == 130
     assert "keeps 2 folds of the cross-validation" in capsys.readouterr().err
     computed[:] = [1] * 10
@@ -169,6 +170,6 @@ def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsy
     assert main([*train, "--method", "rank-rls"]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.checkpoint"))
-    monkeypatch.setattr(training, "fold_errors", interrupt)
+    monkeypatch.setattr(RankSVM, "_path_scores", interrupt)
     assert main(["tune", *train[1:2]]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err

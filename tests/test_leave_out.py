@@ -16,7 +16,6 @@ from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
 from rankwise.kernels import KernelMap
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out
-from rankwise.model_selection.leave_out import HeldOutTask, splits_left_out
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -366,23 +365,6 @@ def test_leave_query_out_on_documents_of_ohsumed(average, ties):
         result = leave_query_out(model, X, y, qid, alphas=ALPHAS)
         scores = retrained_folds(model, X, y, qid, qid, ALPHAS)
         np.testing.assert_allclose(result.predictions, scores, **CLOSE)
-
-
-# Folds of rows
-
-
-@pytest.mark.parametrize("ties", ["keep", "drop"])
-def test_folds_of_rows_equal_retraining(ties):
-    X, y = rows(30, 4, "graded")
-    model = RankRLS(ties=ties)
-    folds = list(QueryKFold(5, shuffle=True, random_state=0).split(X))
-    result = splits_left_out(HeldOutTask(model, X, y, alphas=ALPHAS), folds)
-    errors = []
-    for train, test in folds:
-        scores = np.array([held_out(model, X, y, None, train, test, alpha) for alpha in ALPHAS])
-        np.testing.assert_allclose(result.predictions[:, test], scores, **CLOSE)
-        errors.append([ranking_error(y[test], one) for one in scores])
-    np.testing.assert_allclose(result.error, np.mean(errors, axis=0))
 
 
 # Sentences

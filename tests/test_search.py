@@ -1,0 +1,328 @@
+"""The search over alpha: against loops over folds, alphas and pairs, and from the shell as from Python."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import StratifiedKFold
+from sklearn.preprocessing import StandardScaler
+
+import reference
+from rankwise import HullRanker, NoPairsError, OrdinalSVM, Preferences, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.cli.main import main
+from rankwise.datasets import make_ranking
+from rankwise.io.svmlight import dump_svmlight
+from rankwise.model_selection import EdgeOfGridWarning, QueryKFold, pair_blocks
+from rankwise.model_selection.search import AlphaSearch, Choice
+from rankwise.solvers import InterruptedWarning
+
+ALPHAS = [10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4]
+# Which alpha is best is not what these tests are about.
+ANY_CHOICE = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+
+
+def data(seed=0, n=90, n_queries=9):
+    """Rows of queries of very different sizes."""
+    X, y = make_ranking(n, 4, n_levels=4, noise=0.8, random_state=seed)
+    generator = np.random.default_rng(seed)
+    return X, y.astype(float), np.sort(generator.integers(0, n_queries, n) * generator.integers(0, 2, n))
+
+
+def textbook_error(y, scores, qid=None, average="queries", weight=None, gain=None):
+    """The share of pairs in the wrong order, ties one half: in plain loops."""
+    pairs = reference.normalised(reference.ranking_pairs(y, qid, weight, gain), average)
+    return sum(w * ((scores[i] < scores[j]) + 0.5 * (scores[i] == scores[j])) for i, j, w, *_ in pairs)
+
+
+def tune(capsys, path, *options):
+    capsys.readouterr()
+    assert main(["tune", str(path), "--json", *options]) == 0
+    said = capsys.readouterr()
+    return json.loads(said.out), said.err
+
+
+# The shell and Python
+
+
+METHODS = {
+    "hinge": (["--method", "rank-svm"], RankSVMCV, {}),
+    "squared hinge": (["--loss", "squared-hinge"], RankSVMCV, {"loss": "squared_hinge"}),
+    "hinge of pairs": (["--average", "pairs"], RankSVMCV, {"average": "pairs"}),
+    "differences": (["--pair-weight", "difference"], RankSVMCV, {"pair_weight": "difference"}),
+    "kernel": (["--kernel", "rbf", "--gamma", "scale"], RankSVMCV, {"kernel": "rbf", "gamma": "scale"}),
+    "least squares": (["--method", "rank-rls"], RankRLSCV, {}),
+    "least squares of pairs": (
+        ["--method", "rank-rls", "--average", "pairs", "--cost", "unit"],
+        RankRLSCV,
+        {"average": "pairs", "cost": "unit"},
+    ),
+    "least squares with a kernel": (
+        ["--method", "rank-rls", "--kernel", "rbf", "--gamma", "scale", "--n-components", "20"],
+        RankRLSCV,
+        {"kernel": "rbf", "gamma": "scale", "n_components": 20, "random_state": 0},
+    ),
+}
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize("with_queries", [True, False])
+@pytest.mark.parametrize("method", METHODS)
+def test_shell_and_python_choose_the_same_alpha_on_the_same_folds(method, with_queries, tmp_path, capsys):
+    options, estimator, parameters = METHODS[method]
+    X, y, qid = data()
+    qid = qid if with_queries else None
+    dump_svmlight(X, y, tmp_path / "train.txt", qid=qid)
+    values, _ = tune(capsys, tmp_path / "train.txt", *options, "--folds", "4")
+    model = estimator(cv=4, **parameters).fit(X, y, qid=qid)
+    assert values["alphas"] == model.alphas_.tolist()
+    errors = model.cv_errors_ if model.cv_errors_.ndim == 2 else model.cv_errors_[:, None]
+    assert values["mean_error"] == errors.mean(axis=1).tolist()
+    assert values["best_alpha"] == model.alpha_
+    if estimator is RankSVMCV:
+        assert values["errors"] == errors.tolist()
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize(
+    ("method", "model"), [("ordinal-svm", OrdinalSVM(tol=1e-7)), ("hull", HullRanker(tol=1e-9))]
+)
+def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tmp_path, capsys):
+    X, y, _ = data(n=60)
+    dump_svmlight(X, y, tmp_path / "train.txt")
+    options = ["--method", method, "--folds", "3", "--tol", str(model.tol)]
+    values, _ = tune(capsys, tmp_path / "train.txt", *options)
+    search = AlphaSearch(model, X, model._targets(y, None))
+    alphas = search.candidates()
+    hinge = RankSVMCV(cv=3, n_jobs=1).fit(X, y)
+    np.testing.assert_allclose(alphas, hinge.alphas_)  # scores in units of the margin have one grid
+    assert values["alphas"] == alphas.tolist()
+    folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, y))
+    for k, (train, test) in enumerate(folds):
+        for row, alpha in list(enumerate(alphas))[2:5]:
+            fitted = type(model)(alpha, tol=model.tol).fit(X[train], y[train])
+            scores = getattr(fitted, "utility", fitted.predict)(X[test])
+            assert values["errors"][row][k] == pytest.approx(textbook_error(y[test], scores), abs=0.02)
+    assert values["best_alpha"] == alphas[np.argmin(values["mean_error"])]
+
+
+# Errors
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+@settings(max_examples=20)
+@given(seed=st.integers(0, 10**6))
+def test_errors_weigh_what_the_objective_weighs(average, seed):
+    X, y, qid = data(seed, n=60)
+    weight = np.random.default_rng(seed).integers(1, 3, 60).astype(float)
+    folds, alphas = list(QueryKFold(3).split(X, y)), [10.0, 0.1, 1e-3]
+    model = RankRLSCV(alphas, cv=folds, average=average).fit(X, y, qid=qid, sample_weight=weight)
+    expected = np.empty((3, 3))
+    for k, (train, test) in enumerate(folds):
+        for row, alpha in enumerate(alphas):
+            fitted = RankRLS(alpha, average=average).fit(
+                X[train], y[train], qid=qid[train], sample_weight=weight[train]
+            )
+            scores = fitted.predict(X[test])
+            expected[row, k] = textbook_error(y[test], scores, qid[test], average, weight[test])
+    np.testing.assert_allclose(model.cv_errors_, expected.mean(axis=1), rtol=1e-9)
+    assert model.alpha_ == alphas[int(np.argmin(model.cv_errors_))]
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_errors_of_a_fold_are_the_share_of_its_pairs(loss):
+    X, y, qid = data()
+    folds = list(QueryKFold(3).split(X, y))
+    model = RankSVMCV(ALPHAS, cv=folds, loss=loss, average="pairs", tol=1e-8).fit(X, y, qid=qid)
+    for k, (train, test) in enumerate(folds):
+        for row, alpha in enumerate(ALPHAS):
+            fitted = RankSVM(alpha, loss=loss, average="pairs", tol=1e-8).fit(
+                X[train], y[train], qid=qid[train]
+            )
+            expected = textbook_error(y[test], fitted.predict(X[test]), qid[test], "pairs")
+            assert model.cv_errors_[row, k] == pytest.approx(expected, abs=0.01)
+    by_query = RankSVMCV(ALPHAS, cv=folds, loss=loss, tol=1e-8).fit(X, y, qid=qid)
+    assert abs(by_query.cv_errors_ - model.cv_errors_).max() > 0.02
+
+
+@ANY_CHOICE
+def test_leaving_queries_out_weighs_pairs_under_average_pairs():
+    X, y, qid = data()
+    model = RankRLSCV([0.1], average="pairs").fit(X, y, qid=qid)
+    wrong = total = 0.0
+    for query in np.unique(qid):
+        train, test = qid != query, qid == query
+        n_pairs = len(reference.ranking_pairs(y[test]))
+        scores = RankRLS(0.1, average="pairs").fit(X[train], y[train], qid=qid[train]).predict(X[test])
+        wrong += n_pairs * (textbook_error(y[test], scores) if n_pairs else 0.0)
+        total += n_pairs
+    assert model.cv_ == "leave-query-out"
+    np.testing.assert_allclose(model.cv_errors_, wrong / total)
+
+
+@pytest.mark.parametrize("model", [RankSVMCV([1.0], cv=2), RankRLSCV([1.0], cv=2)])
+def test_equal_rows_are_tied_wherever_they_stand(model):
+    X = np.tile(np.random.default_rng(0).normal(size=7), (43, 1))
+    X[:, 0] += np.repeat([0.0, 1.0], [22, 21])
+    y = np.arange(43.0) % 5
+    folds = [(np.arange(43), np.arange(22)), (np.arange(43), np.arange(22, 43))]
+    model.set_params(cv=folds).fit(X, y)
+    np.testing.assert_array_equal(model.cv_errors_, 0.5)
+
+
+def test_outputs_are_averaged():
+    X, y, _ = data()
+    Y = np.column_stack([y, -X[:, 0], X[:, 1]])
+    folds = list(QueryKFold(4).split(X))
+    joint = RankRLSCV([0.1], cv=folds, cost="unit").fit(X, Y).cv_errors_
+    alone = [RankRLSCV([0.1], cv=folds, cost="unit").fit(X, column).cv_errors_ for column in Y.T]
+    np.testing.assert_allclose(joint, np.mean(alone, axis=0))
+
+
+def test_scalers_see_the_training_rows_of_a_fold():
+    X, y, qid = data()
+    X *= [1e3, 1.0, 1.0, 1e-3]
+    search = AlphaSearch(RankRLS(), X, [Preferences.from_scores(y, qid)], StandardScaler())
+    folds = search.folds(3)
+    for (train, test), errors in zip(folds, search.errors(np.array([0.1]), folds), strict=True):
+        scaler = StandardScaler().fit(X[train])
+        model = RankRLS(0.1).fit(scaler.transform(X[train]), y[train], qid=qid[train])
+        expected = textbook_error(y[test], model.predict(scaler.transform(X[test])), qid[test])
+        assert errors == pytest.approx(expected)
+    scaled = AlphaSearch(RankRLS(), StandardScaler().fit_transform(X), search.targets)
+    np.testing.assert_allclose(search.candidates(), scaled.candidates())
+
+
+# Candidates and folds
+
+
+def test_candidates_come_once_and_from_the_largest_down():
+    X, y, _ = data()
+    search = AlphaSearch(RankSVM(), X, [Preferences.from_scores(y)])
+    assert search.candidates([0.1, 10, 0.1, 1]).tolist() == [10, 1, 0.1]
+
+
+@pytest.mark.parametrize("model", [RankSVM(), RankRLS(), RankRLS(cost="unit"), RankRLS(ties="drop")])
+def test_the_grid_does_not_depend_on_how_rows_are_stored(model, monkeypatch):
+    X, y, qid = data()
+    X[np.abs(X) < 0.5] = 0.0
+    targets = [Preferences.from_scores(y, qid)]
+    grid = AlphaSearch(model, X, targets).candidates()
+    monkeypatch.setattr(pair_blocks, "_BLOCK_ENTRIES", 2 * len(X) + 1)  # two features at a time
+    for other in (sp.csr_array(X), sp.csr_matrix(X), X.astype(np.float32)):
+        np.testing.assert_allclose(AlphaSearch(model, other, targets).candidates(), grid, rtol=1e-6)
+
+
+def test_splitters_see_labels():
+    X, y, _ = data()
+    labels = y > 1
+    for model in (RankRLSCV([1.0], cv=StratifiedKFold(3)), RankSVMCV([1.0], cv=StratifiedKFold(3))):
+        assert 0.0 < model.fit(X, labels).cv_errors_.mean() < 0.5
+
+
+def test_one_query_is_one_ranking():
+    X, y, _ = data()
+    for model in (RankRLSCV([1.0], cv=3), RankSVMCV([1.0], cv=3)):
+        together = model.fit(X, y, qid=np.full(90, 7)).cv_errors_
+        np.testing.assert_array_equal(together, model.fit(X, y).cv_errors_)
+
+
+def test_folds_without_pairs_are_refused():
+    X, y = np.zeros((4, 1)), np.array([0.0, 0.0, 0.0, 1.0])
+    for model in (RankRLSCV([1.0], cv=2), RankSVMCV([1.0], cv=2)):
+        with pytest.raises(NoPairsError, match="No fold has pairs both in its training and in its test rows"):
+            model.fit(X, y)
+
+
+# The ends of the grid
+
+
+@pytest.mark.parametrize(
+    ("errors", "sentence"),
+    [
+        ([0.1, 0.2, 0.3], r"The best alpha, 1, is the largest of 3 candidates.*larger.*add 10 and 100 to"),
+        ([0.3, 0.2, 0.1], r"The best alpha, 0\.01, is the smallest of 3.*smaller.*add 0\.001 and 0\.0001 to"),
+    ],
+)
+def test_the_ends_of_the_grid_are_told(errors, sentence):
+    choice = Choice(np.array([1.0, 0.1, 0.01]), np.array(errors)[:, None])
+    with pytest.warns(EdgeOfGridWarning, match=sentence):
+        choice.warn_at_edge()
+
+
+@pytest.mark.parametrize(
+    "errors",
+    [
+        [[0.2, 0.3], [0.1, 0.2], [0.2, 0.3]],  # in the middle
+        [[0.2, 0.3], [0.2, 0.3], [0.3, 0.3]],  # larger ones change no order
+        [[0.2, 0.3]],  # nothing to compare with
+    ],
+)
+def test_nothing_is_told_where_further_candidates_would_not_help(errors):
+    Choice(np.array([1.0, 0.1, 0.01])[: len(errors)], np.array(errors)).warn_at_edge()
+
+
+def test_equal_means_of_different_folds_are_told():
+    choice = Choice(np.array([1.0, 0.1]), np.array([[0.2, 0.3], [0.3, 0.2]]))
+    with pytest.warns(EdgeOfGridWarning, match="largest of 2"):
+        choice.warn_at_edge()
+
+
+def loud_noise():
+    """A feature that says all beside one that is larger and says nothing, so that alpha must be small."""
+    X = np.random.default_rng(0).normal(size=(90, 2)) * [100.0, 1.0]
+    return X, X[:, 1], np.arange(90) % 9
+
+
+@pytest.mark.parametrize("model", [RankSVMCV(cv=3), RankRLSCV(cv=3), RankRLSCV()])
+def test_estimators_tell_of_the_end_and_are_fitted_all_the_same(model):
+    X, y, qid = loud_noise()
+    with pytest.warns(EdgeOfGridWarning, match="smallest of 2 candidates") as caught:
+        model.set_params(alphas=[1e5, 1e-2]).fit(X, y, qid=qid)
+    assert caught[0].filename == __file__
+    assert model.alpha_ == 1e-2
+    assert model.score(X, y, qid=qid) > 0.95
+
+
+def test_the_shell_tells_of_the_end(tmp_path, capsys):
+    X, y, qid = loud_noise()
+    dump_svmlight(X, y, tmp_path / "train.txt", qid=qid)
+    values, said = tune(capsys, tmp_path / "train.txt", "--alphas", "1e4,1e-1", "--folds", "3")
+    assert values["best_alpha"] == 0.1
+    assert "rankwise: warning: The best alpha, 0.1, is the smallest of 2" in said
+    assert "add 1e-06 and 1e-11 to alphas" in said
+    assert "best alpha" not in tune(capsys, tmp_path / "train.txt", "--alphas", "0.1", "--folds", "3")[1]
+
+
+# Ctrl-C
+
+
+@pytest.mark.parametrize("model", [RankSVM(), RankSVM(loss="squared_hinge"), OrdinalSVM(), HullRanker()])
+def test_ctrl_c_ends_the_search(model):
+    X, y, _ = data()
+    calls = []
+
+    def interrupt(state):
+        calls.append(state)
+        raise KeyboardInterrupt
+
+    model.set_params(callback=interrupt)
+    search = AlphaSearch(model, X, model._targets(y, None))
+    with pytest.raises(KeyboardInterrupt):
+        list(search.errors(np.array([1.0, 0.1]), search.folds(3)))
+    assert len(calls) == 1
+
+
+def test_an_interrupted_fit_has_a_warning_of_its_own():
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    X, y, _ = data()
+    assert issubclass(InterruptedWarning, ConvergenceWarning)
+    with pytest.warns(InterruptedWarning, match="The best model so far is kept"):
+        RankSVM(callback=interrupt).fit(X, y)
