@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise._checks import as_array, check_choice
-from rankwise._memory import available_memory
+from rankwise._memory import available_memory, require_memory
 from rankwise.design import Design
 from rankwise.distributed import DaskDesign, gathered
 from rankwise.estimators.base import BaseRanker
@@ -252,6 +252,8 @@ class RankRLS(BaseRanker):
             K = self._kernel_map().fit_kernel(X)
             return [solve_kernel_path(K, form, alphas) for form in forms]
         design, kernel_map = self._function_space(X)
+        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
+        check_closed_form(closed, design, forms[0], "path", "fit each alpha with solver='cg'", n_matrices=4)
         paths = [solve_path(design, form, alphas) for form in forms]
         return paths if kernel_map is None else [kernel_map.dual_coef(path) for path in paths]
 
@@ -312,6 +314,9 @@ class RankRLS(BaseRanker):
 
     def _solve(self, design: Design, form: QuadraticForm, n_forms: int) -> SolverResult:
         alpha = float(self.alpha)
+        if self.solver_ != "cg":
+            way_out = "solver='cg' keeps no such matrix"
+            check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
         if self.solver_ == "primal":
             return solve_primal(design, form, alpha)
         if self.solver_ == "dual":
@@ -350,6 +355,19 @@ def cheapest_solver(n_rows: int, n_features: int, nnz: int, root_is_sparse: bool
     limit = max(CLOSED_FORM_OPERATIONS, 4.0 * PASSES * nnz)
     # Two arrays of that size are held, and the rest of the program needs memory too.
     return closed if operations[closed] <= limit and 32 * size[closed] ** 2 <= free else "cg"
+
+
+def check_closed_form(
+    closed: str, design: Design, form: QuadraticForm, name: str, way_out: str, n_matrices: int = 2
+) -> None:
+    """Refuse the closed form in terms of features or of rows whose matrices do not fit into memory."""
+    m, n = design.shape
+    size = n if closed == "primal" else m
+    dense_rows = 0 if closed == "primal" and form.root_is_sparse else m * n
+    if closed == "dual" and sp.issparse(design.X):
+        dense_rows = 2 * m * m  # the sparse product of the rows with each other
+    what = f"{name} on {m} rows of {n} features, with matrices of {size} x {size},"
+    require_memory(8 * (n_matrices * size**2 + dense_rows), what, way_out)
 
 
 def label_columns(y: Any) -> NDArray[Any] | None:

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_vector, check_choice
+from rankwise._memory import require_memory
 
 AVERAGES = ("queries", "pairs")
 COUNTING_METHODS = ("merge", "tree", "pairs")
@@ -27,6 +28,11 @@ class Pairs(NamedTuple):
     worse: NDArray[np.int64]
     magnitude: NDArray[np.float64]
     weight: NDArray[np.float64]
+
+
+def check_pair_memory(n_pairs: int) -> None:
+    """Refuse to list pairs that would not fit into memory."""
+    require_memory(72 * n_pairs, f"A list of {n_pairs} pairs", "losses and metrics need no list")
 
 
 class PartnerSums(NamedTuple):
