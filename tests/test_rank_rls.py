@@ -637,7 +637,7 @@ def test_bad_input():
 def test_the_memory_of_listed_pairs_is_said_beforehand(monkeypatch):
     X, y, _ = data(60, n_levels=None)
     monkeypatch.setattr("rankwise._memory.available_memory", lambda: 100_000)
-    with pytest.raises(MemoryError, match=r"lists all 1770 pairs, which needs 283\.2 kB .* 100 kB is free"):
+    with pytest.raises(MemoryError, match=r"lists all 1770 pairs, needs 283\.2 kB .* 100 kB is free"):
         RankRLS(cost="relative").fit(X, y)
     RankRLS(cost="unit").fit(X, y)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 import reference_ordinal as reference
-from rankwise import RankRLS, fit_thresholds
+from rankwise import RankRLS, fit_thresholds, thresholds
 from rankwise.datasets import make_ranking
 from rankwise.thresholds import midpoint_thresholds, ordered_classes, ranks_of
 
@@ -242,3 +242,19 @@ def test_bad_input_gets_a_sentence(change, sentence):
     given = {"utility": [0.0, 1.0, 2.0], "y": [0, 1, 2]} | change
     with pytest.raises(ValueError, match=sentence):
         fit_thresholds(given.pop("utility"), given.pop("y"), **given)
+
+
+def test_many_ranks_share_the_levels(monkeypatch):
+    sizes = []
+    cost = thresholds._Levels.cost
+
+    def counted(*arguments):
+        result = cost(*arguments)
+        sizes.append(len(result))
+        return result
+
+    monkeypatch.setattr(thresholds._Levels, "cost", counted)
+    y = np.arange(1024)
+    np.testing.assert_array_equal(fit_thresholds(y, y), y[:-1] + 0.5)
+    assert len(sizes) == 1023
+    assert sum(sizes) <= 2 * 1024 * (np.log2(1024) + 1)

@@ -6,6 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+# Asking the system takes a while, and who has not so little left cannot be helped.
+UNCHECKED_BYTES = 1 << 17
+
 
 def available_memory() -> int | None:
     """Give the bytes that can be allocated without swapping, or None when the system does not tell.
@@ -16,6 +19,25 @@ def available_memory() -> int | None:
     linux = [_meminfo_available(), *_cgroup_available()]
     known = [free for free in linux if free is not None]
     return min(known) if known else _sysconf_available()
+
+
+def require_memory(n_bytes: float, what: str, way_out: str) -> None:
+    """Raise a MemoryError before so many bytes are taken where they are not free.
+
+    The sentence is "`what` needs ... of memory, but ... is free; `way_out`." What is small goes unchecked.
+
+    Examples
+    --------
+    >>> require_memory(1e21, "A matrix of that size", "take fewer rows")
+    Traceback (most recent call last):
+        ...
+    MemoryError: A matrix of that size needs 1,000,000,000.0 TB of memory, but ... is free; take fewer rows.
+    """
+    free = available_memory() if n_bytes > UNCHECKED_BYTES else None
+    if free is not None and n_bytes > free:
+        raise MemoryError(
+            f"{what} needs {human_bytes(n_bytes)} of memory, but {human_bytes(free)} is free; {way_out}."
+        )
 
 
 def human_bytes(n_bytes: float) -> str:

@@ -7,7 +7,8 @@ equation (7) of Herbrich, Graepel and Obermayer (1999).
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from functools import cached_property
 from itertools import pairwise
 from numbers import Real
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice, declared_order
+from rankwise._memory import require_memory
 
 __all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
 
@@ -57,7 +59,7 @@ def fit_thresholds(
 
     The thresholds never fall: each is at least as high as those before it.
 
-    Cost: O(m log m + m K) for m rows and K ranks; no pair is enumerated.
+    Cost: O(m log m) for m rows, and O(m K) with K ranks for the error "zero_one"; no pair is enumerated.
 
     Parameters
     ----------
@@ -201,19 +203,30 @@ class _Levels:
         self.codes, self.weight = codes[kept], weight[kept]
         self.utility, self.level = np.unique(utility[kept], return_inverse=True)
         self.n_classes = int(self.codes.max()) + 1
+        self.rounding = 4 * np.finfo(np.float64).eps * float(self.weight.sum())
         self.gap = np.zeros(len(self.utility) + 1)
         with np.errstate(over="ignore"):
             self.gap[1:-1] = np.diff(self.utility)
 
     def weight_of(self, rank: int) -> FloatVector:
-        return self._at_levels(self.codes == rank)
-
-    def total_weight(self) -> FloatVector:
-        return self._at_levels(np.ones(len(self.codes), dtype=bool))
-
-    def _at_levels(self, rows: NDArray[np.bool_]) -> FloatVector:
+        rows = self.codes == rank
         weight = np.bincount(self.level[rows], self.weight[rows], minlength=len(self.utility))
         return weight.astype(np.float64, copy=False)
+
+    def cost(self, rank: int, lowest: int, highest: int) -> FloatVector:
+        """Return what boundary `rank` has on its wrong side for each cut between two, up to a constant."""
+        rows = self._by_level[self._level_begin[lowest] : self._level_begin[highest]]
+        change = np.where(self.codes[rows] > rank, self.weight[rows], -self.weight[rows])
+        levels = self.level[rows] - lowest
+        return _cumulated(np.bincount(levels, change, minlength=highest - lowest).astype(np.float64))
+
+    @cached_property
+    def _by_level(self) -> IntVector:
+        return np.argsort(self.level, kind="stable")
+
+    @cached_property
+    def _level_begin(self) -> IntVector:
+        return np.searchsorted(self.level[self._by_level], np.arange(len(self.utility) + 1))
 
     def weight_below(self, rank: int) -> FloatVector:
         """Give the weight of a rank below each cut."""
@@ -221,8 +234,7 @@ class _Levels:
 
     def widest(self, cost: FloatVector, first: int = 0) -> int:
         """Give the cut of least cost, in the widest gap; `cost` begins at the cut `first`."""
-        rounding = 4 * np.finfo(np.float64).eps * float(self.weight.sum())
-        cuts = first + np.flatnonzero(cost <= cost.min() + rounding)
+        cuts = first + np.flatnonzero(cost <= cost.min() + self.rounding)
         return int(cuts[np.argmax(self.gap[cuts])])
 
     def thresholds(self, cuts: IntVector) -> FloatVector:
@@ -255,18 +267,21 @@ def _absolute_cuts(levels: _Levels) -> IntVector:
     """Minimise the absolute error, which is a sum over boundaries of the rows on their wrong side.
 
     Each boundary is therefore placed on its own. The cost of boundary k + 1 is that of boundary k plus what
-    falls with the cut, so where the best cuts of the two cross, each is also best for the other boundary:
-    the running maximum is as good.
+    falls with the cut, so some best cut of it is not below that of boundary k: the boundary in the middle is
+    placed first, and those on its two sides share the levels. O((m + K) log K).
     """
-    return np.maximum.accumulate(np.array([levels.widest(cost) for cost in _boundary_costs(levels)]))
-
-
-def _boundary_costs(levels: _Levels) -> Iterator[FloatVector]:
-    """Yield for each boundary the weight on the wrong side of each cut, up to a constant."""
-    net = levels.total_weight()
-    for rank in range(levels.n_classes - 1):
-        net = net - 2 * levels.weight_of(rank)
-        yield _cumulated(net)
+    cuts = np.zeros(levels.n_classes - 1, dtype=np.int64)
+    waiting = [(0, len(cuts), 0, len(levels.utility))]
+    while waiting:  # boundaries first, ..., last - 1 have cuts from lowest to highest
+        first, last, lowest, highest = waiting.pop()
+        if lowest == highest:
+            cuts[first:last] = lowest
+        elif first < last:
+            middle = (first + last) // 2
+            cut = levels.widest(levels.cost(middle, lowest, highest), lowest)
+            cuts[middle] = cut
+            waiting += [(first, middle, lowest, cut), (middle + 1, last, cut, highest)]
+    return cuts
 
 
 def _zero_one_cuts(levels: _Levels) -> IntVector:
@@ -274,6 +289,8 @@ def _zero_one_cuts(levels: _Levels) -> IntVector:
 
     Invariant: best[c] is the largest weight that the ranks so far can have in place below cut c.
     """
+    what = f"error='zero_one' with {levels.n_classes} ranks and {len(levels.utility)} utilities"
+    require_memory(levels.n_classes * len(levels.utility), what, "use error='absolute'")
     best, rises = levels.weight_below(0), []
     for rank in range(1, levels.n_classes):
         below = levels.weight_below(rank)
@@ -312,8 +329,7 @@ def midpoint_thresholds(
     missing = np.isnan(found)
     if missing.any():
         levels = _Levels(utility, codes, weight)
-        cuts = np.array([levels.widest(cost) for cost in _boundary_costs(levels)])
-        found[missing] = levels.thresholds(cuts)[missing]
+        found[missing] = levels.thresholds(_absolute_cuts(levels))[missing]
     return np.maximum.accumulate(found), missing
 
 

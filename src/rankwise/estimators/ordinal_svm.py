@@ -12,6 +12,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise._checks import as_array, as_codes, check_choice, check_count, check_positive
+from rankwise._memory import require_memory
 from rankwise.estimators.base import FloatVector, positions_within
 from rankwise.estimators.rank_svm import RankSVM, chosen_solver
 from rankwise.places import in_memory
@@ -232,6 +233,8 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         utility = self.utility(X)
         if len(self.classes_) == 2:
             return utility - self.thresholds_[0]
+        what = f"decision_function of {len(utility)} rows and {len(self.classes_)} ranks"
+        require_memory(24 * len(utility) * len(self.classes_), what, "predict needs no such matrix")
         fence = np.concatenate([[-np.inf], self.thresholds_, [np.inf]])
         above, below = utility[:, None] - fence[:-1], fence[1:] - utility[:, None]
         return np.minimum(above, below)

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive
-from rankwise._memory import available_memory
+from rankwise._memory import available_memory, require_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.kernels import KernelMap
@@ -252,6 +252,8 @@ class RankRLS(BaseRanker):
             K = kernel_map.fit_kernel(X)
             return joined_paths([solve_kernel_path(K, form, alphas) for form in forms]), kernel_map
         design, features = self._function_space(X)
+        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
+        check_closed_form(closed, design, forms[0], "path", "fit each alpha with solver='cg'", n_matrices=4)
         path = joined_paths([solve_path(design, form, alphas) for form in forms])
         return path if features is None else features.dual_coef(path), features
 
@@ -333,6 +335,9 @@ class RankRLS(BaseRanker):
 
     def _solve(self, design: Design, form: LeastSquares, n_forms: int) -> SolverResult:
         alpha = float(self.alpha)
+        if self.solver_ != "cg":
+            way_out = "solver='cg' keeps no such matrix"
+            check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
         if self.solver_ == "primal":
             return solve_primal(design, form, alpha)
         if self.solver_ == "dual":
@@ -371,6 +376,19 @@ def cheapest_solver(n_rows: int, n_features: int, nnz: int, root_is_sparse: bool
     limit = max(CLOSED_FORM_OPERATIONS, 4.0 * PASSES * nnz)
     # Two arrays of that size are held, and the rest of the program needs memory too.
     return closed if operations[closed] <= limit and 32 * size[closed] ** 2 <= free else "cg"
+
+
+def check_closed_form(
+    closed: str, design: Design, form: LeastSquares, name: str, way_out: str, n_matrices: int = 2
+) -> None:
+    """Refuse the closed form in terms of features or of rows whose matrices do not fit into memory."""
+    m, n = design.shape
+    size = n if closed == "primal" else m
+    dense_rows = 0 if closed == "primal" and form.root_is_sparse else m * n
+    if closed == "dual" and sp.issparse(design.X):
+        dense_rows = 2 * m * m  # the sparse product of the rows with each other
+    what = f"{name} on {m} rows of {n} features, with matrices of {size} x {size},"
+    require_memory(8 * (n_matrices * size**2 + dense_rows), what, way_out)
 
 
 def label_columns(y: Any) -> NDArray[Any] | None:

@@ -187,12 +187,11 @@ class ListedLaplacian(Laplacian):
 
 def check_pair_memory(n_pairs: int) -> None:
     """Refuse pairs whose Laplacian would not fit into memory."""
-    free, needed = _memory.available_memory(), BYTES_PER_PAIR * n_pairs
-    if free is not None and needed > free:
-        raise MemoryError(
-            f"cost='relative' lists all {n_pairs} pairs, which needs {_memory.human_bytes(needed)} of "
-            f"memory, but {_memory.human_bytes(free)} is free; cost='magnitude' and cost='unit' list none."
-        )
+    _memory.require_memory(
+        BYTES_PER_PAIR * n_pairs,
+        f"cost='relative', which lists all {n_pairs} pairs,",
+        "cost='magnitude' and cost='unit' list none",
+    )
 
 
 def query_totals(query: NDArray[np.int64], weight: FloatArray) -> FloatArray:

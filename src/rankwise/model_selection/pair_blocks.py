@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise._memory import available_memory, human_bytes
+from rankwise._memory import require_memory
 from rankwise.design import row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
@@ -145,11 +145,11 @@ def features(model: Any, X: Any) -> FloatArray:
 
 def _check_memory(X: Any) -> None:
     """Refuse sparse rows that would not fit into memory as a dense array."""
-    free, needed = available_memory(), 8 * X.shape[0] * X.shape[1]
-    if sp.issparse(X) and free is not None and needed > free:
-        raise MemoryError(
-            f"Leaving out works on dense rows: {X.shape[0]} x {X.shape[1]} need {human_bytes(needed)} of "
-            f"memory, but {human_bytes(free)} is free; use folds of queries with GridSearchCV instead."
+    if sp.issparse(X):
+        require_memory(
+            8 * X.shape[0] * X.shape[1],
+            f"Leaving out, which works on dense rows, {X.shape[0]} x {X.shape[1]} here,",
+            "use folds of queries with GridSearchCV instead",
         )
 
 

@@ -12,6 +12,7 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from rankwise._checks import as_vector, check_choice
+from rankwise._memory import require_memory
 
 if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
     from rankwise.preferences import order_graph, pair_list, ranking
@@ -33,6 +34,11 @@ class Pairs(NamedTuple):
     worse: NDArray[np.int64]
     magnitude: NDArray[np.float64]
     weight: NDArray[np.float64]
+
+
+def check_pair_memory(n_pairs: int) -> None:
+    """Refuse to list pairs that would not fit into memory."""
+    require_memory(72 * n_pairs, f"A list of {n_pairs} pairs", "losses and metrics need no list")
 
 
 class PartnerSums(NamedTuple):

@@ -14,11 +14,15 @@ from scipy.sparse.csgraph import connected_components
 
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_weights, check_choice
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences
+from rankwise._memory import require_memory
+from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory
 from rankwise.preferences.ranking import Ranking
 
 FloatVector = NDArray[np.float64]
 Edges = list[tuple[Hashable, Hashable]]
+
+# What a fit to the edges takes for each of them, measured.
+BYTES_PER_EDGE = 500
 
 
 class OrderGraph(Preferences):
@@ -82,6 +86,7 @@ class OrderGraph(Preferences):
 
     def pairs(self) -> Pairs:
         """Enumerate all pairs, edge by edge."""
+        check_pair_memory(self.n_pairs)
         better, worse = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         rows = [self._row[a:b] for a, b in zip(self._class_begin[:-1], self._class_begin[1:], strict=True)]
         for high, low in self.edge_codes:
@@ -178,9 +183,13 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
         return _edge_codes(edge_list(order), classes).astype(np.int32)
     check_choice(order, "order", ("chain", "full"))
     present = np.unique(codes)
-    lower, higher = np.triu_indices(len(present), 1)
     if order == "chain":
         lower, higher = np.arange(len(present) - 1), np.arange(1, len(present))
+    else:
+        n_edges = len(present) * (len(present) - 1) // 2
+        what = f"order='full' of {len(present)} classes, which has {n_edges} edges,"
+        require_memory(BYTES_PER_EDGE * n_edges, what, "order='chain' has an edge a class")
+        lower, higher = np.triu_indices(len(present), 1)
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_indices, as_vector, as_weights
-from rankwise.preferences.base import Pairs, Preferences
+from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
 
 FloatVector = NDArray[np.float64]
 
@@ -41,6 +41,7 @@ class PairList(Preferences):
         copies = np.bincount(rows, minlength=self.n_rows)
         first = np.cumsum(copies) - copies
         count = copies[better] * copies[worse]
+        check_pair_memory(int(count.sum()))
         pair = np.repeat(np.arange(len(better)), count)
         number = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
         of_worse = copies[worse][pair]

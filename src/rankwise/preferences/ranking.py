@@ -11,7 +11,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
-from rankwise.preferences.base import COUNTING_METHODS, NoPairsError, Pairs, PartnerSums, Preferences
+from rankwise.preferences.base import (
+    COUNTING_METHODS,
+    NoPairsError,
+    Pairs,
+    PartnerSums,
+    Preferences,
+    check_pair_memory,
+)
 
 FloatVector = NDArray[np.float64]
 
@@ -93,6 +100,7 @@ class Ranking(Preferences):
         """Enumerate all pairs."""
         index = self._index
         count = index.level_begin.astype(np.int64)
+        check_pair_memory(int(count.sum()))
         position = np.repeat(np.arange(len(count)), count)
         start = np.repeat(np.cumsum(count) - count, count)
         worse_position = np.arange(count.sum()) - start + index.query_begin[index.query_of_position][position]
