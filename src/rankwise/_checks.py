@@ -8,12 +8,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+LARGEST = 1e100
+
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
     """Refuse a value that is not one of the choices."""
     if not isinstance(value, str) or value not in choices:
         accepted = ", ".join(repr(choice) for choice in choices)
         raise ValueError(f"{name} must be one of {accepted}; got {value!r}.")
+
+
+def check_size(name: str, values: ArrayLike) -> None:
+    """Refuse numbers whose squares, summed and multiplied, would not be finite."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if not largest <= LARGEST:
+        raise ValueError(
+            f"{name} holds values as large as {largest:.3g}, but products of numbers above {LARGEST:g} "
+            f"overflow; divide {name} by a power of ten."
+        )
 
 
 def as_array(values: Any) -> NDArray[Any]:

@@ -29,7 +29,7 @@ class WorkerForm:
             engine,
             lambda: engine.each(LocalForm, engine.spread(pieces, design.handles), traces, [options] * n),
         )
-        self.constant = form.constant
+        self.constant, self.mass = form.constant, form.mass
         self.pull = self._coefficients(LocalForm.pull)
         self.diagonal = self._coefficients(LocalForm.diagonal)
 

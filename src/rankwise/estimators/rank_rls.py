@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_array, check_choice
+from rankwise._checks import as_array, check_choice, check_size
 from rankwise._memory import available_memory
 from rankwise.design import Design
 from rankwise.distributed import DaskDesign, gathered
@@ -78,7 +78,9 @@ class RankRLS(BaseRanker):
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
         "auto" takes the cheapest.
     tol : float
-        Conjugate gradients end at this residual of the normal equations relative to their right-hand side.
+        The gap that is asked for, relative to the objective of the zero function; a larger one is warned of.
+        Conjugate gradients also go on to this residual of the normal equations relative to their right-hand
+        side.
     max_iter : int
         Limit of the iterations of conjugate gradients for each output.
     callback : callable, optional
@@ -100,7 +102,8 @@ class RankRLS(BaseRanker):
     n_pairs_ : int, or array of shape (n_outputs,)
         The number of untied pairs of the training data.
     objective_, gap_ : float, or arrays of shape (n_outputs,)
-        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha).
+        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha) plus what
+        rounding may have done to either.
     n_iter_ : int
         1 for closed forms.
     history_ : dict of arrays
@@ -127,7 +130,7 @@ class RankRLS(BaseRanker):
     0.75
     """
 
-    _measure = "relative residual"
+    _measure = "gap, relative to the objective of zero,"
     _takes_dask = True
 
     def __init__(
@@ -199,7 +202,7 @@ class RankRLS(BaseRanker):
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
             kernel_map = self._kernel_map()
             K = kernel_map.fit_kernel(X)
-            result = merged([solve_kernel(K, form, float(self.alpha)) for form in forms])
+            result = merged([solve_kernel(K, form, float(self.alpha), tol=float(self.tol)) for form in forms])
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
@@ -280,6 +283,7 @@ class RankRLS(BaseRanker):
         return X, [self._form(preferences) for preferences in outputs]
 
     def _form(self, preferences: Preferences, labels: FloatArray | None = None) -> QuadraticForm:
+        check_size("y", getattr(preferences, "values", 0.0) if labels is None else labels)
         options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
         form = least_squares_form(preferences, n_threads=self._threads(), labels=labels, **options)
         form.recipe = (preferences, options) if labels is None else None
@@ -313,9 +317,9 @@ class RankRLS(BaseRanker):
     def _solve(self, design: Design, form: QuadraticForm, n_forms: int) -> SolverResult:
         alpha = float(self.alpha)
         if self.solver_ == "primal":
-            return solve_primal(design, form, alpha)
+            return solve_primal(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "dual":
-            return solve_dual(design, form, alpha)
+            return solve_dual(design, form, alpha, tol=float(self.tol))
         monitor = self._monitor()
         design, form = design.joined(form, self.tol)
         with self._blas_on_one_thread(), self._keeping_best(monitor):

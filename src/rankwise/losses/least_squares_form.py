@@ -60,6 +60,11 @@ class QuadraticForm(ABC):
     def centred(self, U: FloatArray) -> FloatArray:
         """Take off what no pair sees: products of large numbers would lose digits to it."""
 
+    @property
+    def mass(self) -> float:
+        """The sum of the weights of all pairs."""
+        return float(self.diagonal.sum()) / 2.0
+
     @cached_property
     def root(self) -> Root:
         """A factor R of L = R'R, with the targets z for which R'z = r; small problems only."""
