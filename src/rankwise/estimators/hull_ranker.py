@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.neighbors import kneighbors_graph
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_codes, as_weights, check_choice, declared_order, split_missing
+from rankwise._checks import as_codes, as_weights, check_choice, check_size, declared_order, split_missing
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import BaseRanker, hint_at_scale
 from rankwise.estimators.rank_svm import check_count, check_positive
@@ -201,6 +201,7 @@ class HullRanker(BaseRanker):
         X, known = self._joined(X, known, unlabelled)
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
         if self._is_linear():
+            check_size("X", as_design(X).column_scale())
             hint_at_scale(X)
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)

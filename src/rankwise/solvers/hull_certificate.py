@@ -74,6 +74,7 @@ class HullOptimum:
     def concluded(self, n_iter: int, status: str, history: Any, tol: float) -> SolverResult:
         """Return what a run came to that was to end at a gap of `tol` times the objective."""
         if not np.isfinite(self.objective):  # there is no feasible point, and so no model to judge
+            status = "stalled" if status == "converged" else status
             return SolverResult(self.coef, self.objective, self.gap, n_iter, status, history)
         return concluded(self.coef, self.objective, self.gap, n_iter, status, history, tol * self.objective)
 
@@ -139,8 +140,8 @@ def _loss_error(
 def _dual_error(program: HullProgram, rounding: Rounding, dual: DualPoint, thresholds: FloatVector) -> float:
     """Return what the dual value may be off by: its sums, and multipliers that balance up to rounding."""
     reach = 1.0 + np.ptp(thresholds)
-    squares = float(np.sum((dual.below + dual.above) ** 2 / (4.0 * program.weight)))
-    return rounding.rows * (4.0 * reach * float(dual.edge.sum()) + squares)
+    total = float(dual.edge.sum())
+    return rounding.rows * (4.0 * reach * total + total - dual.value(program))
 
 
 def _certified_hard(
