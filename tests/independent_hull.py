@@ -11,6 +11,24 @@ def solve(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=No
     For each edge (i, j): gamma + F_i w + y_i >= 0, gamma_hat - F_j w + y_j >= 0, gamma + gamma_hat <= -1,
     y >= 0. Rows of `F` that are in no edge's class have no slack. Gives (w, objective).
     """
+    w, objective, _ = solution(
+        F, codes, edges, alpha, slack=slack, slack_per=slack_per, weight=weight, matrix=matrix
+    )
+    return w, objective
+
+
+def feasible_objective(F, codes, edges, alpha, slack, w, gamma):
+    """The objective with one slack a row at w and gamma, gamma_hat = -1 - gamma, in extended precision."""
+    w, gamma = w.astype(np.longdouble), gamma.astype(np.longdouble)
+    scores, y = F.astype(np.longdouble) @ w, np.zeros(len(F), dtype=np.longdouble)
+    for k, (high, low) in enumerate(edges):
+        y = np.where(codes == high, np.maximum(y, -gamma[k] - scores), y)
+        y = np.where(codes == low, np.maximum(y, scores + 1 + gamma[k]), y)
+    return float(np.mean(y**2 if slack == "squared" else y) + alpha * (w @ w))
+
+
+def solution(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None, matrix=None):
+    """Give (w, objective, gamma)."""
     m, n = F.shape
     weight = np.ones(m) if weight is None else weight
     inside = np.array([c in {k for edge in edges for k in edge} for c in codes]) & (weight > 0)
@@ -55,8 +73,8 @@ def solve(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=No
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     cones = [clarabel.NonnegativeConeT(len(rows))]
     A = sparse.csc_matrix(np.array(rows))
-    solution = clarabel.DefaultSolver(
+    found = clarabel.DefaultSolver(
         sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings
     ).solve()
-    x = np.array(solution.x)
-    return x[:n], float(solution.obj_val)
+    x = np.array(found.x)
+    return x[:n], float(found.obj_val), x[n + n_units :: 2]

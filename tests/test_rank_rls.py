@@ -186,14 +186,14 @@ def test_primal_and_dual_are_the_textbook_equations(cost, ties, shape, average):
         expected = reference.primal_solution(X.T, M, N, alpha)
         close(X.T @ reference.dual_solution(M, N, X @ X.T, alpha), expected)
         for solver in ("primal", "dual", "auto", "cg"):
-            model = RankRLS(alpha, cost=cost, ties=ties, average=average, solver=solver, tol=1e-13)
+            model = RankRLS(alpha, cost=cost, ties=ties, average=average, solver=solver, tol=1e-11)
             model.fit(X, y, qid=qid)
             close(model.coef_, expected)
             objective = reference.least_squares_objective(
                 pairs, X @ expected, cost, alpha * expected @ expected
             )
             assert model.objective_ == pytest.approx(objective, abs=1e-9)
-            assert 0 <= model.gap_ <= 1e-12
+            assert 0 <= model.gap_ <= 1e-11 * (N @ N)
         assert RankRLS().fit(X, y).solver_ == ("dual" if shape == "wide" else "primal")
 
 
@@ -205,7 +205,7 @@ def test_kernels_are_the_textbook_equation(cost, ties, solver):
     pairs = textbook(y, qid, ties)
     M, N = reference.incidence(pairs, len(y), cost)
     expected = reference.dual_solution(M, N, K, 0.01)
-    model = RankRLS(0.01, cost=cost, ties=ties, kernel="rbf", gamma=0.3, solver=solver, tol=1e-13)
+    model = RankRLS(0.01, cost=cost, ties=ties, kernel="rbf", gamma=0.3, solver=solver, tol=1e-11)
     model.fit(X, y, qid=qid)
     assert model.solver_ == solver
     close(model.predict(X), K @ expected)
@@ -213,9 +213,9 @@ def test_kernels_are_the_textbook_equation(cost, ties, solver):
     norm = expected @ K @ expected
     objective = reference.least_squares_objective(pairs, K @ expected, cost, 0.01 * norm)
     assert model.objective_ == pytest.approx(objective, abs=1e-9)
-    assert 0 <= model.gap_ <= 1e-12
+    assert 0 <= model.gap_ <= 1e-11
     np.testing.assert_array_equal(model.basis_, X)
-    same = RankRLS(0.01, cost=cost, ties=ties, kernel="precomputed", solver=solver, tol=1e-13)
+    same = RankRLS(0.01, cost=cost, ties=ties, kernel="precomputed", solver=solver, tol=1e-11)
     close(same.fit(K, y, qid=qid).predict(K[:7]), K[:7] @ expected)
 
 
@@ -232,7 +232,7 @@ def test_the_reduced_set_is_the_textbook_equation(cost, ties):
     close(model.dual_coef_, expected, 1e-7)
     close(model.predict(X), K_R.T @ expected)
     for solver in ("dual", "cg"):
-        other = clone(model).set_params(solver=solver, tol=1e-13).fit(X, y, qid=qid)
+        other = clone(model).set_params(solver=solver, tol=1e-11).fit(X, y, qid=qid)
         close(other.predict(X), K_R.T @ expected)
     full = clone(model).set_params(n_components=30).fit(X, y, qid=qid)
     assert full.solver_ == "dual"
@@ -383,7 +383,7 @@ def test_preferences_of_every_kind_solve_their_normal_equations(case, cost, aver
     n = len(case.scores)
     X = np.random.default_rng(n).normal(size=(n, 3))
     M, N = reference.incidence(pairs, n, cost)
-    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=1e-12)
+    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=1e-11)
     model.fit(X, case.preferences)
     close(model.coef_, reference.primal_solution(X.T, M, N, 0.1))
     assert model.n_pairs_ == case.preferences.n_pairs
@@ -415,7 +415,7 @@ def test_survival_and_orders_of_classes(cost):
         (Preferences.from_order(labels, [("c", "a")]), reference.order_pairs(labels, [("c", "a")])),
     ):
         M, N = reference.incidence(reference.normalised(listed), 30, cost)
-        for options in ({"solver": "primal"}, {"solver": "dual"}, {"solver": "cg", "tol": 1e-13}):
+        for options in ({"solver": "primal"}, {"solver": "dual"}, {"solver": "cg", "tol": 1e-11}):
             model = RankRLS(0.01, cost=cost, **options).fit(X, preferences)
             close(model.coef_, reference.primal_solution(X.T, M, N, 0.01))
     weighted = Preferences.from_scores(time, pair_weight="difference")
@@ -475,7 +475,7 @@ def test_sparse_data(cost, ties):
     X, y, qid = sparse_data()
     expected = RankRLS(1e-3, cost=cost, ties=ties, solver="primal").fit(X.toarray(), y, qid=qid)
     for solver in ("primal", "dual", "cg"):
-        model = RankRLS(1e-3, cost=cost, ties=ties, solver=solver, tol=1e-12).fit(X, y, qid=qid)
+        model = RankRLS(1e-3, cost=cost, ties=ties, solver=solver, tol=1e-10).fit(X, y, qid=qid)
         close(model.coef_, expected.coef_)
         close(model.predict(X), expected.predict(X.toarray()))
     for A in (X.astype(np.float32), X.toarray().astype(np.float32)):
@@ -505,7 +505,7 @@ def test_conjugate_gradients_certify_their_residual(monkeypatch):
 
 def test_conjugate_gradients_that_end_early_say_so():
     X, y, _ = sparse_data()
-    with pytest.warns(ConvergenceWarning, match="before the relative residual fell to tol"):
+    with pytest.warns(ConvergenceWarning, match="before the gap, relative to the objective of zero, fell"):
         model = RankRLS(1e-3, solver="cg", max_iter=3).fit(X, y)
     assert model.n_iter_ == 3
     assert model.gap_ > 0
@@ -535,7 +535,7 @@ def test_a_matrix_that_is_singular_up_to_rounding_is_solved_by_its_spectrum():
 # As users meet it
 
 
-@parametrize_with_checks([RankRLS(), RankRLS(cost="unit", solver="cg", tol=1e-12), RankRLS(kernel="rbf")])
+@parametrize_with_checks([RankRLS(), RankRLS(cost="unit", solver="cg", tol=1e-10), RankRLS(kernel="rbf")])
 def test_scikit_learn_conventions(estimator, check):
     check(estimator)
 

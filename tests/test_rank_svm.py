@@ -95,7 +95,7 @@ def test_clone_pickle_and_parameters(model):
 
 # Invariances
 
-SETTINGS = [("hinge", 1e-3, 1e-3), ("hinge", 1e-3, 1e-6), ("squared_hinge", 1e-3, 1e-14)]
+SETTINGS = [("hinge", 1e-3, 1e-3), ("hinge", 1e-3, 1e-6), ("squared_hinge", 1e-3, 1e-11)]
 
 
 def assert_same_model(first, second, alpha, tol):
@@ -882,7 +882,7 @@ def test_scaling_within_queries_makes_the_scale_of_a_query_irrelevant():
     X, y, qid = data()
     factor = np.array([1e-3, 1.0, 1e4, 1.0, 50.0, 7.0])[qid][:, None]
     first, second = (
-        RankSVM(1e-3, loss="squared_hinge", tol=1e-13).fit(scale_within_queries(A, qid), y, qid=qid)
+        RankSVM(1e-3, loss="squared_hinge", tol=1e-11).fit(scale_within_queries(A, qid), y, qid=qid)
         for A in (X, X * factor + 3)
     )
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-7)

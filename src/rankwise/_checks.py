@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+LARGEST = 1e100
+
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
     """Refuse a value that is not one of the choices."""
@@ -27,6 +29,16 @@ def check_count(name: str, value: Any) -> None:
     """Refuse a parameter that is not a whole number of at least 1."""
     if not isinstance(value, Integral) or value < 1:
         raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+
+
+def check_size(name: str, values: ArrayLike) -> None:
+    """Refuse numbers whose squares, summed and multiplied, would not be finite."""
+    largest = float(np.max(np.abs(values), initial=0.0))
+    if not largest <= LARGEST:
+        raise ValueError(
+            f"{name} holds values as large as {largest:.3g}, but products of numbers above {LARGEST:g} "
+            f"overflow; divide {name} by a power of ten."
+        )
 
 
 def as_array(values: Any) -> NDArray[Any]:

@@ -7,6 +7,7 @@ A new kind of data is a subclass of `Design` with ``_matvec``, ``_rmatvec``, ``w
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property
 from itertools import product
 from typing import Any
 
@@ -23,6 +24,8 @@ __all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", 
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
 _TILE_LENGTH = 1 << 13
+# A column whose values lie further from zero than this many times their range loses more than three digits.
+_FAR = 1e3
 
 
 class Design(LinearOperator):
@@ -35,6 +38,8 @@ class Design(LinearOperator):
     # What a place knows of its rows: the names of the columns, and how the work went.
     feature_names: list[str] | None = None
     log: Any = None
+    # How far a score may be off for other reasons than rounding.
+    score_error = 0.0
 
     def __init__(self, shape: tuple[int, int]) -> None:
         super().__init__(np.float64, shape)
@@ -67,6 +72,18 @@ class Design(LinearOperator):
         """Give the largest absolute value of each column."""
         raise NotImplementedError(f"{type(self).__name__} does not define column_scale.")
 
+    def centred(self) -> Design:
+        """Return X - 1 centre', with a centre for columns that lie far from zero, or X where none does.
+
+        No pair sees the centre, but sums of large numbers lose the digits in which rows differ.
+        """
+        return self
+
+    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
+        """Return rows as a float64 array."""
+        X = self.X[rows]
+        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:
         return _by_column(self._matvec, w, self.shape[0])
 
@@ -90,13 +107,39 @@ class DenseDesign(Design):
     _matmat = _matvec
     _rmatmat = _rmatvec
 
+    def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:
+        return self.X[rows, columns].astype(np.float64, copy=False)
+
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the sum over rows of c_i x_ij^2 for each column j."""
-        return _weighted_squares(self.X, c)
+        result = np.zeros(self.shape[1])
+        for rows, columns in _tiles(self.X):
+            tile = self._tile(rows, columns)
+            result[columns] += (tile * tile).T @ c[rows]
+        return result
+
+    @cached_property
+    def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest value of each column."""
+        lowest, highest = np.full(self.shape[1], np.inf), np.full(self.shape[1], -np.inf)
+        for rows, columns in _tiles(self.X):
+            tile = self.X[rows, columns]
+            np.minimum(lowest[columns], tile.min(axis=0), out=lowest[columns])
+            np.maximum(highest[columns], tile.max(axis=0), out=highest[columns])
+        return lowest, highest
 
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
-        return _column_scale(self.X)
+        return _largest(*self._column_range, self.shape[0])
+
+    def centred(self) -> Design:
+        """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does."""
+        return self._centred
+
+    @cached_property
+    def _centred(self) -> Design:
+        centre = _centre_of(*self._column_range)
+        return CentredDesign(self, centre) if centre.any() else self
 
 
 class TiledDesign(DenseDesign):
@@ -105,17 +148,35 @@ class TiledDesign(DenseDesign):
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
         result = np.zeros((self.shape[0], *w.shape[1:]))
         for rows, columns in _tiles(self.X):
-            result[rows] += self.X[rows, columns].astype(np.float64, copy=False) @ w[columns]
+            result[rows] += self._tile(rows, columns) @ w[columns]
         return result
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
         result = np.zeros((self.shape[1], *c.shape[1:]))
         for rows, columns in _tiles(self.X):
-            result[columns] += self.X[rows, columns].astype(np.float64, copy=False).T @ c[rows]
+            result[columns] += self._tile(rows, columns).T @ c[rows]
         return result
 
     _matmat = _matvec
     _rmatmat = _rmatvec
+
+
+class CentredDesign(TiledDesign):
+    """The rows of a dense design less a centre, which is taken off a tile at a time."""
+
+    def __init__(self, design: DenseDesign, centre: NDArray[np.float64]) -> None:
+        super().__init__(design.X)
+        self.centre = centre
+        lowest, highest = design._column_range
+        self._column_range = lowest - centre, highest - centre
+        self._centred = self
+
+    def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:
+        return self.X[rows, columns] - self.centre[columns]
+
+    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
+        """Return rows, less the centre, as a float64 array."""
+        return self.X[rows] - self.centre
 
 
 class SparseDesign(Design):
@@ -153,13 +214,40 @@ class SparseDesign(Design):
         X.sum_duplicates()
         return X
 
+    @cached_property
+    def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest value of each column; a value that is not stored is zero."""
+        X = self._without_duplicates()
+        n = self.shape[1]
+        lowest, highest, count = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+        for part in _slices(X.nnz, _TILE_ENTRIES):
+            np.minimum.at(lowest, X.indices[part], X.data[part])
+            np.maximum.at(highest, X.indices[part], X.data[part])
+            count += np.bincount(X.indices[part], minlength=n)
+        missing = count < self.shape[0]
+        lowest[missing] = np.minimum(lowest[missing], 0.0)
+        highest[missing] = np.maximum(highest[missing], 0.0)
+        return lowest, highest
+
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
+        return _largest(*self._column_range, self.shape[0])
+
+    def centred(self) -> Design:
+        """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does.
+
+        Such a column is stored in every row: where one is not, the column reaches to zero.
+        """
+        return self._centred
+
+    @cached_property
+    def _centred(self) -> Design:
+        centre = _centre_of(*self._column_range)
+        if not centre.any():
+            return self
         X = self._without_duplicates()
-        scale = np.zeros(self.shape[1])
-        for part in _slices(X.nnz, _TILE_ENTRIES):
-            np.maximum.at(scale, X.indices[part], np.abs(X.data[part]))
-        return scale
+        shifted = type(X)((X.data - centre[X.indices], X.indices, X.indptr), shape=X.shape)
+        return SparseDesign(shifted, self.n_threads)
 
 
 def as_design(X: Any, n_threads: int = 1) -> Design:
@@ -292,14 +380,15 @@ def _tiles(X: NDArray) -> Iterator[tuple[slice, slice]]:
     return product(_slices(X.shape[0], steps[0]), _slices(X.shape[1], steps[1]))
 
 
-def _weighted_squares(X: NDArray, c: NDArray[np.float64]) -> NDArray[np.float64]:
-    result = np.zeros(X.shape[1])
-    for rows, columns in _tiles(X):
-        tile = X[rows, columns].astype(np.float64, copy=False)
-        result[columns] += (tile * tile).T @ c[rows]
-    return result
+def _largest(lowest: NDArray, highest: NDArray, n_rows: int) -> NDArray[np.float64]:
+    return np.maximum(np.abs(lowest), np.abs(highest)) if n_rows else np.zeros(len(lowest))
 
 
-def _column_scale(X: NDArray) -> NDArray[np.float64]:
-    highest, lowest = X.max(axis=0, initial=0), X.min(axis=0, initial=0)
-    return np.maximum(highest.astype(np.float64), -lowest.astype(np.float64))
+def _centre_of(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the middle of each column that lies far from zero for its range, and zero for the others.
+
+    A constant column is measured by the widest of the others: a column of ones is left as it is.
+    """
+    middle, reach = lowest / 2 + highest / 2, highest / 2 - lowest / 2
+    reach = np.where(reach > 0, reach, reach.max(initial=0.0))
+    return np.where(np.abs(middle) > _FAR * reach, middle, 0.0)

@@ -55,7 +55,6 @@ class DaskDesign(Design):
         self.engine = engine
         self.log = engine.log
         self._rows = rows
-        self._error = 0.0
         self._unit: Any = None
         self._row_units: Any = None
 
@@ -107,7 +106,7 @@ class DaskDesign(Design):
     def _for_hinge(self, loss: Hinge, tol: float) -> DaskDesign:
         """Give the same rows with four bytes a score and, where pairs count alike, a coefficient."""
         design = copy(self)
-        design._error = SCORE_SHARE * tol
+        design.score_error = SCORE_SHARE * tol
         if loss.preferences.counts_pairs:
             design._set_unit(loss.factor)
         return design
@@ -121,7 +120,7 @@ class DaskDesign(Design):
             )
 
     def _matvec(self, w: NDArray) -> FloatVector:
-        return self._scores(blocks.times, w.ravel(), [self._error] * self.n_partitions)
+        return self._scores(blocks.times, w.ravel(), [self.score_error] * self.n_partitions)
 
     def _matmat(self, W: NDArray) -> FloatVector:
         return self._scores(blocks.times_matrix, W)

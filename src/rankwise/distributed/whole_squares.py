@@ -28,7 +28,7 @@ class WorkerSquares:
             engine,
             lambda: engine.each(LocalSquares, engine.spread(pieces, design.handles), traces, options),
         )
-        self.constant = loss.constant
+        self.constant, self.mass = loss.constant, loss.mass
         self.pull = self._coefficients(LocalSquares.pull)
         self.diagonal = self._coefficients(LocalSquares.diagonal)
 

@@ -324,7 +324,7 @@ class BaseRanker(BaseEstimator):
         self._warn_of(result)
 
     def _warn_of(self, result: SolverResult) -> None:
-        gap = float(np.max(result.gap))
+        gap = float(np.max(result.gap))  # not a number where one of several is not
         found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
         if result.status == "interrupted":
             warnings.warn(

@@ -19,6 +19,7 @@ from rankwise._checks import (
     check_choice,
     check_count,
     check_positive,
+    check_size,
     declared_order,
     split_missing,
 )
@@ -209,6 +210,7 @@ class HullRanker(BaseRanker):
         X, known = self._joined(X, known, unlabelled)
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
         if self._is_linear():
+            check_size("X", as_design(X).column_scale())
             hint_at_scale(X)
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)

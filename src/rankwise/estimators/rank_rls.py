@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive
+from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
 from rankwise._memory import available_memory, require_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
@@ -79,7 +79,9 @@ class RankRLS(BaseRanker):
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
         "auto" takes the cheapest.
     tol : float
-        Conjugate gradients end at this residual of the normal equations relative to their right-hand side.
+        The gap that is asked for, relative to the objective of the zero function; a larger one is warned of.
+        Conjugate gradients also go on to this residual of the normal equations relative to their right-hand
+        side.
     max_iter : int
         Limit of the iterations of conjugate gradients for each output.
     callback : callable, optional
@@ -101,7 +103,8 @@ class RankRLS(BaseRanker):
     n_pairs_ : int, or array of shape (n_outputs,)
         The number of untied pairs of the training data.
     objective_, gap_ : float, or arrays of shape (n_outputs,)
-        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha).
+        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha) plus what
+        rounding may have done to either.
     n_iter_ : int
         1 for closed forms.
     history_ : dict of arrays
@@ -128,7 +131,7 @@ class RankRLS(BaseRanker):
     0.75
     """
 
-    _measure = "relative residual"
+    _measure = "gap, relative to the objective of zero,"
     _takes_places = True
 
     def __init__(
@@ -200,7 +203,7 @@ class RankRLS(BaseRanker):
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
             kernel_map = self._kernel_map()
             K = kernel_map.fit_kernel(X)
-            result = merged([solve_kernel(K, form, float(self.alpha)) for form in forms])
+            result = merged([solve_kernel(K, form, float(self.alpha), tol=float(self.tol)) for form in forms])
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
@@ -304,6 +307,8 @@ class RankRLS(BaseRanker):
         return [self._loss(preferences) for preferences in outputs]
 
     def _loss(self, preferences: Preferences, labels: FloatArray | None = None) -> LeastSquares:
+        values = preferences.values if labels is None else labels
+        check_size("y", 0.0 if values is None else values)
         options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
         return LeastSquares(preferences, labels=labels, n_threads=self._threads(), **options)
 
@@ -339,9 +344,9 @@ class RankRLS(BaseRanker):
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
         if self.solver_ == "primal":
-            return solve_primal(design, form, alpha)
+            return solve_primal(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "dual":
-            return solve_dual(design, form, alpha)
+            return solve_dual(design, form, alpha, tol=float(self.tol))
         monitor = self._monitor()
         design, form = design.placed_for(form, self.tol)
         with self._blas_on_one_thread(), self._keeping_best(monitor):

@@ -69,9 +69,12 @@ class LevelRoot:
         """Take the weighted mean of each query off."""
         return U - self._query.spread(self._query.means(U))
 
-    def means(self, U: Any) -> tuple[FloatArray, FloatArray | None]:
-        """Give the means of each query and of each level, for `rows`; U may be sparse."""
-        return self._query.means(U), None if self._level is None else self._level.means(U)
+    def means(self, U: Any, part: slice = slice(None)) -> tuple[FloatArray, FloatArray | None]:
+        """Return the means of each query and of each level, for `rows`; U may be sparse.
+
+        Of a part of the rows alone, it is what these add to the means.
+        """
+        return self._query.means(U, part), None if self._level is None else self._level.means(U, part)
 
     def rows(
         self,
@@ -137,10 +140,10 @@ class _Averages:
             entries = (weight / total[group], (group, np.arange(n_rows)))
             self._matrix = sp.csr_array(entries, shape=(n_groups, n_rows))
 
-    def means(self, U: Any) -> FloatArray:
+    def means(self, U: Any, part: slice = slice(None)) -> FloatArray:
         if self._one is not None:
-            return np.asarray(self._one @ U)[None]
-        product = self._matrix @ U
+            return np.asarray(self._one[part] @ U)[None]
+        product = (self._matrix if part == slice(None) else self._matrix[:, part]) @ U
         return product.toarray() if sp.issparse(product) else product
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:

@@ -11,7 +11,8 @@ from rankwise.design import Design
 from rankwise.losses import Hinge
 from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
 from rankwise.solvers.planes import Planes
-from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.result import Monitor, SolverResult, concluded, distance
+from rankwise.solvers.rounding import Rounding, share_left
 
 FloatVector = NDArray[np.float64]
 
@@ -67,9 +68,12 @@ def solve_bundle(
     Returns
     -------
     SolverResult
-        `gap` is the objective at `coef`, computed afresh, minus the best dual value.
+        `gap` is the objective at `coef`, computed afresh, minus the best dual value, plus what rounding may
+        have done to either.
     """
     monitor = Monitor() if monitor is None else monitor
+    design = design.centred()
+    rounding = Rounding.of(design)
     planes = Planes(design.shape[1]) if planes is None else planes
     best, bound, status, iteration = None, 0.0, "max_iter", 0  # no loss is negative, nor is a penalty
     guess: float | None = None
@@ -81,13 +85,13 @@ def solve_bundle(
         planes.add(design.rmatvec(best.coefficients), best.offset)
         for iteration in range(1, max_iter + 1):
             target, dual = planes.minimise(alpha, 0.01 * tol)
-            bound = max(bound, dual)
+            bound = max(bound, dual - rounding.plane(alpha, target))
             gap = best.objective - bound
             monitor.record(iteration, best.objective, bound, best.coef)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
-            if gap <= tol:
+            if gap <= share_left(tol, _error(rounding, alpha, best)):
                 status = "converged"
                 break
             if line_search:
@@ -101,13 +105,20 @@ def solve_bundle(
         if best is None:
             raise
         status = "interrupted"
-    return _result(design, loss, alpha, best, bound, status, iteration, monitor)
+    # The scores were updated along many lines: they are computed once more, from the weights alone.
+    best = _evaluate(design, loss, alpha, best.coef)
+    gap = distance(best.objective, bound, _error(rounding, alpha, best))
+    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, tol)
 
 
 def _evaluate(design: Design, loss: Hinge, alpha: float, coef: FloatVector) -> _Iterate:
     scores = design.matvec(coef)
     value, coefficients, offset = loss.plane(scores)
     return _Iterate(coef, scores, value + alpha * float(coef @ coef), coefficients, offset)
+
+
+def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
+    return rounding.hinge(alpha, point.coef, rounding.reach(point.coef, point.scores))
 
 
 def _step_on_line(
@@ -153,18 +164,3 @@ def _step_on_line(
     if on_target(cut) < best.objective - (1.0 - CUT_SHARE) * gap:
         cut = at(1.0)
     return moved, moved if cut is found.best else iterate(cut), found.best.step or guess
-
-
-def _result(
-    design: Design,
-    loss: Hinge,
-    alpha: float,
-    best: _Iterate,
-    bound: float,
-    status: str,
-    iteration: int,
-    monitor: Monitor,
-) -> SolverResult:
-    """Compute the objective once more from the weights alone: the scores were updated along many lines."""
-    objective = loss.value(design.matvec(best.coef)) + alpha * float(best.coef @ best.coef)
-    return SolverResult(best.coef, objective, max(objective - bound, 0.0), iteration, status, monitor.history)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,8 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rankwise.design import Design
 from rankwise.solvers.hull_program import DualPoint, HullProgram
+from rankwise.solvers.result import SolverResult, concluded, distance
+from rankwise.solvers.rounding import UNIT, Rounding
 
 FloatVector = NDArray[np.float64]
 
@@ -32,8 +35,16 @@ class Penalty:
 
     def conjugate(self, g: FloatVector) -> float:
         """Give the largest value of g'w - w'P w over w: g'inv(P) g / 4."""
-        solved = g / self.alpha if self._factor is None else cho_solve(self._factor, g)
-        return 0.25 * float(g @ solved)
+        return 0.25 * float(g @ self.solved(g))
+
+    def solved(self, g: FloatVector) -> FloatVector:
+        """Return inv(P) g."""
+        return g / self.alpha if self._factor is None else cho_solve(self._factor, g)
+
+    def magnitude(self, w: FloatVector) -> float:
+        """Return |w|'|P| |w|: what is summed for w'P w, as if no two terms cancelled."""
+        size = np.abs(w)
+        return float(size @ (self.alpha * size if self.matrix is None else np.abs(self.matrix) @ size))
 
     def diagonal(self, n: int) -> FloatVector:
         """Give the diagonal of P."""
@@ -42,24 +53,38 @@ class Penalty:
 
 @dataclass
 class HullOptimum:
-    """Weights, feasible thresholds and feasible multipliers; the minimum is between bound and objective."""
+    """Weights, feasible thresholds and feasible multipliers; the minimum is between bound and objective.
+
+    Rounding may have moved the objective by as much as `error`; what it may have done to the bound is taken
+    off the bound.
+    """
 
     coef: FloatVector
     thresholds: FloatVector
     dual: DualPoint
     objective: float
     bound: float
+    error: float = 0.0
 
     @property
     def gap(self) -> float:
         """A bound on the distance of the objective from the minimum."""
-        return max(self.objective - self.bound, 0.0)
+        return distance(self.objective, self.bound, self.error)
+
+    def concluded(self, n_iter: int, status: str, history: Any, tol: float) -> SolverResult:
+        """Return what a run came to that was to end at a gap of `tol` times the objective."""
+        if not np.isfinite(self.objective):  # there is no feasible point, and so no model to judge
+            status = "stalled" if status == "converged" else status
+            return SolverResult(self.coef, self.objective, self.gap, n_iter, status, history)
+        return concluded(self.coef, self.objective, self.gap, n_iter, status, history, tol * self.objective)
 
     def joined(self, other: HullOptimum) -> HullOptimum:
         """Give the lower objective of the two with the higher bound."""
         primal = self if self.objective <= other.objective else other
         dual = self if self.bound >= other.bound else other
-        return HullOptimum(primal.coef, primal.thresholds, dual.dual, primal.objective, dual.bound)
+        return HullOptimum(
+            primal.coef, primal.thresholds, dual.dual, primal.objective, dual.bound, primal.error
+        )
 
 
 def certified(
@@ -75,18 +100,54 @@ def certified(
 
     So the gap is right however inaccurate the solver was.
     """
-    dual = dual.balanced(program)
-    conjugate = penalty.conjugate(design.rmatvec(dual.pull(program)))
+    rounding, dual = Rounding.of(design), dual.balanced(program)
+    pull = design.rmatvec(dual.pull(program))
+    # Each slope is off by at most this, as in `Rounding.plane`.
+    slopes = rounding.rows * rounding.size * float(np.sum(dual.below + dual.above))
+    conjugate = penalty.conjugate(pull) + _conjugate_error(penalty, pull, slopes)
     if program.slack == "none":
-        return _certified_hard(program, penalty, coef, scores, dual, conjugate)
+        return _certified_hard(program, penalty, rounding, coef, scores, dual, conjugate)
     thresholds = program.tightened(thresholds)
-    objective = program.loss(scores, thresholds) + penalty.value(coef)
-    return HullOptimum(coef, thresholds, dual, objective, dual.value(program) - conjugate)
+    value = program.loss(scores, thresholds)
+    error = _loss_error(program, rounding, coef, scores, thresholds, value)
+    error += (rounding.rows + rounding.columns) * penalty.magnitude(coef)
+    floor = dual.value(program) - _dual_error(program, rounding, dual, thresholds) - conjugate
+    return HullOptimum(coef, thresholds, dual, value + penalty.value(coef), floor, error)
+
+
+def _conjugate_error(penalty: Penalty, pull: FloatVector, slopes: FloatVector) -> float:
+    """Return what g'inv(P) g / 4 may be off by where g is off by `slopes`; P is at least alpha I."""
+    weights = np.abs(penalty.solved(pull)) / 2.0
+    return float(weights @ slopes + slopes @ slopes / (4.0 * penalty.alpha))
+
+
+def _loss_error(
+    program: HullProgram,
+    rounding: Rounding,
+    coef: FloatVector,
+    scores: FloatVector,
+    thresholds: FloatVector,
+    value: float,
+) -> float:
+    """Return what the loss may be off by, from what a slack may be off by."""
+    total = float(program.weight.sum())
+    slack = rounding.scores(coef) + 4.0 * UNIT * float(np.abs(np.append(scores, thresholds)).max())
+    if program.slack == "squared":
+        return 2.0 * np.sqrt(total * value) * slack + total * slack**2 + rounding.rows * value
+    return total * slack + rounding.rows * value
+
+
+def _dual_error(program: HullProgram, rounding: Rounding, dual: DualPoint, thresholds: FloatVector) -> float:
+    """Return what the dual value may be off by: its sums, and multipliers that balance up to rounding."""
+    reach = 1.0 + np.ptp(thresholds)
+    total = float(dual.edge.sum())
+    return rounding.rows * (4.0 * reach * total + total - dual.value(program))
 
 
 def _certified_hard(
     program: HullProgram,
     penalty: Penalty,
+    rounding: Rounding,
     coef: FloatVector,
     scores: FloatVector,
     dual: DualPoint,
@@ -94,8 +155,13 @@ def _certified_hard(
 ) -> HullOptimum:
     """Scale the weights until the margin is one, and the multipliers until their bound is highest."""
     thresholds = program.hull_bounds(scores)
-    margin = program.margin(thresholds)
-    bound = dual.value(program) ** 2 / (4.0 * max(conjugate, 1e-300))
+    # Of the margin only what rounding leaves for sure counts.
+    margin = program.margin(thresholds) - 2.0 * rounding.scores(coef) - 4.0 * UNIT * np.abs(scores).max()
+    scaled = thresholds / max(margin, 1e-300)
+    value = max(dual.value(program) - _dual_error(program, rounding, dual, scaled), 0.0)
+    bound = value**2 / (4.0 * max(conjugate, 1e-300))
     if not margin > 0:
         return HullOptimum(coef, thresholds, dual, np.inf, bound)
-    return HullOptimum(coef / margin, thresholds / margin, dual, penalty.value(coef / margin), bound)
+    coef = coef / margin
+    error = (rounding.rows + rounding.columns) * penalty.magnitude(coef)
+    return HullOptimum(coef, scaled, dual, penalty.value(coef), bound, error)

@@ -46,10 +46,7 @@ def solve_general(
     dual.below[program.low >= 0], dual.above[program.high >= 0] = parts[:2]
     optimum = certified(design, program, penalty, w, design.matvec(w), thresholds, dual)
     monitor.record(1, optimum.objective, optimum.bound, optimum.coef)
-    status = "converged" if optimum.gap <= tol * optimum.objective < np.inf else "stalled"
-    return optimum, SolverResult(
-        optimum.coef, optimum.objective, optimum.gap, solution.iterations, status, monitor.history
-    )
+    return optimum, optimum.concluded(solution.iterations, "converged", monitor.history, tol)
 
 
 def _objective(n: int, program: HullProgram, penalty: Penalty) -> tuple[Any, Any]:

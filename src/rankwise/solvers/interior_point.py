@@ -18,8 +18,6 @@ FloatVector = NDArray[np.float64]
 STEP_SHARE = 0.995
 # So many iterations without a better objective or bound are a standstill, fewer may be rounding.
 PATIENCE = 5
-# A relative gap that rounding may leave.
-ROUNDING = 1e-7
 
 
 def solve_interior_point(
@@ -54,14 +52,14 @@ def solve_interior_point(
                 status = "converged"
                 break
             if waiting > PATIENCE or best.bound > ceiling or not iterate.step(_relative(best)):
-                status = "converged" if best.gap <= ROUNDING * best.objective < np.inf else "stalled"
+                status = "stalled"
                 break
     except KeyboardInterrupt:
         if best is None:
             raise
         status = "interrupted"
     assert best is not None
-    return best, SolverResult(best.coef, best.objective, best.gap, iteration, status, monitor.history)
+    return best, best.concluded(iteration, status, monitor.history, tol)
 
 
 def _relative(optimum: HullOptimum) -> float:

@@ -16,52 +16,94 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from rankwise.design import Design, as_design, row_blocks
-from rankwise.losses import LeastSquares as QuadraticForm
+from rankwise.design import CentredDesign, Design, as_design, row_blocks
+from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot
-from rankwise.solvers.result import STATUSES, Monitor, SolverResult
+from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
+from rankwise.solvers.rounding import Rounding
 
 FloatArray = NDArray[np.float64]
 
 # Entries of a block of rows that is centred and multiplied while it is in a cache.
 BLOCK_ENTRIES = 1 << 18
+# Conjugate gradients go on to this share of the gap that is asked for, so that rounding has the rest.
+GAP_SHARE = 0.5
 
 
-def solve_primal(design: Design, form: QuadraticForm, alpha: float) -> SolverResult:
+def solve_primal(design: Design, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (28) by a Cholesky factorisation: O(m n^2 + n^3) for m rows of n features.
 
     The certificate rests on the normal equations, without another pass over the data: with their residual p
-    the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r.
+    the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r. Where that is too coarse
+    for a gap of `tol` times the objective of zero, the data are asked.
     """
+    design = design.centred()
+    rounding = Rounding.of(design, form.mass, form.constant)
     gram, pull = normal_equations(design, form)
     coef = solve_shifted(gram.copy(), alpha, pull)
     residual = pull - gram @ coef - alpha * coef
     objective = form.constant - np.sum(coef * (pull + residual), axis=0)
-    gap = bounded_quotient(np.sum(residual * residual, axis=0), alpha)
-    return _result(coef, objective, gap, 1, "converged", Monitor())
+    gradient_norm = 2.0 * np.linalg.norm(residual, axis=0)
+    gap = rounding.certified(alpha, coef, objective, gradient_norm, rounding.reach(coef))
+    if not np.all(gap <= tol * form.constant):
+        objective, gap = certificate(design, form, alpha, coef, rounding)
+    return _closed(coef, objective, gap, tol * form.constant)
 
 
-def solve_dual(design: Design, form: QuadraticForm, alpha: float) -> SolverResult:
-    """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3)."""
-    S, lift = dual_matrix(design, form)
-    coef = lift(solve_shifted(S, alpha, form.root.target))
-    return _result(coef, *certificate(design, form, alpha, coef), 1, "converged", Monitor())
+def solve_dual(design: Design, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
+    """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3).
+
+    Products of sparse rows lose digits where the rows of a query lie far from zero. Where the gap is above
+    `tol` times the objective of zero for that, they are centred first.
+    """
+    design = design.centred()
+    rounding = Rounding.of(design, form.mass, form.constant)
+    ways = (dual_matrix, _centred_dual_matrix) if sp.issparse(design.X) else (dual_matrix,)
+    for make in ways:
+        S, lift = make(design, form)
+        coef = lift(solve_shifted(S, alpha, form.root.target))
+        objective, gap = certificate(design, form, alpha, coef, rounding)
+        if np.all(gap <= tol * form.constant):
+            break
+    return _closed(coef, objective, gap, tol * form.constant)
 
 
-def solve_kernel(K: FloatArray, form: QuadraticForm, alpha: float) -> SolverResult:
+def solve_kernel(K: FloatArray, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (17), made symmetric, for a kernel matrix; the coefficients are those of the kernel."""
     b = solve_shifted(form.root.congruence(K), alpha, form.root.target)
     a = form.root.adjoint(b)
     scores = K @ a
     value, coefficients = form.value_and_coefficients(scores)
     objective = value + alpha * np.sum(a * scores, axis=0)
-    # Of the squared norm of the gradient in the function space, a quarter over alpha.
-    half = coefficients / 2 + alpha * a
-    gap = bounded_quotient(np.maximum(np.sum(half * (K @ half), axis=0), 0.0), alpha)
-    return _result(a, objective, gap, 1, "converged", Monitor())
+    half = coefficients / 2 + alpha * a  # of the gradient in the function space
+    gap = _kernel_gap(K, form, alpha, a, objective, half, 2.0 * np.abs(scores).max(axis=0))
+    return _closed(a, objective, gap, tol * form.constant)
 
 
-def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatArray:
+def _kernel_gap(
+    K: FloatArray,
+    form: LeastSquares,
+    alpha: float,
+    a: FloatArray,
+    objective: Any,
+    half: FloatArray,
+    reach: Any,
+) -> Any:
+    """Return a bound on the distance to the optimum, as for weights: a row of K is a feature of each row.
+
+    In the function space a row has norm K_ii^(1/2), and what is summed for the function is not larger than
+    `length`, as if no two terms cancelled.
+    """
+    size = np.sqrt(max(float(K.diagonal().max()), np.finfo(np.float64).tiny))
+    rounding = Rounding.of_rows(len(K), size, form.mass, form.constant)
+    magnitude = np.abs(K) @ np.abs(a)
+    length = np.maximum(np.sqrt(np.sum(np.abs(a) * magnitude, axis=0)), magnitude.max(axis=0) / size)
+    lost = rounding.rows * (size * np.sum(np.abs(half), axis=0)) ** 2
+    gradient_norm = 2.0 * np.sqrt(np.maximum(np.sum(half * (K @ half), axis=0), 0.0) + lost)
+    return rounding.certified(alpha, np.asarray(length)[None], objective, gradient_norm, reach)
+
+
+def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
     """Give the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
 
     Parameters
@@ -86,7 +128,7 @@ def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatAr
     array([[1. ],
            [0.5]])
     """
-    design = as_design(features)
+    design = as_design(features).centred()
     if design.shape[1] <= design.shape[0]:
         gram, pull = normal_equations(design, form)
         return Spectrum.of(gram, pull).solutions(alphas)
@@ -94,7 +136,7 @@ def solve_path(features: Any, form: QuadraticForm, alphas: ArrayLike) -> FloatAr
     return Spectrum.of(S, form.root.target).solutions(alphas, lift)
 
 
-def solve_kernel_path(K: FloatArray, form: QuadraticForm, alphas: ArrayLike) -> FloatArray:
+def solve_kernel_path(K: FloatArray, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
     """Give the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
     spectrum = Spectrum.of(form.root.congruence(K), form.root.target)
     return spectrum.solutions(alphas, form.root.adjoint)
@@ -138,7 +180,7 @@ class Spectrum:
 
 def solve_conjugate_gradients(
     design: Design,
-    form: QuadraticForm,
+    form: LeastSquares,
     alpha: float,
     *,
     tol: float = 1e-6,
@@ -149,9 +191,12 @@ def solve_conjugate_gradients(
 
     Each iteration costs one product with Phi, one with Phi' and one with L, as in section 4.3. The
     preconditioner is the diagonal of Phi'L Phi up to the means of queries. The run ends when
-    the residual is at most `tol` times the right-hand side, which is then checked afresh.
+    the residual is at most `tol` times the right-hand side and the gap at most `tol` times the objective of
+    zero, which is then checked afresh.
     """
     monitor = Monitor() if monitor is None else monitor
+    design = design.centred()
+    rounding = Rounding.of(design, form.mass, form.constant)
     pull = design.rmatvec(form.pull) if form.pull.ndim == 1 else design.rmatmat(form.pull)
     constants = np.atleast_1d(form.constant)
     diagonal = design.weighted_spread(form.diagonal) + alpha
@@ -166,8 +211,8 @@ def solve_conjugate_gradients(
             raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
     coef = np.stack(columns, axis=1) if pull.ndim == 2 else columns[0]
     worst = max(statuses, key=STATUSES.index)
-    objective, gap = certificate(design, form, alpha, coef)
-    return _result(coef, objective, gap, max(iterations), worst, monitor)
+    objective, gap = certificate(design, form, alpha, coef, rounding)
+    return _result(coef, objective, gap, max(iterations), worst, monitor, tol * form.constant)
 
 
 class _Run:
@@ -180,7 +225,7 @@ class _Run:
     def __init__(
         self,
         design: Design,
-        form: QuadraticForm,
+        form: LeastSquares,
         alpha: float,
         diagonal: FloatArray,
         right: FloatArray,
@@ -190,17 +235,21 @@ class _Run:
         self.design, self.form, self.alpha, self.diagonal = design, form, alpha, diagonal
         self.right, self.constant, self.monitor = right, constant, monitor
         self.coef, self.residual = np.zeros_like(right), right.copy()
-        self.iteration, self.status, self.bound = 0, "max_iter", -np.inf
+        self.iteration, self.status, self.bound = 0, "max_iter", 0.0  # no objective is negative
 
     def go(self, tol: float, max_iter: int) -> None:
         """Iterate; a residual that has drifted from its recurrence is computed afresh and worked off."""
-        goal = tol * float(np.linalg.norm(self.right))
+        left = np.linalg.norm(self.right)
+        goal = min(tol * left, np.sqrt(GAP_SHARE * tol * self.alpha * max(self.constant, 0.0)))
         try:
             while self.status == "max_iter" and self.iteration < max_iter:
                 self._descend(goal, max_iter)
                 self.residual = self.right - self._product(self.coef)
-                if np.linalg.norm(self.residual) <= goal:
+                before, left = left, np.linalg.norm(self.residual)
+                if left <= goal:
                     self.status = "converged"
+                elif self.status == "max_iter" and self.iteration < max_iter and not left < before / 2:
+                    self.status = "stalled"
         except KeyboardInterrupt:
             self.status = "interrupted"
 
@@ -215,7 +264,10 @@ class _Run:
             previous, square = square, float(self.residual @ scaled)
             direction = scaled + (square / previous if direction.any() else 0.0) * direction
             product = self._product(direction)
-            length = square / float(direction @ product)
+            curvature = float(direction @ product)
+            if not curvature > 0:  # lost in rounding
+                return
+            length = square / curvature
             self.coef += length * direction
             self.residual -= length * product
             self.iteration += 1
@@ -231,41 +283,61 @@ class _Run:
         self.monitor.record(self.iteration, objective, self.bound, self.coef)
 
 
-def normal_equations(design: Design, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+def normal_equations(design: Design, form: LeastSquares) -> tuple[FloatArray, FloatArray]:
     """Give Phi'L Phi and Phi'r, from rows that are centred first: differences of large sums lose digits."""
     if hasattr(design, "normal_equations"):  # its rows are not here
         return design.normal_equations(form)
     if form.root_is_sparse:
         return _centred_normal_equations(design, form)
-    Phi = form.centred(dense_rows(design.X))
+    Phi = form.centred(design.dense())
     gram = Phi.T @ form.product(Phi)
     return (gram + gram.T) / 2, Phi.T @ form.pull
 
 
-def _centred_normal_equations(design: Design, form: QuadraticForm) -> tuple[FloatArray, FloatArray]:
+def _centred_normal_equations(design: Design, form: LeastSquares) -> tuple[FloatArray, FloatArray]:
     root: Any = form.root
     assert isinstance(root, LevelRoot)
     n = design.shape[1]
-    means, target = root.means(_float_matrix(design.X)), root.target
+    means, target = _means(design, root), root.target
     gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
     parts = list(row_blocks(design.shape[0], n, BLOCK_ENTRIES))
     buffer = np.empty((parts[0].stop, n))
     for part in parts:
         block = buffer[: part.stop - part.start]
-        root.rows(dense_rows(design.X[part]), means, part, block)
+        root.rows(design.dense(part), means, part, block)
         gram += block.T @ block
         pull += block.T @ target[part]
     return root.common**2 * gram, root.common * pull
 
 
-def dual_matrix(design: Design, form: QuadraticForm) -> tuple[FloatArray, Any]:
+def _means(design: Design, root: LevelRoot) -> tuple[FloatArray, FloatArray | None]:
+    """Return the means of queries and levels; those of centred rows without making them all."""
+    if not isinstance(design, CentredDesign):
+        return root.means(_float_matrix(design.X))
+    parts = [root.means(design.dense(part), part) for part in row_blocks(*design.shape, BLOCK_ENTRIES)]
+    of_query, of_level = zip(*parts, strict=True)
+    return sum(of_query), None if of_level[0] is None else sum(of_level)
+
+
+def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
     """Give R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
     root = form.root
     if not sp.issparse(design.X):
-        C = root.apply(dense_rows(design.X))
+        C = root.apply(design.dense())
         return C @ C.T, lambda b: C.T @ b
     X = _float_matrix(design.X)
     return root.congruence((X @ X.T).toarray()), lambda b: X.T @ root.adjoint(b)
+
+
+def _centred_dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
+    """Return what `dual_matrix` does from columns that are made dense and centred, some at a time."""
+    root, (m, n) = form.root, design.shape
+    X = _float_matrix(design.X).tocsc()
+    S = np.zeros((len(root.target),) * 2)
+    for part in row_blocks(n, m, BLOCK_ENTRIES):
+        C = root.apply(form.centred(X[:, part].toarray()))
+        S += C @ C.T
+    return S, lambda b: design.rmatvec(root.adjoint(b)) if b.ndim == 1 else design.rmatmat(root.adjoint(b))
 
 
 def solve_shifted(matrix: FloatArray, alpha: float, right: FloatArray) -> FloatArray:
@@ -295,34 +367,30 @@ def check_semidefinite(eigenvalues: FloatArray) -> None:
         )
 
 
-def certificate(design: Design, form: QuadraticForm, alpha: float, coef: FloatArray) -> tuple[Any, Any]:
-    """Give the objective and the bound ||gradient||^2 / (4 alpha) on its distance to the optimum."""
+def certificate(
+    design: Design, form: LeastSquares, alpha: float, coef: FloatArray, rounding: Rounding
+) -> tuple[Any, Any]:
+    """Return the objective and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha)."""
     scores = design @ coef
     value, coefficients = form.value_and_coefficients(scores)
     adjoint = design.rmatvec if coef.ndim == 1 else design.rmatmat
     gradient = adjoint(coefficients) + 2 * alpha * coef
     objective = value + alpha * np.sum(coef * coef, axis=0)
-    return objective, bounded_quotient(np.sum(gradient * gradient, axis=0), 4 * alpha)
+    norm, reach = np.linalg.norm(gradient, axis=0), rounding.reach(coef, scores)
+    return objective, rounding.certified(alpha, coef, objective, norm, reach)
 
 
-def bounded_quotient(square: Any, strength: float) -> Any:
-    """Divide, up to infinity: a tiny alpha bounds nothing."""
-    with np.errstate(over="ignore"):
-        return square / strength
+def _closed(coef: FloatArray, objective: Any, gap: Any, goal: Any) -> SolverResult:
+    return _result(coef, objective, gap, 1, "converged", Monitor(), goal)
 
 
 def _result(
-    coef: FloatArray, objective: Any, gap: Any, n_iter: int, status: str, monitor: Monitor
+    coef: FloatArray, objective: Any, gap: Any, n_iter: int, status: str, monitor: Monitor, goal: Any
 ) -> SolverResult:
-    """Give weights with outputs first, and plain numbers where there is one output."""
+    """Return weights with outputs first, and plain numbers where there is one output."""
     if coef.ndim == 1:
         objective, gap = float(objective), float(gap)
-    return SolverResult(np.ascontiguousarray(coef.T), objective, gap, n_iter, status, monitor.history)
-
-
-def dense_rows(X: Any) -> FloatArray:
-    """Give rows as a float64 array."""
-    return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+    return concluded(np.ascontiguousarray(coef.T), objective, gap, n_iter, status, monitor.history, goal)
 
 
 def _float_matrix(X: Any) -> Any:

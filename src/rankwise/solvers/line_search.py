@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 
@@ -32,18 +33,24 @@ def minimise_on_line(
 
     Two points with slopes of opposite sign bracket the minimum, and their tangents meet at a lower bound of
     it: the search ends when the lowest value seen is within `tol` of that bound. Steps are roots of the
-    secant of the slope, kept off the ends of the bracket.
+    secant of the slope, kept off the ends of the bracket. Where the function does not fall at the origin,
+    one point is looked at and no more. Steps at which it overflows are taken back halfway.
     """
     low, high, best = origin, None, origin
     step = guess
     for evaluation in range(max_evaluations):
         point = evaluate(step)
+        if not (isfinite(point.value) and isfinite(point.slope)):
+            step = low.step + (step - low.step) / 2
+            continue
         if point.value < best.value:
             best = point
         if point.slope < 0:
             low = point
         else:
             high = point
+        if not origin.slope < 0:
+            break
         if high is None:
             step = _extrapolated(origin, low)
             continue
@@ -60,7 +67,8 @@ def minimise_on_line(
 
 
 def _secant_root(low: Point, high: Point) -> float:
-    return low.step - low.slope * (high.step - low.step) / (high.slope - low.slope)
+    """Return where the secant of two slopes, the first of them negative, is zero."""
+    return low.step + (high.step - low.step) * (low.slope / (low.slope - high.slope))
 
 
 def _extrapolated(origin: Point, low: Point) -> float:
@@ -71,8 +79,6 @@ def _extrapolated(origin: Point, low: Point) -> float:
 
 
 def _meeting_of_tangents(low: Point, high: Point) -> tuple[float, float]:
-    if high.slope == low.slope:
-        return low.step, low.value
     rise = high.value - low.value - high.slope * (high.step - low.step)
     step = low.step + rise / (low.slope - high.slope)
     return step, low.value + low.slope * (step - low.step)

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from rankwise.design import Design
 from rankwise.losses import SquaredHinge
 from rankwise.solvers.line_search import Point, minimise_on_line
-from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.result import Monitor, SolverResult, concluded
+from rankwise.solvers.rounding import Rounding, share_left
 
 FloatVector = NDArray[np.float64]
 
@@ -36,6 +37,8 @@ def solve_newton(
     minimum, and the run ends when that is at most `tol`.
     """
     monitor = Monitor() if monitor is None else monitor
+    design = design.centred()
+    rounding = Rounding.of(design)
     coef = np.zeros(design.shape[1]) if start is None else start
     status, iteration, bound = "max_iter", 0, 0.0  # neither loss nor penalty is negative
     scores = design.matvec(coef)
@@ -46,13 +49,14 @@ def solve_newton(
     first = np.linalg.norm(gradient)
     try:
         for iteration in range(1, max_iter + 1):
-            gap = float(gradient @ gradient) / (4 * alpha)
-            bound = max(bound, objective - gap)
+            certified = _certified(rounding, alpha, coef, scores, objective, gradient)
+            gap = min(float(gradient @ gradient) / (4 * alpha), certified)
+            bound = max(bound, objective - certified)
             monitor.record(iteration, objective, bound, coef)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
-            if gap <= tol:
+            if gap <= share_left(tol, certified - gap):
                 status = "converged"
                 break
             share = min(0.25, np.sqrt(np.linalg.norm(gradient) / first))
@@ -67,7 +71,23 @@ def solve_newton(
             objective, gradient = _objective(design, loss, alpha, coef, scores)
     except KeyboardInterrupt:
         status = "interrupted"
-    return _result(design, loss, alpha, coef, bound, status, iteration, monitor)
+    # The scores were updated along many lines: they are computed once more, from the weights alone.
+    scores = design.matvec(coef)
+    objective, gradient = _objective(design, loss, alpha, coef, scores)
+    gap = _certified(rounding, alpha, coef, scores, objective, gradient)
+    return concluded(coef, objective, gap, iteration, status, monitor.history, tol)
+
+
+def _certified(
+    rounding: Rounding,
+    alpha: float,
+    coef: FloatVector,
+    scores: FloatVector,
+    objective: float,
+    gradient: FloatVector,
+) -> float:
+    reach = rounding.reach(coef, scores)
+    return float(rounding.certified(alpha, coef, objective, np.linalg.norm(gradient), reach))
 
 
 def _objective(
@@ -97,7 +117,10 @@ def _newton_step(
     for _ in range(10 * len(gradient) + 10):
         direction_scores = design.matvec(direction)
         product = design.rmatvec(hessian.product(direction_scores)) + 2 * alpha * direction
-        length = square / float(direction @ product)
+        curvature = float(direction @ product)
+        if not curvature > 0:  # lost in rounding
+            break
+        length = square / curvature
         step += length * direction
         step_scores += length * direction_scores
         residual -= length * product
@@ -132,19 +155,3 @@ def _search(
     origin = at(0.0)
     coarse = minimise_on_line(at, origin, 1.0, LINE_SHARE * min(gap, -origin.slope)).best.step
     return coarse or minimise_on_line(at, origin, 1.0, 0.0).best.step
-
-
-def _result(
-    design: Design,
-    loss: SquaredHinge,
-    alpha: float,
-    coef: FloatVector,
-    bound: float,
-    status: str,
-    iteration: int,
-    monitor: Monitor,
-) -> SolverResult:
-    """Certify the weights from scores computed afresh."""
-    objective, gradient = _objective(design, loss, alpha, coef, design.matvec(coef))
-    gap = max(min(float(gradient @ gradient) / (4 * alpha), objective - bound), 0.0)
-    return SolverResult(coef, objective, gap, iteration, status, monitor.history)

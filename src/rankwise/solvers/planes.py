@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise.solvers.rounding import UNIT, terms
 
 FloatVector = NDArray[np.float64]
 
@@ -52,7 +53,8 @@ class Planes:
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
         """Give the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
-        The bound is the dual value, so it holds however accurately the programme was solved.
+        The bound is the dual value, so it holds however accurately the programme was solved; what the
+        rounding of the planes' combination may have added to it is taken off.
         """
         t, scale = self.count, 2.0 * alpha
         start = self._z[:t].copy()
@@ -74,7 +76,13 @@ class Planes:
             w = (z @ planes) / -scale
         self._z[:t] = z
         self._idle[:t] = np.where(z > 0, 0, self._idle[:t] + 1)
-        return w, float(offsets @ z + offsets @ z_low - alpha * (w @ w))
+        return w, float(offsets @ z + offsets @ z_low - alpha * (w @ w)) - self._error(alpha, z, w)
+
+    def _error(self, alpha: float, z: FloatVector, w: FloatVector) -> float:
+        """Return what the dual value may be off by: w is a sum of planes, which may be far longer than w."""
+        longest = 0.0 if self._precise else float(np.sqrt(self._gram.diagonal()[: len(z)]) @ z)
+        length = np.linalg.norm(w)
+        return UNIT * terms(len(z)) * float(1.0 + length * longest + alpha * length**2)
 
     def _fill_gram(self, t: int) -> None:
         """Compute row and column t of G, up to the diagonal."""

@@ -48,6 +48,40 @@ class SolverResult:
     history: dict[str, NDArray[np.float64]]
 
 
+def concluded(
+    coef: NDArray[np.float64],
+    objective: Any,
+    gap: Any,
+    n_iter: int,
+    status: str,
+    history: dict[str, NDArray[np.float64]],
+    goal: Any,
+) -> SolverResult:
+    """Return what a run came to: it has converged only where the gap is at most `goal`.
+
+    Every solver ends here, so that no gap above its goal, and none that is not a number, passes for a
+    solution. Numbers that have overflowed are refused.
+    """
+    if not (np.isfinite(coef).all() and np.isfinite(objective).all()):
+        raise ValueError(
+            "The fit overflowed: the features, labels or weights are too large or alpha is too small for "
+            "numbers of double precision; scale the features and the labels."
+        )
+    if status == "converged" and not np.all(gap <= goal):
+        status = "stalled"
+    return SolverResult(coef, objective, gap, n_iter, status, history)
+
+
+def distance(objective: float, bound: float, error: float) -> float:
+    """Return how far an objective may be above its minimum, given a lower bound and the objective's error.
+
+    A bound above the objective by more than the error contradicts it, and counts for nothing: what is left is
+    that no objective is negative.
+    """
+    gap = objective - bound + error
+    return gap if gap >= 0 else objective + error
+
+
 class Monitor:
     """Keeps the history, prints progress and listens to the callback.
 

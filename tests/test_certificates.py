@@ -1,0 +1,362 @@
+"""Certificates in floating point, on features of any scale and offset: against exact objectives and optima.
+
+For every fit, two things hold: the objective at the weights, computed with more digits, is within the gap of
+`objective_`; and `objective_ - gap_` is not above the objective of any point, that of an independent solver
+among them. A gap above the tolerance is warned of.
+"""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import independent
+import independent_hull
+import reference
+from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
+from rankwise.design import as_design
+from rankwise.solvers import Monitor
+from rankwise.solvers.result import concluded, distance
+
+SCALES = st.sampled_from([1e-8, 1e-4, 1.0, 1e4, 1e8])
+OFFSETS = st.sampled_from([0.0, 1.0, 1e4, 1e8, 1e12])
+ALPHAS = st.sampled_from([1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6])
+ROWS = st.sampled_from(["dense", "fortran", "csr"])
+TOLERANCES = st.sampled_from([1e-3, 1e-6, 1e-9, 1e-15])
+
+
+@st.composite
+def problems(draw, max_rows=16):
+    """Draw rows with a scale and an offset for each column and a scale for all, labels and queries."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    m, n = draw(st.integers(4, max_rows)), draw(st.integers(1, 4))
+    X = rng.normal(size=(m, n))
+    y = np.round(X @ rng.normal(size=n) + draw(st.sampled_from([0.0, 1.0])) * rng.normal(size=m), 1)
+    y[:2] = 0.0, 1.0  # so that there is a pair
+    qid = draw(st.sampled_from([np.zeros(m, dtype=int), np.arange(m) // (m // 2 + 1)]))
+    X += np.array([draw(OFFSETS) for _ in range(n)])
+    X *= np.array([draw(SCALES) for _ in range(n)]) * draw(SCALES)
+    return X, y, qid
+
+
+def kinds_of_rows(X, kind):
+    return {"dense": X, "fortran": np.asfortranarray(X), "csr": sp.csr_array(X)}[kind]
+
+
+def fitted(model, *arguments, **columns):
+    """Fit; tell whether a lack of convergence was warned of."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        model.fit(*arguments, **columns)
+    return any(issubclass(warning.category, ConvergenceWarning) for warning in told)
+
+
+def differences(X, pairs):
+    """The differences of the rows of each pair, exact to 64 bits however far the rows lie from zero."""
+    better, worse = (np.array([pair[k] for pair in pairs]) for k in (0, 1))
+    return X[better].astype(np.longdouble) - X[worse].astype(np.longdouble)
+
+
+def exact_objective(X, pairs, alpha, loss, coef):
+    """Sum of weight l(d'w) + alpha ||w||^2 over pairs, in extended precision."""
+    w, weight = coef.astype(np.longdouble), np.array([pair[2] for pair in pairs], dtype=np.longdouble)
+    margin = differences(X, pairs) @ w
+    target = np.array([pair[3] for pair in pairs]) if loss == "squares" else 1.0
+    rest = (target - margin) if loss == "squares" else np.maximum(0, 1 - margin)
+    return float(weight @ (rest if loss == "hinge" else rest**2) + alpha * (w @ w))
+
+
+def assert_certified(model, exact, best, goal, warned):
+    """The statement at the head of this file; `exact` and `best` are exact to about 1e-15 themselves."""
+    assert np.isfinite(model.objective_)
+    assert model.gap_ >= 0
+    assert abs(model.objective_ - exact) <= model.gap_ + 1e-15 * abs(exact)
+    assert model.objective_ - model.gap_ <= best + 1e-15 * abs(best)
+    assert warned == (not model.gap_ <= goal)
+
+
+SVM_SOLVERS = {"bundle": "hinge", "bmrm": "hinge", "newton": "squared_hinge"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(), ALPHAS, TOLERANCES, st.sampled_from(list(SVM_SOLVERS)), ROWS)
+def test_ranking_svms_of_any_scale(problem, alpha, tol, solver, kind):
+    X, y, qid = problem
+    loss = SVM_SOLVERS[solver]
+    model = RankSVM(alpha, loss=loss, solver=solver, tol=tol, max_iter=60)
+    warned = fitted(model, kinds_of_rows(X, kind), y, qid=qid)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    exact = exact_objective(X, pairs, alpha, loss, model.coef_)
+    other = independent.solve(X - X.mean(axis=0), pairs, alpha, loss)
+    points = [other.coef] if np.isfinite(other.coef).all() else []
+    best = min([1.0, *(exact_objective(X, pairs, alpha, loss, coef) for coef in points)])
+    assert_certified(model, exact, best, tol, warned)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    problems(),
+    ALPHAS,
+    TOLERANCES,
+    st.sampled_from(["primal", "dual", "cg"]),
+    ROWS,
+    st.sampled_from([1.0, 1e-6, 1e6]),
+)
+def test_least_squares_of_any_scale(problem, alpha, tol, solver, kind, unit):
+    X, y, qid = problem
+    y = y * unit
+    model = RankRLS(alpha, solver=solver, tol=tol, max_iter=200)
+    warned = fitted(model, kinds_of_rows(X, kind), y, qid=qid)
+    pairs = reference.kept_pairs(y, qid)
+    start = float(sum(w * t**2 for _, _, w, t, _ in pairs))
+    exact = exact_objective(X, pairs, alpha, "squares", model.coef_)
+    coef = least_squares_point(X, pairs, alpha)
+    best = min(start, exact_objective(X, pairs, alpha, "squares", coef))
+    assert_certified(model, exact, best, tol * start, warned)
+
+
+def least_squares_point(X, pairs, alpha):
+    """Weights near the optimum by the singular values of the scaled differences."""
+    weight, target = (np.array([pair[k] for pair in pairs], dtype=float) for k in (2, 3))
+    root = np.sqrt(weight)
+    U, values, V = np.linalg.svd(root[:, None] * differences(X, pairs).astype(float), full_matrices=False)
+    return V.T @ (values / (values**2 + alpha) * (U.T @ (root * target)))
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems(), ALPHAS, TOLERANCES, st.sampled_from([1e-3, 1.0, 1e3]))
+def test_kernel_least_squares_of_any_scale(problem, alpha, tol, unit):
+    X, y, qid = problem
+    Z = X - X.mean(axis=0)
+    K = unit * (Z @ Z.T / np.maximum(np.trace(Z @ Z.T), 1e-300) + 0.1 * np.eye(len(Z)))
+    model = RankRLS(alpha, kernel="precomputed", tol=tol)
+    warned = fitted(model, K, y, qid=qid)
+    pairs = reference.kept_pairs(y, qid)
+    start = float(sum(w * t**2 for _, _, w, t, _ in pairs))
+    wide, a = K.astype(np.longdouble), model.dual_coef_.astype(np.longdouble)
+
+    def objective(a):
+        scores = wide @ a
+        rest = sum(w * (t - (scores[i] - scores[j])) ** 2 for i, j, w, t, _ in pairs)
+        return float(rest + alpha * (a @ scores))
+
+    M, N = reference.incidence(pairs, len(y))
+    other = reference.dual_solution(M, N, K, alpha).astype(np.longdouble)
+    assert_certified(model, objective(a), min(start, objective(other)), tol * start, warned)
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(), ALPHAS, st.sampled_from(["hinge", "squared_hinge"]))
+def test_ordinal_svms_of_any_scale(problem, alpha, loss):
+    X, y, _ = problem
+    ranks = np.digitize(y, [0.5, 1.5])
+    model = OrdinalSVM(alpha, loss=loss, tol=1e-6, max_iter=60)
+    warned = fitted(model, X, ranks)
+    pairs = reference.normalised(reference.ranking_pairs(ranks))
+    exact = exact_objective(X, pairs, alpha, loss, model.coef_)
+    coef = independent.solve(X - X.mean(axis=0), pairs, alpha, loss).coef
+    best = min(1.0, exact_objective(X, pairs, alpha, loss, coef)) if np.isfinite(coef).all() else 1.0
+    assert_certified(model, exact, best, 1e-6, warned)
+
+
+def exact_hull_objective(X, ranks, alpha, slack, coef, intervals):
+    """Mean slack of the rows outside the interval of their class plus alpha ||w||^2, in extended precision.
+
+    Offsets of columns belong to the interval: scores are those of rows less their mean.
+    """
+    w, centre = coef.astype(np.longdouble), X.mean(axis=0)
+    scores = (X.astype(np.longdouble) - centre) @ w
+    low, high = (intervals - centre @ coef).astype(np.longdouble)[ranks].T
+    slacks = np.maximum(0, np.maximum(low - scores, scores - high))
+    return float(np.mean(slacks if slack == "absolute" else slacks**2) + alpha * (w @ w))
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    problems(), ALPHAS, st.sampled_from(["squared", "absolute"]), SCALES, st.sampled_from([0.0, 1e4, 1e12])
+)
+def test_hull_rankers_of_any_scale(problem, alpha, slack, scale, offset):
+    X, y, _ = problem
+    X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-300)
+    X = (X * np.logspace(-2, 2, X.shape[1]) + offset) * scale
+    ranks = np.unique(np.digitize(y, [0.5, 1.5]), return_inverse=True)[1]
+    model = HullRanker(alpha, slack=slack)
+    warned = fitted(model, X, ranks)
+    # The intervals hold the offset, and so not the digits in which rows differ.
+    exact = model.objective_
+    if offset == 0:
+        exact = exact_hull_objective(X, ranks, alpha, slack, model.coef_, model.intervals_)
+    X = X - X.mean(axis=0)
+    edges = [(k + 1, k) for k in range(ranks.max())]
+    programme = (X, ranks, edges, alpha)
+    coef, _, gamma = independent_hull.solution(*programme, slack=slack)
+    points = [(np.zeros(X.shape[1]), -0.5 - np.arange(len(edges)))]
+    points += [(coef, gamma)] if np.isfinite(coef).all() else []
+    best = min(independent_hull.feasible_objective(*programme, slack, *point) for point in points)
+    assert_certified(model, exact, best, model.tol * model.objective_, warned)
+
+
+# What was found by attack
+
+
+def column_far_from_zero(offset, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] + rng.normal(size=60)
+    X[:, 1] += offset
+    return X, y
+
+
+@pytest.mark.parametrize("offset", [1e10, 1e12])
+@pytest.mark.parametrize("solver", SVM_SOLVERS)
+@pytest.mark.parametrize("kind", ["dense", "fortran", "csr", "single"])
+def test_a_column_far_from_zero_costs_no_digits(offset, solver, kind):
+    X, y = column_far_from_zero(offset)
+    rows = (X / 16).astype(np.float32) if kind == "single" else kinds_of_rows(X, kind)
+    X = rows.astype(np.float64) if kind == "single" else X
+    loss, pairs = SVM_SOLVERS[solver], reference.normalised(reference.ranking_pairs(y))
+    model = RankSVM(1e-3, loss=loss, solver=solver, tol=1e-7)
+    assert not fitted(model, rows, y)
+    best = independent.solve(X - X[0], pairs, 1e-3, loss)
+    exact = exact_objective(X, pairs, 1e-3, loss, model.coef_)
+    assert model.objective_ == pytest.approx(exact, abs=1e-13)
+    assert exact <= best.objective + 1e-7
+    assert 0 < model.gap_ <= 1e-7
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "cg"])
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("n_features", [4, 40])
+def test_least_squares_on_columns_far_from_zero(solver, kind, n_features):
+    rng = np.random.default_rng(0)
+    Z, y = np.round(rng.normal(size=(30, n_features)), 3), rng.normal(size=30)
+    X = 1e6 + Z  # of which Z is known but for rounding
+    pairs = reference.kept_pairs(y)
+    coef = least_squares_point(X, pairs, 1e-3)
+    model = RankRLS(1e-3, solver=solver, tol=1e-9)
+    assert not fitted(model, kinds_of_rows(X, kind), y)
+    best = exact_objective(X, pairs, 1e-3, "squares", coef)
+    assert model.objective_ == pytest.approx(best, rel=1e-7)
+    many = RankRLS(1e-3, solver=solver, tol=1e-9).fit(kinds_of_rows(X, kind), np.stack([y, -y], axis=1))
+    np.testing.assert_allclose(many.coef_, [model.coef_, -model.coef_], atol=1e-5)
+
+
+def test_sparse_rows_of_queries_far_from_zero():
+    # The first column is far from zero in one query and not stored in the other.
+    rng = np.random.default_rng(0)
+    X, y, qid = rng.normal(size=(30, 40)), rng.normal(size=30), np.arange(30) % 2
+    X[:, :20] = np.where(qid[:, None] == 0, 1e6 + X[:, :20], 0.0)
+    best = exact_objective(
+        X,
+        reference.kept_pairs(y, qid),
+        1e-3,
+        "squares",
+        least_squares_point(X, reference.kept_pairs(y, qid), 1e-3),
+    )
+    model = RankRLS(1e-3, solver="dual")
+    warned = fitted(model, sp.csr_array(X), y, qid=qid)
+    assert model.objective_ == pytest.approx(best, rel=1e-6)
+    assert warned == (
+        not model.gap_ <= 1e-6 * sum(w * t**2 for _, _, w, t, _ in reference.kept_pairs(y, qid))
+    )
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "primal"}, {"solver": "dual"}, {"solver": "cg"}, {"kernel": "rbf"}]
+)
+def test_closed_forms_warn_of_a_gap_above_tol(options):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(30, 4)) * 1e8, rng.normal(size=30)
+    model = RankRLS(1e-30, tol=1e-12, **options)
+    assert fitted(model, X if "solver" in options else X / 1e9, y)
+    assert model.gap_ > 1e-12
+    assert model.gap_ <= 2 * model.objective_ + 1e-8  # no objective is negative
+
+
+LARGE = [RankSVM(), RankSVM(loss="squared_hinge"), RankSVMCV([1.0], cv=2), HullRanker(), OrdinalSVM()]
+LARGE += [RankRLS(solver=solver) for solver in ("primal", "dual", "cg")]
+
+
+@pytest.mark.parametrize("model", LARGE, ids=str)
+def test_features_whose_squares_overflow_are_refused(model):
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12) % 3
+    with pytest.raises(ValueError, match=r"X holds values as large as .*e\+16.*; divide X by a power of ten"):
+        model.fit(X * 1e160, y)
+
+
+@pytest.mark.parametrize(
+    "options", [{"solver": "primal"}, {"solver": "dual"}, {"solver": "cg"}, {"kernel": "rbf"}]
+)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_labels_whose_squares_overflow_are_refused(options, outputs):
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12.0)
+    labels = y * 1e200 if outputs == 1 else np.stack([y, y[::-1]], axis=1) * 1e200
+    with pytest.raises(ValueError, match=r"y holds values as large as 1.1e\+201"):
+        RankRLS(**options).fit(X, labels)
+
+
+@pytest.mark.parametrize("weight", [1e-300, 1e-160, 1e160, 1e300])
+def test_weights_of_any_scale_are_shares(weight):
+    X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12.0)
+    for model in (RankSVM(), RankRLS()):
+        plain, scaled = (clone(model).fit(X, y, sample_weight=np.full(12, w)) for w in (1.0, weight))
+        np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-9)
+
+
+# The one place that decides
+
+
+def test_a_bound_above_the_objective_counts_for_nothing():
+    assert distance(1.0, 0.9, 0.01) == pytest.approx(0.11)
+    assert distance(1.0, 1.005, 0.01) == pytest.approx(0.005)
+    assert distance(1.0, 1.5, 0.01) == 1.01
+
+
+@pytest.mark.parametrize("gap", [2e-3, np.inf, np.nan])
+def test_only_a_gap_within_its_goal_has_converged(gap):
+    history = Monitor().history
+    result = concluded(np.ones(2), 1.0, gap, 1, "converged", history, 1e-3)
+    assert result.status == "stalled"
+    several = concluded(
+        np.ones((2, 2)), np.ones(2), np.array([0.0, gap]), 1, "converged", history, np.full(2, 1e-3)
+    )
+    assert several.status == "stalled"
+    assert concluded(np.ones(2), 1.0, 1e-3, 1, "converged", history, 1e-3).status == "converged"
+    for bad in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="The fit overflowed"):
+            concluded(np.array([1.0, bad]), 1.0, 0.0, 1, "converged", history, 1e-3)
+
+
+def test_ordinary_rows_are_used_as_they_are():
+    X = np.random.default_rng(0).normal(size=(50, 3)) * [1, 1e-6, 1e6] + [5.0, 0.0, 3e6]
+    X = np.hstack([X, np.ones((50, 1))])
+    for rows in (X, np.asfortranarray(X), sp.csr_array(X), X.astype(np.float32)):
+        design = as_design(rows)
+        assert design.centred() is design
+
+
+@pytest.mark.parametrize("kind", ["dense", "fortran", "csr"])
+def test_centred_rows_have_the_products_of_the_differences(kind):
+    rng = np.random.default_rng(0)
+    Z = rng.integers(-(2**20), 2**20, size=(40, 3)) / 2.0**20
+    X = Z + np.array([2.0**30, 0.0, -(2.0**31)])
+    X = np.hstack([X, np.full((40, 1), 7e9)])
+    rows = kinds_of_rows(X, kind)
+    design = as_design(rows).centred()
+    assert kind == "csr" or np.shares_memory(design.X, rows)
+    w, c = rng.normal(size=4), rng.normal(size=40)
+    c -= c.mean()
+    scores = design.matvec(w)
+    np.testing.assert_allclose(scores - scores[0], (Z - Z[0]) @ w[:3], atol=1e-14)
+    np.testing.assert_allclose(design.rmatvec(c), np.append(Z.T @ c, 0.0), atol=1e-14)
+    np.testing.assert_allclose(design.dense()[:, :3] - design.dense()[0, :3], Z - Z[0], atol=0)
+    spread = np.sum((Z - Z.mean(axis=0)) ** 2, axis=0)
+    np.testing.assert_allclose(
+        design.weighted_spread(np.ones(40)), np.append(spread, 0.0), rtol=1e-12, atol=1e-12
+    )
+    assert design.column_scale().max() < 2
