@@ -314,7 +314,10 @@ def _means(design: Design, root: LevelRoot) -> tuple[FloatArray, FloatArray | No
     """Return the means of queries and levels; those of centred rows without making them all."""
     if not isinstance(design, CentredDesign):
         return root.means(_float_matrix(design.X))
-    parts = [root.means(design.dense(part), part) for part in row_blocks(*design.shape, BLOCK_ENTRIES)]
+    parts = [
+        root.means(design.dense(part), part)
+        for part in row_blocks(design.shape[0], design.shape[1], BLOCK_ENTRIES)
+    ]
     of_query, of_level = zip(*parts, strict=True)
     return sum(of_query), None if of_level[0] is None else sum(of_level)
 
