@@ -160,7 +160,7 @@ class WorkerLoss:
     """
 
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
-        self._design = design
+        self._design, self.at_zero = design, loss.at_zero
         engine = design.engine
         pieces = local_pieces(loss, design.borders)
         kind, average = type(loss), loss.average

@@ -48,6 +48,12 @@ OFFSET = 10.0
 # Scores that differ by less than this share of the margin say nothing.
 FLAT = 1e-6
 
+FORMULAS = {
+    "squared": "mean over rows of slack², the slack from the rows to the thresholds between classes",
+    "absolute": "mean over rows of the slack, from the rows to the thresholds between classes",
+    "none": "nothing, with no row beyond the thresholds between classes",
+}
+
 
 class HullRanker(BaseRanker):
     """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
@@ -184,6 +190,11 @@ class HullRanker(BaseRanker):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    @property
+    def formula(self) -> str:
+        """What is minimised beside alpha ||f||^2, in words."""
+        return FORMULAS[self.slack]
 
     def fit(
         self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None

@@ -16,7 +16,7 @@ from rankwise._memory import available_memory, require_memory
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker
 from rankwise.kernels import KernelMap
-from rankwise.losses.least_squares import COSTS, TIES, LeastSquares, keeps_ties
+from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
@@ -177,6 +177,11 @@ class RankRLS(BaseRanker):
         tags = super().__sklearn_tags__()
         tags.target_tags.multi_output = True
         return tags
+
+    @property
+    def formula(self) -> str:
+        """What is minimised beside alpha ||f||^2, in words."""
+        return FORMULAS[self.cost]
 
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

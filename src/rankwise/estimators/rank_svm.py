@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice, check_count, check_positive
+from rankwise._checks import check_count, check_positive
 from rankwise.design import Design
 from rankwise.estimators.base import BaseRanker, FloatArray, FloatVector
-from rankwise.losses import Hinge, SquaredHinge
+from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
-from rankwise.solvers import SolverResult, solve_bundle, solve_newton, solve_sample
-from rankwise.solvers.planes import Planes
-
-SOLVERS = {"hinge": ("bundle", "bmrm"), "squared_hinge": ("newton",)}
+from rankwise.solvers import SOLVERS, SolverResult, chosen_solver, solve_sample
 
 
 class RankSVM(BaseRanker):
@@ -140,6 +137,11 @@ class RankSVM(BaseRanker):
         self.random_state = random_state
         self.verbose = verbose
 
+    @property
+    def formula(self) -> str:
+        """What is minimised beside alpha ||f||^2, in words."""
+        return LOSSES[self.loss].formula
+
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> RankSVM:
@@ -171,7 +173,7 @@ class RankSVM(BaseRanker):
 
         The cutting planes of the hinge are valid for every alpha and are handed on.
         """
-        more = {} if self.solver_ == "newton" else {"planes": Planes(design.shape[1])}
+        more = SOLVERS[self.solver_].carried(design.shape[1])
         coef = None
         for alpha in alphas:
             result = self._solve(design, preferences, coef, alpha, **more)
@@ -198,11 +200,9 @@ class RankSVM(BaseRanker):
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
-            kind = SquaredHinge if self.solver_ == "newton" else Hinge
-            design, loss = design.placed_for(kind(preferences, **averaging), options["tol"])
-            if self.solver_ == "newton":
-                return solve_newton(design, loss, strength, **options)
-            return solve_bundle(design, loss, strength, line_search=self.solver_ == "bundle", **options)
+            loss = LOSSES[self.loss](preferences, **averaging)
+            design, loss = design.placed_for(loss, options["tol"])
+            return SOLVERS[self.solver_].solve(design, loss, strength, **options)
 
         with self._blas_on_one_thread():
             return self._solve_from_sample(solve, design, preferences, start, more)
@@ -217,7 +217,7 @@ class RankSVM(BaseRanker):
     ) -> SolverResult:
         """Solve, beginning with a rough solution on a sample of the rows where there is no other start."""
         monitor, max_iter, sampled = self._monitor(), int(self.max_iter), None
-        if start is None and self.solver_ != "bmrm":
+        if start is None and SOLVERS[self.solver_].from_sample:
             rough = partial(solve, tol=max(self.tol, 3e-3), max_iter=max_iter)
             sampled = solve_sample(design, preferences, rough)
         interrupted = sampled is not None and sampled.status == "interrupted"
@@ -232,15 +232,3 @@ class RankSVM(BaseRanker):
                 **more,
             )
         return replace(result, status="interrupted") if interrupted else result
-
-
-def chosen_solver(loss: str, solver: str) -> str:
-    """Give the solver to run for a loss; say which solvers a loss has when the two do not go together."""
-    check_choice(loss, "loss", SOLVERS)
-    check_choice(solver, "solver", ("auto", "bundle", "bmrm", "newton"))
-    if solver == "auto":
-        return SOLVERS[loss][0]
-    if solver not in SOLVERS[loss]:
-        fitting = " or ".join(repr(name) for name in SOLVERS[loss])
-        raise ValueError(f"solver={solver!r} does not solve loss={loss!r}; use {fitting}.")
-    return solver

@@ -8,7 +8,8 @@ from numpy.typing import ArrayLike
 
 from rankwise._checks import check_count, check_positive
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.rank_svm import RankSVM, chosen_solver
+from rankwise.estimators.rank_svm import RankSVM
+from rankwise.solvers import chosen_solver
 
 
 class RankSVMCV(ChoosesAlpha, RankSVM):

@@ -12,15 +12,6 @@ from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, 
 from rankwise.report.svg import Chart
 
 PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
-OBJECTIVES = {
-    "hinge": "mean over pairs of max(0, 1 - (f(better) - f(worse)))",
-    "squared_hinge": "mean over pairs of max(0, 1 - (f(better) - f(worse)))²",
-    "magnitude": "mean over pairs of (t - f(better) + f(worse))², t the difference of the labels",
-    "unit": "mean over pairs of (1 - f(better) + f(worse))²",
-    "relative": "mean over pairs of (1 - (f(better) - f(worse)) / t)², t the difference of the labels",
-    "squared": "mean over rows of slack², the slack from the rows to the thresholds between classes",
-    "absolute": "mean over rows of the slack, from the rows to the thresholds between classes",
-}
 
 
 def learned_section(subject: Subject) -> str:
@@ -39,15 +30,9 @@ def learned_section(subject: Subject) -> str:
 
 
 def objective_of(ranker: Any) -> str | None:
-    """Write the objective of an estimator of this library, or None for others."""
-    if not type(ranker).__module__.startswith("rankwise."):
-        return None
-    choice = next(
-        (getattr(ranker, name) for name in ("loss", "cost", "slack") if hasattr(ranker, name)), None
-    )
-    if choice == "none":
-        return "‖f‖², with no row beyond the thresholds between classes"
-    return OBJECTIVES[choice].replace(" - ", f" {MINUS} ") + PENALTY if choice in OBJECTIVES else None
+    """Return the objective of an estimator of this library, or None for others."""
+    formula = getattr(ranker, "formula", None)
+    return formula.replace(" - ", f" {MINUS} ") + PENALTY if isinstance(formula, str) else None
 
 
 def model_facts(subject: Subject) -> list[tuple[str, Cell]]:

@@ -10,14 +10,18 @@ from rankwise.solvers.least_squares import (
     solve_primal,
 )
 from rankwise.solvers.newton import solve_newton
+from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
 from rankwise.solvers.result import STATUSES, InterruptedWarning, Monitor, SolverResult
 from rankwise.solvers.sample import solve_sample
 
 __all__ = [
+    "SOLVERS",
     "STATUSES",
     "InterruptedWarning",
     "Monitor",
+    "Solver",
     "SolverResult",
+    "chosen_solver",
     "solve_bundle",
     "solve_conjugate_gradients",
     "solve_dual",
@@ -27,4 +31,5 @@ __all__ = [
     "solve_path",
     "solve_primal",
     "solve_sample",
+    "solvers_of",
 ]

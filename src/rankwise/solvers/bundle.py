@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.design import Design
-from rankwise.losses import Hinge
+from rankwise.losses import PiecewiseLinear
 from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
 from rankwise.solvers.planes import Planes
-from rankwise.solvers.result import Monitor, SolverResult, concluded, distance
+from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
 
 FloatVector = NDArray[np.float64]
@@ -38,7 +38,7 @@ class _Iterate:
 
 def solve_bundle(
     design: Design,
-    loss: Hinge,
+    loss: PiecewiseLinear,
     alpha: float,
     *,
     tol: float = 1e-3,
@@ -71,6 +71,7 @@ def solve_bundle(
         `gap` is the objective at `coef`, computed afresh, minus the best dual value, plus what rounding may
         have done to either.
     """
+    require(loss, "plane", "The bundle method")
     monitor = Monitor() if monitor is None else monitor
     design = design.centred()
     rounding = Rounding.of(design)
@@ -80,7 +81,7 @@ def solve_bundle(
     try:
         zero = np.zeros(design.shape[1])
         best = _evaluate(design, loss, alpha, zero if start is None else start)
-        if best.objective > 1.0:  # the objective of zero
+        if best.objective > loss.at_zero:
             best = _evaluate(design, loss, alpha, zero)
         planes.add(design.rmatvec(best.coefficients), best.offset)
         for iteration in range(1, max_iter + 1):
@@ -111,7 +112,7 @@ def solve_bundle(
     return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, tol)
 
 
-def _evaluate(design: Design, loss: Hinge, alpha: float, coef: FloatVector) -> _Iterate:
+def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
     scores = design.matvec(coef)
     value, coefficients, offset = loss.plane(scores)
     return _Iterate(coef, scores, value + alpha * float(coef @ coef), coefficients, offset)
@@ -123,7 +124,7 @@ def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
 
 def _step_on_line(
     design: Design,
-    loss: Hinge,
+    loss: PiecewiseLinear,
     alpha: float,
     best: _Iterate,
     target: FloatVector,

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.design import Design
-from rankwise.losses import SquaredHinge
+from rankwise.losses import Smooth
 from rankwise.solvers.line_search import Point, minimise_on_line
-from rankwise.solvers.result import Monitor, SolverResult, concluded
+from rankwise.solvers.result import Monitor, SolverResult, concluded, require
 from rankwise.solvers.rounding import Rounding, share_left
 
 FloatVector = NDArray[np.float64]
@@ -18,7 +18,7 @@ LINE_SHARE = 0.01
 
 def solve_newton(
     design: Design,
-    loss: SquaredHinge,
+    loss: Smooth,
     alpha: float,
     *,
     tol: float = 1e-3,
@@ -36,6 +36,7 @@ def solve_newton(
     Strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha) above its
     minimum, and the run ends when that is at most `tol`.
     """
+    require(loss, "hessian", "Newton's method")
     monitor = Monitor() if monitor is None else monitor
     design = design.centred()
     rounding = Rounding.of(design)
@@ -43,7 +44,7 @@ def solve_newton(
     status, iteration, bound = "max_iter", 0, 0.0  # neither loss nor penalty is negative
     scores = design.matvec(coef)
     objective, gradient = _objective(design, loss, alpha, coef, scores)
-    if objective > 1.0:  # zero is the better start
+    if objective > loss.at_zero:  # zero is the better start
         coef, scores = np.zeros_like(coef), 0.0 * scores
         objective, gradient = _objective(design, loss, alpha, coef, scores)
     first = np.linalg.norm(gradient)
@@ -91,7 +92,7 @@ def _certified(
 
 
 def _objective(
-    design: Design, loss: SquaredHinge, alpha: float, coef: FloatVector, scores: FloatVector
+    design: Design, loss: Smooth, alpha: float, coef: FloatVector, scores: FloatVector
 ) -> tuple[float, FloatVector]:
     value, coefficients = loss.value_and_coefficients(scores)
     return value + alpha * float(coef @ coef), design.rmatvec(coefficients) + 2 * alpha * coef
@@ -99,7 +100,7 @@ def _objective(
 
 def _newton_step(
     design: Design,
-    loss: SquaredHinge,
+    loss: Smooth,
     alpha: float,
     scores: FloatVector,
     gradient: FloatVector,
@@ -133,7 +134,7 @@ def _newton_step(
 
 
 def _search(
-    loss: SquaredHinge,
+    loss: Smooth,
     alpha: float,
     coef: FloatVector,
     move: FloatVector,

@@ -48,6 +48,14 @@ class SolverResult:
     history: dict[str, NDArray[np.float64]]
 
 
+def require(loss: Any, method: str, solver: str) -> None:
+    """Refuse a loss that lacks what a solver asks for."""
+    if not hasattr(loss, method):
+        raise TypeError(
+            f"{solver} needs a loss with the method {method}, which {type(loss).__name__} does not have."
+        )
+
+
 def concluded(
     coef: NDArray[np.float64],
     objective: Any,

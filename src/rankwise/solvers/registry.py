@@ -1,0 +1,77 @@
+"""Solvers by name: what each needs of a loss, so that a loss is met by every solver that can minimise it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from rankwise._checks import check_choice
+from rankwise.losses import LOSSES, PairwiseLoss, PiecewiseLinear, Smooth
+from rankwise.solvers.bundle import solve_bundle
+from rankwise.solvers.newton import solve_newton
+from rankwise.solvers.planes import Planes
+from rankwise.solvers.result import SolverResult
+
+
+@dataclass(frozen=True)
+class Solver:
+    """A way to minimise loss(X w) + alpha ||w||^2.
+
+    Attributes
+    ----------
+    solve : callable
+        Takes a design, a loss, alpha and keyword options, as `solve_newton` does.
+    needs : type
+        What a loss must be.
+    from_sample : bool
+        Whether a rough solution on a sample of the rows is a good start.
+    carried : callable
+        Makes, for a number of features, the options that one alpha hands on to the next.
+    """
+
+    solve: Callable[..., SolverResult]
+    needs: type[PairwiseLoss]
+    from_sample: bool = True
+    carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
+
+
+def _planes(n_features: int) -> dict[str, Any]:
+    return {"planes": Planes(n_features)}
+
+
+# The first solver whose needs a loss meets is its default.
+SOLVERS = {
+    "bundle": Solver(solve_bundle, PiecewiseLinear, carried=_planes),
+    "bmrm": Solver(
+        partial(solve_bundle, line_search=False), PiecewiseLinear, from_sample=False, carried=_planes
+    ),
+    "newton": Solver(solve_newton, Smooth),
+}
+
+
+def solvers_of(loss: str) -> list[str]:
+    """Return the names of the solvers that minimise a loss, the default first.
+
+    Examples
+    --------
+    >>> solvers_of("hinge")
+    ['bundle', 'bmrm']
+    """
+    return [name for name, solver in SOLVERS.items() if issubclass(LOSSES[loss], solver.needs)]
+
+
+def chosen_solver(loss: str, solver: str) -> str:
+    """Return the solver to run for a loss; say which solvers a loss has when the two do not go together."""
+    check_choice(loss, "loss", LOSSES)
+    check_choice(solver, "solver", ("auto", *SOLVERS))
+    fitting = solvers_of(loss)
+    if not fitting:
+        raise ValueError(f"loss={loss!r} has no solver: it is neither PiecewiseLinear nor Smooth.")
+    if solver == "auto":
+        return fitting[0]
+    if solver not in fitting:
+        names = " or ".join(map(repr, fitting))
+        raise ValueError(f"solver={solver!r} does not solve loss={loss!r}; use {names}.")
+    return solver
