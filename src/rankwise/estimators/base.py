@@ -19,11 +19,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
-from rankwise.design import Design, as_design, row_scores
+from rankwise.design import Design, as_design
 from rankwise.distributed import DaskDesign, PartitionLostError, gathered, is_distributed, lazy_scores
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.metrics import ranking_error
 from rankwise.preferences import Preferences
+from rankwise.scores import row_scores
 from rankwise.solvers import Monitor, SolverResult
 
 logger = logging.getLogger("rankwise")
@@ -60,7 +61,9 @@ class BaseRanker(BaseEstimator):
         Returns
         -------
         scores : array of shape (n_rows,), or (n_rows, n_outputs) after a fit to several outputs
-            For rows on Dask a Dask array, not yet computed.
+            For rows on Dask a Dask array, not yet computed. The score of a row depends on its numbers and on
+            the model alone, so that equal rows have equal scores; on another type of CPU the last digits may
+            differ.
         """
         check_is_fitted(self)
         if is_distributed(X):
@@ -70,7 +73,9 @@ class BaseRanker(BaseEstimator):
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, self._threads())
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
-        return kernel_scores(X, basis, self.dual_coef_, **self._kernel_arguments)
+        return kernel_scores(
+            X, basis, self.dual_coef_, n_threads=self._threads(), **self._kernel_arguments
+        )
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
         """Give the position of each row within its query, 0 for the best; equal scores keep their order.
