@@ -22,14 +22,14 @@ from sklearn.utils.random import sample_without_replacement
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
-from rankwise.scores import canonical_csr, dense_rows, owned_rows, row_scores
+from rankwise.scores import dense_rows, owned_rows, row_scores, sparse_rows
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
 Kernel = str | Callable[..., float]
 FloatArray = NDArray[np.float64]
 
-# Kernels of dense rows that scikit-learn computes pair by pair, in an order that does not depend on the place.
+# Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
 _PAIR_BY_PAIR = ("additive_chi2", "chi2", "laplacian")
 
 # Bytes of kernel values held at a time while the rows are mapped or scored.
@@ -200,6 +200,10 @@ class KernelMap:
         """
         return np.asarray(a, dtype=np.float64) @ self._root
 
+    def scores(self, X: Any, a: NDArray, n_threads: int = 1) -> NDArray[np.float64]:
+        """Return ``k(x, Z) a`` for each row: `kernel_scores` with this basis and this kernel."""
+        return kernel_scores(X, self._basis, a, n_threads=n_threads, **self.kernel_arguments)
+
     @property
     def kernel_arguments(self) -> dict[str, Any]:
         """The kernel as `kernel_values` and `kernel_scores` take it, with gamma as fixed by ``fit``."""
@@ -305,14 +309,14 @@ def kernel_values(
 
 def _float64_rows(X: Any) -> Any:
     """Return rows in float64, C order or canonical CSR, without a copy where they are so."""
-    return canonical_csr(X).astype(np.float64, copy=False) if sp.issparse(X) else dense_rows(X)
+    return sparse_rows(X) if sp.issparse(X) else dense_rows(X)
 
 
 def _rows_like(Z: Any, X: Any) -> Any:
     """Return the rows X as sparse or dense as the rows Z."""
-    if sp.issparse(Z) and not sp.issparse(X):
-        X = type(Z)(X)
-    return _float64_rows(X) if sp.issparse(Z) else dense_rows(X)
+    if not sp.issparse(Z):
+        return dense_rows(X)
+    return sparse_rows(X if sp.issparse(X) else type(Z)(X))
 
 
 def _callable_values(
@@ -452,7 +456,7 @@ def _n_basis(n_components: int | None, n_rows: int) -> int:
 def _variance(X: Any) -> float:
     if not sp.issparse(X):
         return float(X.var(dtype=np.float64))
-    stored = canonical_csr(X).data.astype(np.float64, copy=False)
+    stored = sparse_rows(X).data
     size = X.shape[0] * X.shape[1]
     mean = stored.sum() / size
     return float(((stored - mean) ** 2).sum() + (size - len(stored)) * mean**2) / size

@@ -1,10 +1,10 @@
 """Scores as a function of values: equal rows have equal scores, to the bit.
 
-The score of a row depends on its numbers and on the model alone. It does not depend on the other rows, on where
-the row stands among them, on how its memory is laid out, on float32 or float64 where they hold the same numbers,
-on the order in which a CSR matrix stores its entries, or on the number of threads. BLAS promises none of this, so
-that ties would be broken by rounding. Scores of one model may differ in the last digits between types of CPU, and
-between dense and CSR rows of a linear model.
+The score of a row depends on its numbers and on the model alone. It does not depend on the other rows, on
+where the row stands among them, on how its memory is laid out, on float32 or float64 where they hold the same
+numbers, on the order in which a CSR matrix stores its entries, or on the number of threads. BLAS promises
+none of this: ties would be broken by rounding. Scores of one model may differ in the last digits between
+types of CPU, and between dense and CSR rows of a linear model.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rankwise import _native
 from rankwise.design import as_design
 
-__all__ = ["canonical_csr", "dense_rows", "owned_rows", "row_scores"]
+__all__ = ["canonical_csr", "dense_rows", "owned_rows", "row_scores", "sparse_rows"]
 
 FloatArray = NDArray[np.float64]
 
@@ -69,14 +69,15 @@ def dense_rows(X: Any) -> FloatArray:
 
 
 def canonical_csr(X: Any) -> Any:
-    """Return a sparse matrix as CSR with sorted indices, no entry twice and no zeros stored; X itself if it is so.
+    """Return CSR with sorted indices, no entry stored twice and no zeros stored; X itself where it is so.
 
     Entries that are stored several times are summed in float64, in the order of their values.
 
     Examples
     --------
     >>> import numpy as np, scipy.sparse as sp
-    >>> X = sp.csr_array((np.array([1.0, 0.0, 2.0, 3.0]), np.array([2, 1, 0, 2]), np.array([0, 4])), shape=(1, 3))
+    >>> values, columns = np.array([1.0, 0.0, 2.0, 3.0]), np.array([2, 1, 0, 2])
+    >>> X = sp.csr_array((values, columns, np.array([0, 4])), shape=(1, 3))
     >>> canonical_csr(X).indices.tolist(), canonical_csr(X).data.tolist()
     ([0, 2], [2.0, 4.0])
     """
@@ -92,8 +93,16 @@ def canonical_csr(X: Any) -> Any:
     return X
 
 
+def sparse_rows(X: Any) -> Any:
+    """Return canonical CSR in float64, with 32-bit indices where they suffice; X itself where it is so."""
+    X = canonical_csr(X)
+    index = sp.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    if X.dtype == np.float64 and X.indices.dtype == index:
+        return X
+    indices, indptr = (array.astype(index, copy=False) for array in (X.indices, X.indptr))
+    return type(X)((X.data.astype(np.float64, copy=False), indices, indptr), shape=X.shape)
+
+
 def owned_rows(X: Any) -> Any:
     """Return a copy of rows that nobody else can change: a float64 array in C order, or canonical CSR."""
-    if not sp.issparse(X):
-        return np.array(X, dtype=np.float64, order="C")
-    return canonical_csr(X).astype(np.float64, copy=True)
+    return sparse_rows(X).copy() if sp.issparse(X) else np.array(X, dtype=np.float64, order="C")

@@ -88,27 +88,30 @@ def error_of(data: Data, scores: Any) -> float:
 def svm_scores(recipe: Recipe, alphas: Any, train: Data, X: Any, callback: Any) -> Iterator[Any]:
     """Score rows for each alpha, the cutting planes of one being handed on to the next."""
     from rankwise.estimators import RankSVMCV
+    from rankwise.estimators.base import one_blas_thread
     from rankwise.estimators.rank_svm import chosen_solver
     from rankwise.preferences import Preferences
 
     search = RankSVMCV(alphas, **recipe.parameters, callback=callback)
     search.solver_ = chosen_solver(search.loss, search.solver)
     preferences = Preferences.from_scores(train.y, train.qid, pair_weight=search.pair_weight)
-    design, kernel_map = search._function_space(train.X)
-    space = X if kernel_map is None else kernel_map.transform(X)
-    for result in search._path(design, preferences, alphas):
-        if result.status == "interrupted":
+    with one_blas_thread:
+        design, kernel_map = search._function_space(train.X)
+        results = list(search._path(design, preferences, alphas))
+        if results[-1].status == "interrupted":
             raise KeyboardInterrupt
-        yield space @ result.coef
+        scores = search._scores_of(X, np.array([result.coef for result in results]), kernel_map)
+    yield from scores.T
 
 
 def rls_scores(recipe: Recipe, alphas: Any, train: Data, X: Any, callback: Any) -> Iterator[Any]:
     """Score rows for each alpha; a linear model has one decomposition for all of them."""
+    from rankwise.scores import row_scores
+
     if not recipe.is_linear:
         yield from scores_one_by_one(recipe, alphas, train, X, callback)
         return
-    for coef in recipe.ranker().path(train.X, train.y, alphas, qid=train.qid):
-        yield X @ coef
+    yield from row_scores(X, recipe.ranker().path(train.X, train.y, alphas, qid=train.qid)).T
 
 
 def scores_one_by_one(recipe: Recipe, alphas: Any, train: Data, X: Any, callback: Any) -> Iterator[Any]:

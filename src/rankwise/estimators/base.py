@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,11 @@ class BaseRanker(BaseEstimator):
     # Whether the rows may be on Dask.
     _takes_dask = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name in {"fit", "path"} & set(vars(cls)):
+            setattr(cls, name, with_one_blas_thread(getattr(cls, name)))
+        super().__init_subclass__(**options)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -52,7 +58,7 @@ class BaseRanker(BaseEstimator):
         return tags
 
     def predict(self, X: Any) -> FloatVector:
-        """Give the score of each row; within a query, sort by it.
+        """Return the score of each row; within a query, sort by it.
 
         Parameters
         ----------
@@ -73,9 +79,7 @@ class BaseRanker(BaseEstimator):
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, self._threads())
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
-        return kernel_scores(
-            X, basis, self.dual_coef_, n_threads=self._threads(), **self._kernel_arguments
-        )
+        return kernel_scores(X, basis, self.dual_coef_, n_threads=self._threads(), **self._kernel_arguments)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
         """Give the position of each row within its query, 0 for the best; equal scores keep their order.
@@ -224,6 +228,12 @@ class BaseRanker(BaseEstimator):
         kernel_map = self._kernel_map()
         return as_design(kernel_map.fit_transform(X), n_threads=self._threads()), kernel_map
 
+    def _scores_of(self, X: Any, weights: FloatVector, kernel_map: KernelMap | None) -> FloatVector:
+        """Return the scores that `predict` would give with these weights in the function space."""
+        if kernel_map is None:
+            return row_scores(X, weights, self._threads())
+        return kernel_map.scores(X, kernel_map.dual_coef(weights), n_threads=self._threads())
+
     def _kernel_map(self) -> KernelMap:
         return KernelMap(
             self.kernel,
@@ -241,11 +251,6 @@ class BaseRanker(BaseEstimator):
             return None
         previous = getattr(self, "_weights", None)
         return previous.copy() if previous is not None and len(previous) == design.shape[1] else None
-
-    @staticmethod
-    def _blas_on_one_thread() -> Any:
-        """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
-        return thread_pools().limit(limits=1, user_api="blas")
 
     @contextmanager
     def _keeping_best(self, monitor: Monitor) -> Iterator[None]:
@@ -290,14 +295,53 @@ class BaseRanker(BaseEstimator):
         gap = float(np.max(result.gap))
         found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
         if result.status == "interrupted":
-            warnings.warn(f"Interrupted after {result.n_iter} iterations. {found}", stacklevel=5)
+            warnings.warn(f"Interrupted after {result.n_iter} iterations. {found}", stacklevel=6)
         elif result.status in ("max_iter", "stalled"):
             reason = (
                 "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
             )
             warnings.warn(
-                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=5
+                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=6
             )
+
+
+class OneBlasThread:
+    """A context in which BLAS has one thread; it ends when the last of those that entered has left.
+
+    What is learned does then not depend on the threads that BLAS would take, whose number changes how it
+    rounds, and BLAS does not spin on the cores that our own threads need. The number of threads is that of
+    the whole process, so fits at the same time share one limit.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = thread_pools().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = OneBlasThread()
+
+
+def with_one_blas_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method such that BLAS has one thread while it runs."""
+
+    @wraps(method)
+    def limited(*arguments: Any, **options: Any) -> Any:
+        with one_blas_thread:
+            return method(*arguments, **options)
+
+    return limited
 
 
 @cache

@@ -203,19 +203,18 @@ class HullRanker(BaseRanker):
         if self._is_linear():
             hint_at_scale(X)
         if self.laplacian_weight == 0 and not known.all():
-            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)
+            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
         codes, program = self._program(known, graph)
         centre = self._centre(X)
         design, kernel_map = self._function_space(X if centre is None else X - centre)
         penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
-        with self._blas_on_one_thread():
-            optimum, result = self._solve(design, program, penalty, graph)
+        optimum, result = self._solve(design, program, penalty, graph)
         self._store_result(X, result, kernel_map)
         self.intervals_ = self._intervals(program, codes, optimum)
         if centre is not None:
             self.intervals_ += centre @ self.coef_
         if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
-            warnings.warn(self._why_flat(), stacklevel=2)
+            warnings.warn(self._why_flat(), stacklevel=3)
         return self
 
     def _why_flat(self) -> str:
@@ -297,13 +296,13 @@ class HullRanker(BaseRanker):
             named = {label for edge in edge_list(self.order) for label in edge}
             unknown = sorted(repr(label) for label in named - set(classes.tolist()))
             if unknown and len(unknown) < len(named):
-                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=5)
+                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=6)
         elif holds_text(classes) and declared_order(labels) is None:
             shown = " < ".join(map(repr, classes[:8].tolist()))
             warnings.warn(
                 f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
                 "labels.",
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:

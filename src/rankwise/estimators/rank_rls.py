@@ -318,7 +318,7 @@ class RankRLS(BaseRanker):
             return solve_dual(design, form, alpha)
         monitor = self._monitor()
         design, form = design.joined(form, self.tol)
-        with self._blas_on_one_thread(), self._keeping_best(monitor):
+        with self._keeping_best(monitor):
             result = solve_conjugate_gradients(
                 design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=monitor
             )

@@ -178,8 +178,7 @@ class RankSVM(BaseRanker):
                 return solve_newton(design, loss, strength, **options)
             return solve_bundle(design, loss, strength, line_search=self.solver_ == "bundle", **options)
 
-        with self._blas_on_one_thread():
-            return self._solve_from_sample(solve, design, preferences, start, more)
+        return self._solve_from_sample(solve, design, preferences, start, more)
 
     def _solve_from_sample(
         self,

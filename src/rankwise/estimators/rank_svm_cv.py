@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
-from rankwise.design import Design, as_design
+from rankwise.design import Design
 from rankwise.estimators.rank_svm import RankSVM, check_count, check_positive, chosen_solver
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
@@ -149,21 +149,20 @@ class RankSVMCV(RankSVM):
             yield from check_cv(cv).split(X, y, groups=qid)
 
     def _path_errors(self, X: Any, preferences: Preferences, train: Any, test: Any) -> list[float]:
-        """Give the error on the test rows for each alpha."""
+        """Return the error on the test rows for each alpha."""
         precomputed = self.kernel == "precomputed"
         X_train = X[train][:, train] if precomputed else X[train]
         X_test = X[test][:, train] if precomputed else X[test]
         design, kernel_map = self._function_space(X_train)
-        space = X_test if kernel_map is None else kernel_map.transform(X_test)
-        held_out, test_design = preferences[test], as_design(space, n_threads=self._threads())
-        errors = []
+        weights = []
         for result in self._path(design, preferences[train], self.alphas_):
             if result.status == "interrupted":  # there is no model yet that could be kept
                 raise KeyboardInterrupt
-            with warnings.catch_warnings():  # queries without pairs are common, and left out
-                warnings.simplefilter("ignore", UndefinedMetricWarning)
-                errors.append(float(ranking_error(held_out, test_design.matvec(result.coef))))
-        return errors
+            weights.append(result.coef)
+        held_out, scores = preferences[test], self._scores_of(X_test, np.array(weights), kernel_map)
+        with warnings.catch_warnings():  # queries without pairs are common, and left out
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return [float(ranking_error(held_out, column)) for column in scores.T]
 
     def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator:
         """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path."""
