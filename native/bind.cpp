@@ -17,6 +17,7 @@
 
 #include "order_graph.hpp"
 #include "ranking.hpp"
+#include "row_sums.hpp"
 #include "simplex_qp.hpp"
 #include "sparse_product.hpp"
 #include "svmlight.hpp"
@@ -267,6 +268,30 @@ OutputVector extended_combination(InputMatrix A, InputVector<double> z, InputVec
     return to_numpy(sum);
 }
 
+using OutputMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
+
+OutputMatrix new_matrix(std::size_t n_rows, std::size_t n_columns) {
+    double* entries = new double[n_rows * n_columns];
+    nb::capsule owner(entries, [](void* p) noexcept { delete[] static_cast<double*>(p); });
+    return OutputMatrix(entries, {n_rows, n_columns}, owner);
+}
+
+rankwise::Rows rows_view(const InputMatrix& X) { return {X.data(), X.shape(0), X.shape(1)}; }
+
+template <auto sums>
+OutputMatrix pair_sums(InputMatrix X, InputMatrix Z, int n_threads) {
+    check_length(Z.shape(1), X.shape(1), "X and Z need the same number of columns");
+    OutputMatrix out = new_matrix(X.shape(0), Z.shape(0));
+    nb::gil_scoped_release unlocked;
+    sums(rows_view(X), rows_view(Z), out.data(), n_threads);
+    return out;
+}
+
+template <auto sums>
+void bind_pair_sums(nb::module_& m, const char* name, const char* text) {
+    m.def(name, &pair_sums<sums>, nb::arg("X").noconvert(), nb::arg("Z").noconvert(), nb::arg("n_threads") = 1, text);
+}
+
 template <class T>
 Output<T> give(rankwise::Column<T>& column) {
     const std::size_t n = column.size();
@@ -405,6 +430,10 @@ NB_MODULE(_native, m) {
           "A @ x with twice the digits, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),
           "(z + z_low) @ A, summed with twice the digits.");
+    bind_pair_sums<&rankwise::score_rows>(m, "row_scores", "x_i' z_j, the quickest way for few rows of Z.");
+    bind_pair_sums<&rankwise::sum_all_pairs<rankwise::Product>>(m, "row_products", "x_i' z_j for all rows of X and Z.");
+    bind_pair_sums<&rankwise::sum_all_pairs<rankwise::SquaredDifference>>(
+        m, "squared_distances", "The sum over k of (x_ik - z_jk)^2 for all rows of X and Z.");
     bind_products<double, std::int32_t>(m);
     bind_products<double, std::int64_t>(m);
     bind_products<float, std::int32_t>(m);

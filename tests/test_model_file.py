@@ -114,8 +114,9 @@ def test_a_loaded_model_is_the_saved_one(kind, kernel, form, tmp_path):
     loaded = round_trip(model, tmp_path / "model.json")
     assert loaded.get_params() == model.get_params()
     assert_same(learned(loaded), learned(model))
-    np.testing.assert_array_equal(loaded.predict(new), model.predict(new))
-    np.testing.assert_array_equal(loaded.rank(new), model.rank(new))
+    for some in (rows, rows.copy(), new):
+        np.testing.assert_array_equal(loaded.predict(some), model.predict(some))
+        np.testing.assert_array_equal(loaded.rank(some), model.rank(some))
     assert loaded.score(rows, Y, qid=QID) == model.score(rows, Y, qid=QID)
     assert loaded.n_features_in_ == model.n_features_in_
     if kernel == "linear":

@@ -1,6 +1,7 @@
 """OrdinalSVM against quadratic programmes and the textbook, and as scikit-learn's users meet it."""
 
 import pickle
+from itertools import combinations_with_replacement
 
 import numpy as np
 import pandas as pd
@@ -181,6 +182,44 @@ def test_min_error_reaches_the_least_error_of_the_utility(error):
     missed = mean_absolute_error(y, model.predict(X)) if error == "absolute" else 1 - model.score(X, y)
     assert missed * 12 == pytest.approx(found)
     assert not model.fallback_.any()
+
+
+def least_error(utility, y, error):
+    """Try all ordered boundaries between different utilities."""
+    levels, level = np.unique(utility, return_inverse=True)
+    cuts = combinations_with_replacement(range(len(levels) + 1), int(y.max()))
+    ranks = (np.searchsorted(cut, np.arange(len(levels)), side="right")[level] for cut in cuts)
+    return min(np.minimum(np.abs(rank - y), np.inf if error == "absolute" else 1).sum() for rank in ranks)
+
+
+def training_error(X, y, **options):
+    """The error of the training rows, which must be the least that keeps identical rows together."""
+    error = options.setdefault("error", "absolute")
+    model = OrdinalSVM(thresholds="min_error", **options).fit(X, y)
+    utility, predicted = model.utility(X), model.predict(X)
+    _, same = np.unique(X, axis=0, return_inverse=True)
+    for values in (utility, predicted):
+        assert len({(row, value) for row, value in zip(same.ravel(), values, strict=True)}) == same.max() + 1
+    missed = np.minimum(np.abs(predicted - y), np.inf if error == "absolute" else 1).sum()
+    assert missed == least_error(utility, y, error)
+    return missed
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+@pytest.mark.parametrize("error", ["absolute", "zero_one"])
+def test_min_error_never_parts_identical_rows(kernel, error):
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        n_distinct, n_ranks = int(random.integers(2, 6)), int(random.integers(2, 4))
+        X = np.repeat(random.normal(size=(n_distinct, 2)), 5, axis=0)
+        y = np.concatenate([np.arange(n_ranks), random.integers(0, n_ranks, 5 * n_distinct - n_ranks)])
+        training_error(X, y, kernel=kernel, error=error)
+
+
+def test_min_error_makes_no_needless_error_on_identical_rows():
+    random = np.random.default_rng(109)
+    X = np.repeat(random.normal(size=(3, 2)), 5, axis=0)
+    assert training_error(X, random.integers(0, 2, 15), kernel="rbf") == 5
 
 
 def test_fallback_when_no_pair_differs_by_one():

@@ -130,7 +130,11 @@ def test_clone_and_pickle():
     fitted = clone(model).fit(X, y, qid=qid)
     assert fitted.get_params() == model.get_params()
     assert "alpha" not in fitted.get_params()
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(X), fitted.predict(X))
+    loaded, expected = pickle.loads(pickle.dumps(fitted)), fitted.predict(X)
+    for rows in (X, X.copy(), np.asfortranarray(X)):
+        np.testing.assert_array_equal(fitted.predict(rows), expected)
+        np.testing.assert_array_equal(loaded.predict(rows), expected)
+    np.testing.assert_array_equal(loaded.predict(X[5:6]), expected[5:6])
 
 
 @pytest.mark.parametrize(

@@ -61,13 +61,18 @@ def test_scikit_learn_conventions(estimator, check):
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_equal_rows_have_equal_scores(dtype):
-    X = np.random.default_rng(0).normal(size=(100, 25)).astype(dtype)
-    model = RankSVM().fit(X, X[:, 0])
-    for row in X:
-        for copies in (np.tile(row, (7, 1)), np.asfortranarray(np.tile(row, (7, 1)))):
-            assert np.ptp(model.predict(copies)) == 0
-            assert model.score(copies, np.arange(7)) == 0.5
+@pytest.mark.parametrize(
+    ("kernel", "n_features"), [("linear", 25), ("linear", 9000), ("rbf", 25), ("poly", 25)]
+)
+def test_equal_rows_have_equal_scores(dtype, kernel, n_features):
+    X = np.random.default_rng(0).normal(size=(100, n_features)).astype(dtype)
+    model = RankSVM(kernel=kernel, gamma=1 / n_features).fit(X, X[:, 0])
+    scores = model.predict(X)
+    np.testing.assert_array_equal(model.predict(X.copy()), scores)
+    for row, score in zip(X[::3], scores[::3], strict=True):
+        for copies in (np.tile(row, (7, 1)), np.asfortranarray(np.tile(row, (7, 1))), row[None]):
+            np.testing.assert_array_equal(model.predict(copies), score)
+        assert model.score(np.tile(row, (7, 1)), np.arange(7)) == 0.5
 
 
 def test_tags():

@@ -19,7 +19,7 @@ from scipy.sparse.linalg import LinearOperator
 from rankwise import _native
 from rankwise.places import place_of
 
-__all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_blocks", "row_scores"]
+__all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_blocks"]
 
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
@@ -281,37 +281,6 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
     return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X)
-
-
-def row_scores(X: Any, coef: NDArray[np.float64], n_threads: int = 1) -> NDArray[np.float64]:
-    """Compute the scores of rows so that equal rows have equal scores, wherever they stand.
-
-    BLAS does not promise that: it adds up the products of the last rows of a matrix in another order than
-    those of the first, and ties in score would be broken by rounding.
-
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (m, n)
-    coef : array of shape (n,) or (v, n)
-        Weights of one function or of v.
-
-    Returns
-    -------
-    ndarray of shape (m,) or (m, v)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> row_scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0]))
-    array([12., 34.])
-    """
-    if sp.issparse(X):
-        return as_design(X, n_threads=n_threads) @ coef.T
-    scores = np.empty((X.shape[0], *coef.shape[:-1]))
-    for rows in row_blocks(X.shape[0], X.shape[1], _TILE_ENTRIES):
-        block = np.ascontiguousarray(X[rows], dtype=np.float64)
-        np.einsum("ij,...j->i...", block, coef, out=scores[rows])
-    return scores
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:

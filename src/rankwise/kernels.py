@@ -19,13 +19,19 @@ from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
+from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
-from rankwise.design import row_blocks, row_scores
+from rankwise.design import row_blocks
+from rankwise.scores import dense_rows, owned_rows, row_scores, sparse_rows
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
 Kernel = str | Callable[..., float]
+FloatArray = NDArray[np.float64]
+
+# Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
+_PAIR_BY_PAIR = ("additive_chi2", "chi2", "laplacian")
 
 # Bytes of kernel values held at a time while the rows are mapped or scored.
 _BLOCK_BYTES = 64_000_000
@@ -64,7 +70,7 @@ class KernelMap:
     Attributes
     ----------
     basis_ : array or CSR of shape (b, n), or None
-        The basis rows, shared with the data when they are all rows; None for a precomputed kernel.
+        A copy of the basis rows in float64, C order or canonical CSR; None for a precomputed kernel.
     basis_indices_ : ndarray of shape (b,)
         Their row numbers in the data, rising.
     gamma_ : float or None
@@ -152,7 +158,10 @@ class KernelMap:
         self._n_rows = X.shape[0]
         self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
         self.basis_indices_ = self._draw(n_basis)
-        self.basis_ = None if self._precomputed else X if self._full else X[self.basis_indices_]
+        if self._precomputed:
+            self.basis_ = None
+        else:
+            self.basis_ = owned_rows(X if self._full else X[self.basis_indices_])
 
     def fit_transform(self, X: Any) -> NDArray[np.float64]:
         """Fit, and give the features of the training rows, shape (m, r).
@@ -192,6 +201,10 @@ class KernelMap:
         """
         return np.asarray(a, dtype=np.float64) @ self._root
 
+    def scores(self, X: Any, a: NDArray, n_threads: int = 1) -> NDArray[np.float64]:
+        """Return ``k(x, Z) a`` for each row: `kernel_scores` with this basis and this kernel."""
+        return kernel_scores(X, self._basis, a, n_threads=n_threads, **self.kernel_arguments)
+
     @property
     def kernel_arguments(self) -> dict[str, Any]:
         """The kernel as `kernel_values` and `kernel_scores` take it, with gamma as fixed by ``fit``."""
@@ -229,8 +242,7 @@ class KernelMap:
         if not self._precomputed:
             return kernel_values(self.basis_, **self.kernel_arguments)
         part = X if self._full else X[np.ix_(self.basis_indices_, self.basis_indices_)]
-        K = part.toarray() if sp.issparse(part) else part
-        K = np.array(K, dtype=np.float64, copy=True)
+        K = np.array(dense_rows(part), copy=True)
         _check_symmetric(K, np.sqrt(self._precision(X)))
         return K
 
@@ -249,8 +261,12 @@ def kernel_values(
     degree: float = 3,
     coef0: float = 1.0,
     kernel_params: dict[str, Any] | None = None,
+    n_threads: int = 1,
 ) -> NDArray[np.float64]:
     """Compute the kernel matrix ``K_ij = k(x_i, z_j)`` in float64.
+
+    A kernel value depends on the numbers in its two rows alone. A callable kernel is given one row of X at a
+    time, unless Z is None.
 
     Parameters
     ----------
@@ -264,6 +280,8 @@ def kernel_values(
         Passed to the named kernels that take them.
     kernel_params : dict or None
         Keyword arguments for a callable kernel.
+    n_threads : int
+        Threads for the sums over features of dense rows; the values do not depend on it.
 
     Returns
     -------
@@ -279,12 +297,63 @@ def kernel_values(
     """
     _check_kernel(kernel)
     if _is_precomputed(kernel):
-        part = X if Z is None else X[:, Z]
-        return np.asarray(part.toarray() if sp.issparse(part) else part, dtype=np.float64)
+        return dense_rows(X if Z is None else X[:, Z])
     parameters = _kernel_parameters(kernel, gamma, degree, coef0, kernel_params)
-    # One object for X and Z tells scikit-learn that the matrix is symmetric.
-    Y = None if Z is None or Z is X else _as_float64(Z)
-    return pairwise_kernels(_as_float64(X), Y, metric=kernel, filter_params=True, **parameters)
+    if callable(kernel):
+        return _callable_values(X, Z, kernel, parameters)
+    Z = _float64_rows(X if Z is None else Z)
+    X = _rows_like(Z, X)
+    if sp.issparse(Z) or kernel in _PAIR_BY_PAIR:
+        return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+    return _dense_values(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1], degree, coef0)
+
+
+def _float64_rows(X: Any) -> Any:
+    """Return rows in float64, C order or canonical CSR, without a copy where they are so."""
+    return sparse_rows(X) if sp.issparse(X) else dense_rows(X)
+
+
+def _rows_like(Z: Any, X: Any) -> Any:
+    """Return the rows X as sparse or dense as the rows Z."""
+    if not sp.issparse(Z):
+        return dense_rows(X)
+    return sparse_rows(X if sp.issparse(X) else type(Z)(X))
+
+
+def _callable_values(
+    X: Any, Z: Any, kernel: Callable[..., float], parameters: dict[str, Any]
+) -> NDArray[np.float64]:
+    """Compute the values of a user's kernel: what it makes of one row, the other rows do not change."""
+    if Z is None:
+        return pairwise_kernels(_float64_rows(X), metric=kernel, **parameters)
+    Z = _float64_rows(Z)
+    X = _rows_like(Z, X)
+    each = (X[i : i + 1].copy() for i in range(X.shape[0]))
+    return np.vstack([pairwise_kernels(x, Z, metric=kernel, **parameters) for x in each])
+
+
+def _dense_values(
+    X: FloatArray, Z: FloatArray, kernel: str, n_threads: int, gamma: float, degree: float, coef0: float
+) -> FloatArray:
+    """Compute the kernels that scikit-learn leaves to BLAS, each sum over features in one fixed order."""
+    if kernel == "rbf":
+        # Differences are squared, not expanded: rows that are nearly equal suffer no cancellation.
+        K = _native.squared_distances(X, Z, n_threads)
+        K *= -gamma
+        return np.exp(K, out=K)
+    if kernel == "cosine":
+        return _native.row_products(_of_length_one(X), _of_length_one(Z), n_threads)
+    K = _native.row_products(X, Z, n_threads)
+    if kernel != "linear":
+        K *= gamma
+        K += coef0
+        K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, degree, out=K)
+    return K
+
+
+def _of_length_one(X: FloatArray) -> FloatArray:
+    length = np.sqrt(row_scores(X * X, np.ones(X.shape[1])))
+    return X / np.where(length > 0, length, 1.0)[:, None]
 
 
 def kernel_scores(
@@ -305,7 +374,7 @@ def kernel_scores(
     kernel : str or callable
         As in `KernelMap`.
     **parameters
-        ``gamma``, ``degree``, ``coef0`` and ``kernel_params`` of `kernel_values`.
+        ``gamma``, ``degree``, ``coef0``, ``kernel_params`` and ``n_threads`` of `kernel_values`.
 
     Returns
     -------
@@ -327,7 +396,7 @@ def kernel_scores(
         )
     scores = np.empty((X.shape[0], *a.shape[:-1]))
     for rows, K in _kernel_blocks(X, basis, n_basis, kernel=kernel, **parameters):
-        scores[rows] = row_scores(K, a)
+        scores[rows] = row_scores(K, a, parameters.get("n_threads", 1))
     return scores
 
 
@@ -385,18 +454,10 @@ def _n_basis(n_components: int | None, n_rows: int) -> int:
     return min(int(n_components), n_rows)
 
 
-def _as_float64(X: Any) -> Any:
-    """Return X in float64, without a copy where it is; a CSR matrix with each entry stored once."""
-    if sp.issparse(X) and not X.has_canonical_format:
-        X = X.astype(np.float64, copy=True)
-        X.sum_duplicates()
-    return X.astype(np.float64, copy=False)
-
-
 def _variance(X: Any) -> float:
     if not sp.issparse(X):
         return float(X.var(dtype=np.float64))
-    stored = _as_float64(X).data
+    stored = sparse_rows(X).data
     size = X.shape[0] * X.shape[1]
     mean = stored.sum() / size
     return float(((stored - mean) ** 2).sum() + (size - len(stored)) * mean**2) / size
@@ -407,8 +468,8 @@ def _kernel_blocks(
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
     """Give the kernel values of the rows, as many rows at a time as `_BLOCK_BYTES` holds."""
     if not _is_precomputed(arguments["kernel"]):
-        basis = _as_float64(basis)
-    for rows in row_blocks(X.shape[0], n_basis, _BLOCK_BYTES // 8):
+        basis = _float64_rows(basis)
+    for rows in row_blocks(X.shape[0], max(n_basis, X.shape[1]), _BLOCK_BYTES // 8):
         yield rows, kernel_values(X[rows], basis, **arguments)
 
 
@@ -461,15 +522,16 @@ def _bytes_needed(X: Any, n_basis: int, precomputed: bool) -> int:
 
     Counted are K_ZZ with a second array of its size (its eigenvectors, or what its computation holds), a
     third when X is sparse (the sparse product); for a reduced basis also the features and as many arrays of
-    one block of rows; and a float64 copy of the basis when X has another type.
+    one block of rows; and the copy of the basis, with what is held of it while the sums are computed.
     """
     arrays = 3 if sp.issparse(X) else 2
     total = arrays * 8 * n_basis**2
     if n_basis < X.shape[0]:
         features = 8 * n_basis * X.shape[0]
         total += features + arrays * min(features, max(_BLOCK_BYTES, 8 * n_basis))
-    if X.dtype != np.float64 and not precomputed:
-        total += 8 * (X.nnz if sp.issparse(X) else X.size) * n_basis // X.shape[0]
+    if not precomputed:
+        stored = X.nnz / X.shape[0] if sp.issparse(X) else X.shape[1]
+        total += 2 * 8 * int(stored * n_basis)
     return total
 
 

@@ -109,9 +109,12 @@ def ranks_of(utility: FloatVector, thresholds: FloatVector) -> IntVector:
 
 
 def ordered_classes(
-    y: Any, categories: Sequence[Any] | None = None, sample_weight: ArrayLike | None = None
+    y: Any,
+    categories: Sequence[Any] | None = None,
+    sample_weight: ArrayLike | None = None,
+    stacklevel: int = 3,
 ) -> tuple[NDArray[Any], IntVector, FloatVector]:
-    """Give the classes that occur, lowest first, the number of each row's class and the rows' weights.
+    """Return the classes that occur, lowest first, the number of each row's class and the rows' weights.
 
     A class all of whose rows weigh nothing does not occur; its rows, of weight 0, get the number of another.
     """
@@ -125,7 +128,7 @@ def ordered_classes(
             f"y holds text, ordered alphabetically: {_listed(distinct, ' < ')}. Give the order of the ranks, "
             "lowest first, with categories=[...].",
             UserWarning,
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
     weight = np.ones(len(codes))
     if sample_weight is not None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, wraps
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -19,16 +20,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
-from rankwise.design import Design, as_design, row_scores
+from rankwise.design import Design, as_design
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.search import margin_alphas
 from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
+from rankwise.scores import row_scores
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 
 logger = logging.getLogger("rankwise")
+
+# What every objective ends with, in words.
+PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
 
 FloatVector = NDArray[np.float64]
 FloatArray = NDArray[np.float64]
@@ -46,6 +51,11 @@ class BaseRanker(BaseEstimator):
     # Whether the rows may be elsewhere than in memory.
     _takes_places = False
 
+    def __init_subclass__(cls, **options: Any) -> None:
+        for name in {"fit", "path"} & set(vars(cls)):
+            setattr(cls, name, with_one_blas_thread(getattr(cls, name)))
+        super().__init_subclass__(**options)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
@@ -54,7 +64,7 @@ class BaseRanker(BaseEstimator):
         return tags
 
     def predict(self, X: Any) -> FloatVector:
-        """Give the score of each row; within a query, sort by it.
+        """Return the score of each row; within a query, sort by it.
 
         Parameters
         ----------
@@ -63,7 +73,9 @@ class BaseRanker(BaseEstimator):
         Returns
         -------
         scores : array of shape (n_rows,), or (n_rows, n_outputs) after a fit to several outputs
-            For rows on Dask a Dask array, not yet computed.
+            For rows on Dask a Dask array, not yet computed. The score of a row depends on its numbers and on
+            the model alone, so that equal rows have equal scores; on another type of CPU the last digits may
+            differ.
         """
         check_is_fitted(self)
         if (place := place_of(X)) is not None:
@@ -73,7 +85,7 @@ class BaseRanker(BaseEstimator):
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, self._threads())
         basis = self.basis_indices_ if self.basis_ is None else self.basis_
-        return kernel_scores(X, basis, self.dual_coef_, **self._kernel_arguments)
+        return kernel_scores(X, basis, self.dual_coef_, n_threads=self._threads(), **self._kernel_arguments)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
         """Give the position of each row within its query, 0 for the best; equal scores keep their order.
@@ -273,16 +285,11 @@ class BaseRanker(BaseEstimator):
                 scores.append([BaseRanker.predict(self, rows)])
         return np.array(scores)
 
-    def _scores_by(self, coef: FloatArray, kernel_map: KernelMap | None, X: Any, rows: Any) -> FloatArray:
-        """Score rows by several functions learned from X, as `predict` does: shape (n_functions, n_rows)."""
-        self._validated(X, reset=True)
-        self._store_function(coef, kernel_map)
-        return BaseRanker.predict(self, rows).T
-
-    @staticmethod
-    def _blas_on_one_thread() -> Any:
-        """Keep BLAS from spinning on the cores that our own threads need, and rounding from its threads."""
-        return thread_pools().limit(limits=1, user_api="blas")
+    def _scores_by(self, coef: FloatArray, kernel_map: KernelMap | None, rows: Any) -> FloatArray:
+        """Score rows by several functions, as `predict` does: shape (n_functions, n_rows)."""
+        if kernel_map is None:
+            return row_scores(rows, coef, self._threads()).T
+        return kernel_map.scores(rows, coef, n_threads=self._threads()).T
 
     @contextmanager
     def _keeping_best(self, monitor: Monitor) -> Iterator[None]:
@@ -328,15 +335,54 @@ class BaseRanker(BaseEstimator):
         found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
         if result.status == "interrupted":
             warnings.warn(
-                f"Interrupted after {result.n_iter} iterations. {found}", InterruptedWarning, stacklevel=5
+                f"Interrupted after {result.n_iter} iterations. {found}", InterruptedWarning, stacklevel=6
             )
         elif result.status in ("max_iter", "stalled"):
             reason = (
                 "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
             )
             warnings.warn(
-                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=5
+                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=6
             )
+
+
+class OneBlasThread:
+    """A context in which BLAS has one thread; it ends when the last of those that entered has left.
+
+    What is learned does then not depend on the threads that BLAS would take, whose number changes how it
+    rounds, and BLAS does not spin on the cores that our own threads need. The number of threads is that of
+    the whole process, so fits at the same time share one limit.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._inside == 0:
+                self._limit = thread_pools().limit(limits=1, user_api="blas")
+            self._inside += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if self._inside == 0:
+                self._limit.restore_original_limits()
+
+
+one_blas_thread = OneBlasThread()
+
+
+def with_one_blas_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method such that BLAS has one thread while it runs."""
+
+    @wraps(method)
+    def limited(*arguments: Any, **options: Any) -> Any:
+        with one_blas_thread:
+            return method(*arguments, **options)
+
+    return limited
 
 
 @cache

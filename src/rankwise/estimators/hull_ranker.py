@@ -24,7 +24,7 @@ from rankwise._checks import (
     split_missing,
 )
 from rankwise.design import Design, as_design
-from rankwise.estimators.base import BaseRanker, hint_at_scale
+from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
 from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
@@ -48,10 +48,11 @@ OFFSET = 10.0
 # Scores that differ by less than this share of the margin say nothing.
 FLAT = 1e-6
 
+SLACK = ", the slack from the rows to the thresholds between classes"
 FORMULAS = {
-    "squared": "mean over rows of slack², the slack from the rows to the thresholds between classes",
-    "absolute": "mean over rows of the slack, from the rows to the thresholds between classes",
-    "none": "nothing, with no row beyond the thresholds between classes",
+    "squared": "mean over rows of slack²" + PENALTY + SLACK,
+    "absolute": "mean over rows of slack" + PENALTY + SLACK,
+    "none": "‖f‖², with no row beyond the thresholds between classes",
 }
 
 
@@ -193,7 +194,7 @@ class HullRanker(BaseRanker):
 
     @property
     def formula(self) -> str:
-        """What is minimised beside alpha ||f||^2, in words."""
+        """The objective, in words."""
         return FORMULAS[self.slack]
 
     def fit(
@@ -224,19 +225,18 @@ class HullRanker(BaseRanker):
             check_size("X", as_design(X).column_scale())
             hint_at_scale(X)
         if self.laplacian_weight == 0 and not known.all():
-            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=2)
+            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
         codes, program = self._program(known, graph)
         centre = self._centre(X)
         design, kernel_map = self._function_space(X if centre is None else X - centre)
         penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
-        with self._blas_on_one_thread():
-            optimum, result = self._solve(design, program, penalty, graph)
+        optimum, result = self._solve(design, program, penalty, graph)
         self._store_result(X, result, kernel_map)
         self.intervals_ = self._intervals(program, codes, optimum)
         if centre is not None:
             self.intervals_ += centre @ self.coef_
         if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
-            warnings.warn(self._why_flat(), stacklevel=2)
+            warnings.warn(self._why_flat(), stacklevel=3)
         return self
 
     def _why_flat(self) -> str:
@@ -319,13 +319,13 @@ class HullRanker(BaseRanker):
             named = {label for edge in edge_list(self.order) for label in edge}
             unknown = sorted(repr(label) for label in named - set(classes.tolist()))
             if unknown and len(unknown) < len(named):
-                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=5)
+                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=6)
         elif holds_text(classes) and declared_order(labels) is None:
             shown = " < ".join(map(repr, classes[:8].tolist()))
             warnings.warn(
                 f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
                 "labels.",
-                stacklevel=5,
+                stacklevel=6,
             )
 
     def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:

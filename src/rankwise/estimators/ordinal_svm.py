@@ -170,13 +170,13 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         if y is None:
             raise ValueError("This OrdinalSVM estimator requires y to be passed, but the target y is None.")
         y, sample_weight = in_memory(y), in_memory(sample_weight)
-        classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
-        X, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
-        design, kernel_map = self._function_space(X)
+        classes, codes, weight = ordered_classes(y, self.categories, sample_weight, stacklevel=4)
+        checked, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
+        design, kernel_map = self._function_space(checked)
         result = self._solve(design, preferences, self._start(design))
         self._store(result, kernel_map)
         self.classes_ = classes
-        self._place_boundaries(design.matvec(result.coef), codes, weight)
+        self._place_boundaries(self.utility(X), codes, weight)
         return self
 
     def _check_parameters(self) -> None:

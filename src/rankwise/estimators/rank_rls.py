@@ -14,7 +14,7 @@ from sklearn.base import clone
 from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
 from rankwise._memory import available_memory, require_memory
 from rankwise.design import Design
-from rankwise.estimators.base import BaseRanker
+from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
@@ -180,8 +180,8 @@ class RankRLS(BaseRanker):
 
     @property
     def formula(self) -> str:
-        """What is minimised beside alpha ||f||^2, in words."""
-        return FORMULAS[self.cost]
+        """The objective, in words."""
+        return FORMULAS[self.cost] + PENALTY
 
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -274,7 +274,7 @@ class RankRLS(BaseRanker):
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
         """Score other rows for each alpha from one decomposition: shape (n_alphas, n_outputs, n_rows)."""
         coef, kernel_map = self._paths(X, self._forms(targets), alphas)
-        scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, X, rows)
+        scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, rows)
         return scores.reshape(len(alphas), len(targets), -1)
 
     def _check_parameters(self) -> None:
@@ -354,7 +354,7 @@ class RankRLS(BaseRanker):
             return solve_dual(design, form, alpha, tol=float(self.tol))
         monitor = self._monitor()
         design, form = design.placed_for(form, self.tol)
-        with self._blas_on_one_thread(), self._keeping_best(monitor):
+        with self._keeping_best(monitor):
             result = solve_conjugate_gradients(
                 design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=monitor
             )

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from rankwise._checks import check_count, check_positive
 from rankwise.design import Design
-from rankwise.estimators.base import BaseRanker, FloatArray, FloatVector
+from rankwise.estimators.base import PENALTY, BaseRanker, FloatArray, FloatVector
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, SolverResult, chosen_solver, solve_sample
@@ -139,8 +139,8 @@ class RankSVM(BaseRanker):
 
     @property
     def formula(self) -> str:
-        """What is minimised beside alpha ||f||^2, in words."""
-        return LOSSES[self.loss].formula
+        """The objective, in words."""
+        return LOSSES[self.loss].formula + PENALTY
 
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -191,7 +191,7 @@ class RankSVM(BaseRanker):
             raise KeyboardInterrupt
         coef = np.stack([result.coef for result in results])
         dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
-        return self._scores_by(dual, kernel_map, X, rows)[:, None]
+        return self._scores_by(dual, kernel_map, rows)[:, None]
 
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
@@ -204,8 +204,7 @@ class RankSVM(BaseRanker):
             design, loss = design.placed_for(loss, options["tol"])
             return SOLVERS[self.solver_].solve(design, loss, strength, **options)
 
-        with self._blas_on_one_thread():
-            return self._solve_from_sample(solve, design, preferences, start, more)
+        return self._solve_from_sample(solve, design, preferences, start, more)
 
     def _solve_from_sample(
         self,

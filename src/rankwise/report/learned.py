@@ -11,8 +11,6 @@ from rankwise.evaluation.training import alpha_path_of, gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, plural, section
 from rankwise.report.svg import Chart
 
-PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
-
 
 def learned_section(subject: Subject) -> str:
     """Tell what the model that is reported on was fitted to."""
@@ -32,7 +30,7 @@ def learned_section(subject: Subject) -> str:
 def objective_of(ranker: Any) -> str | None:
     """Return the objective of an estimator of this library, or None for others."""
     formula = getattr(ranker, "formula", None)
-    return formula.replace(" - ", f" {MINUS} ") + PENALTY if isinstance(formula, str) else None
+    return formula.replace(" - ", f" {MINUS} ") if isinstance(formula, str) else None
 
 
 def model_facts(subject: Subject) -> list[tuple[str, Cell]]:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from rankwise._checks import check_choice
-from rankwise.losses import LOSSES, PairwiseLoss, PiecewiseLinear, Smooth
+from rankwise.losses import LOSSES, PiecewiseLinear, Smooth
 from rankwise.solvers.bundle import solve_bundle
 from rankwise.solvers.newton import solve_newton
 from rankwise.solvers.planes import Planes
@@ -32,7 +32,7 @@ class Solver:
     """
 
     solve: Callable[..., SolverResult]
-    needs: type[PairwiseLoss]
+    needs: type
     from_sample: bool = True
     carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
 

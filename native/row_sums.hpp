@@ -1,0 +1,292 @@
+// Sums over the features of two rows: dot products and squared distances.
+//
+// A sum depends on the numbers of its two rows and on nothing else: not on where the rows stand, how many there
+// are, how their memory is aligned or which thread adds them up. BLAS promises none of this. Each sum goes over
+// the features in one order, and what is left over at an edge is padded and takes the same way as the rest. On
+// another type of CPU the rounding may differ, because a multiplication and an addition may be one step there.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "parallel.hpp"
+
+#if defined(__GNUC__)
+#define RANKWISE_INLINE inline __attribute__((always_inline))
+#define RANKWISE_UNROLL _Pragma("GCC unroll 4")
+#else
+#define RANKWISE_INLINE inline
+#define RANKWISE_UNROLL
+#endif
+
+// A function for CPUs that have more than the compiler may take for granted; it multiplies and adds in one step.
+#if defined(__GNUC__) && defined(__x86_64__)
+#if defined(__clang__)
+#define RANKWISE_TARGET(features) __attribute__((target(features)))
+#else
+#define RANKWISE_TARGET(features) __attribute__((target(features), optimize("fp-contract=fast")))
+#endif
+#endif
+#if defined(__clang__)
+#define RANKWISE_CONTRACT _Pragma("clang fp contract(fast)")
+#else
+#define RANKWISE_CONTRACT
+#endif
+
+namespace rankwise {
+
+struct Rows {
+    const double* data;  // one row after the other
+    std::size_t n_rows;
+    std::size_t n_columns;
+
+    const double* row(std::size_t i) const { return data + i * n_columns; }
+};
+
+namespace detail {
+
+// Rows of X in a tile, vectors of rows of Z in a tile, and features that are summed before the sum is put down.
+constexpr std::size_t tile_rows = 4, tile_vectors = 3, features_per_pass = 256;
+// Rows of X that are read again and again while the rows of Z pass by.
+constexpr std::size_t rows_per_task = 64;
+// Below this many multiplications a thread costs more to start than it saves.
+constexpr std::size_t work_worth_a_thread = 1 << 18;
+
+// Numbers that are worked on together.
+#if defined(__GNUC__)
+template <std::size_t Width>
+struct LanesOf {
+    typedef double type __attribute__((vector_size(Width * sizeof(double))));
+};
+#else
+template <std::size_t Width>
+struct LanesOf {
+    struct type {
+        double lane[Width];
+        friend type operator-(double x, type z) {
+            for (double& number : z.lane) number = x - number;
+            return z;
+        }
+        friend type operator*(double x, type z) {
+            for (double& number : z.lane) number *= x;
+            return z;
+        }
+        friend type operator*(type x, const type& z) {
+            for (std::size_t i = 0; i < Width; ++i) x.lane[i] *= z.lane[i];
+            return x;
+        }
+        type& operator+=(const type& z) {
+            for (std::size_t i = 0; i < Width; ++i) lane[i] += z.lane[i];
+            return *this;
+        }
+    };
+};
+#endif
+
+// A type of CPU by the numbers in one of its vectors.
+template <std::size_t Width>
+struct Cpu {
+    using Lanes = typename LanesOf<Width>::type;
+    static constexpr std::size_t width = Width;
+    static constexpr std::size_t panel = Width * tile_vectors;
+};
+
+}  // namespace detail
+
+// The terms of a sum: those of x with each of the numbers z.
+struct Product {
+    template <class Lanes>
+    static RANKWISE_INLINE void add(double x, const Lanes& z, Lanes& sum) {
+        RANKWISE_CONTRACT
+        sum += x * z;
+    }
+};
+
+struct SquaredDifference {
+    template <class Lanes>
+    static RANKWISE_INLINE void add(double x, const Lanes& z, Lanes& sum) {
+        RANKWISE_CONTRACT
+        const Lanes difference = x - z;
+        sum += difference * difference;
+    }
+};
+
+namespace detail {
+
+// Features first, ..., first + n - 1 of all rows of Z, panel by panel and within a panel feature by feature.
+struct Pass {
+    std::size_t first;
+    std::size_t n;
+    const double* panels;
+    std::size_t n_rows;
+};
+
+// The same features of tile_rows rows of X, and of a panel of rows of Z feature by feature.
+template <class Term, class Cpu>
+RANKWISE_INLINE void sum_tile(const double* const* x, const double* panel, std::size_t n_features, double* sums) {
+    using Lanes = typename Cpu::Lanes;
+    Lanes sum[tile_rows][tile_vectors] = {};
+    for (std::size_t k = 0; k < n_features; ++k) {
+        Lanes z[tile_vectors];
+        RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
+            std::memcpy(&z[j], panel + k * Cpu::panel + j * Cpu::width, sizeof z[j]);
+        RANKWISE_UNROLL for (std::size_t i = 0; i < tile_rows; ++i) {
+            const double value = x[i][k];
+            RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
+                Term::add(value, z[j], sum[i][j]);
+        }
+    }
+    std::memcpy(sums, sum, sizeof sum);
+}
+
+// Puts down the sums of a tile, those of padding aside; sums of earlier features are there already.
+template <class Cpu>
+RANKWISE_INLINE void put_down(const double* sums, std::size_t n_rows, std::size_t n_columns, bool first, double* out,
+                              std::size_t stride) {
+    for (std::size_t i = 0; i < n_rows; ++i)
+        for (std::size_t j = 0; j < n_columns; ++j) {
+            const double sum = sums[i * Cpu::panel + j];
+            double& entry = out[i * stride + j];
+            entry = first ? sum : entry + sum;
+        }
+}
+
+// Sums of the rows begin, ..., end - 1 of X with all rows of Z. A tile beyond the last row repeats it.
+template <class Term, class Cpu>
+RANKWISE_INLINE void sum_rows(const Rows& X, std::size_t begin, std::size_t end, const Pass& pass, double* out) {
+    for (std::size_t column = 0; column < pass.n_rows; column += Cpu::panel)
+        for (std::size_t row = begin; row < end; row += tile_rows) {
+            const double* x[tile_rows];
+            for (std::size_t i = 0; i < tile_rows; ++i) x[i] = X.row(std::min(row + i, end - 1)) + pass.first;
+            double sums[tile_rows * Cpu::panel];
+            sum_tile<Term, Cpu>(x, pass.panels + column * pass.n, pass.n, sums);
+            put_down<Cpu>(sums, std::min(tile_rows, end - row), std::min(Cpu::panel, pass.n_rows - column),
+                          pass.first == 0, out + row * pass.n_rows + column, pass.n_rows);
+        }
+}
+
+// A panel of rows of Z, with zeros where Z has no more rows.
+template <std::size_t Panel>
+void pack(const Rows& Z, std::size_t first_row, const Pass& pass, double* panel) {
+    const std::size_t n_rows = std::min(Panel, Z.n_rows - first_row);
+    if (n_rows < Panel) std::fill_n(panel, Panel * pass.n, 0.0);
+    for (std::size_t j = 0; j < n_rows; ++j) {
+        const double* z = Z.row(first_row + j) + pass.first;
+        for (std::size_t k = 0; k < pass.n; ++k) panel[k * Panel + j] = z[k];
+    }
+}
+
+// Four vectors of sums, so that an addition need not wait for the one before it.
+template <class Cpu>
+RANKWISE_INLINE double dot(const double* x, const double* w, std::size_t n) {
+    RANKWISE_CONTRACT
+    constexpr std::size_t n_sums = 4 * Cpu::width;
+    typename Cpu::Lanes sum[4] = {};
+    std::size_t k = 0;
+    for (; k + n_sums <= n; k += n_sums)
+        RANKWISE_UNROLL for (std::size_t j = 0; j < 4; ++j) {
+            typename Cpu::Lanes a, b;
+            std::memcpy(&a, x + k + j * Cpu::width, sizeof a);
+            std::memcpy(&b, w + k + j * Cpu::width, sizeof b);
+            sum[j] += a * b;
+        }
+    double total[n_sums];
+    std::memcpy(total, sum, sizeof sum);
+    for (std::size_t lane = 0; k < n; ++k, ++lane) total[lane] += x[k] * w[k];
+    for (std::size_t half = n_sums / 2; half > 0; half /= 2)
+        for (std::size_t lane = 0; lane < half; ++lane) total[lane] += total[lane + half];
+    return total[0];
+}
+
+template <class Cpu>
+RANKWISE_INLINE void score_rows(const Rows& X, std::size_t begin, std::size_t end, const Rows& functions,
+                                double* out) {
+    for (std::size_t row = begin; row < end; ++row)
+        for (std::size_t v = 0; v < functions.n_rows; ++v)
+            out[row * functions.n_rows + v] = dot<Cpu>(X.row(row), functions.row(v), X.n_columns);
+}
+
+// The loops, inlined and so compiled for one type of CPU.
+#define RANKWISE_LOOPS(Name, Target, ...)                                                                     \
+    struct Name {                                                                                             \
+        using Cpu = __VA_ARGS__;                                                                              \
+        template <class Term>                                                                                 \
+        Target static void sums(const Rows& X, std::size_t begin, std::size_t end, const Pass& pass,          \
+                                double* out) {                                                                \
+            sum_rows<Term, Cpu>(X, begin, end, pass, out);                                                    \
+        }                                                                                                     \
+        Target static void scores(const Rows& X, std::size_t begin, std::size_t end, const Rows& functions,   \
+                                  double* out) {                                                              \
+            score_rows<Cpu>(X, begin, end, functions, out);                                                   \
+        }                                                                                                     \
+    };
+
+RANKWISE_LOOPS(LoopsForAny, , detail::Cpu<2>)
+#if defined(RANKWISE_TARGET)
+RANKWISE_LOOPS(LoopsForAvx2, RANKWISE_TARGET("avx2,fma"), detail::Cpu<4>)
+RANKWISE_LOOPS(LoopsForAvx512, RANKWISE_TARGET("avx512f"), detail::Cpu<8>)
+#endif
+#undef RANKWISE_LOOPS
+
+// Calls work with the loops for the CPU that this is.
+template <class Work>
+void on_this_cpu(Work&& work) {
+#if defined(RANKWISE_TARGET)
+    if (__builtin_cpu_supports("avx512f")) return work(LoopsForAvx512{});
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return work(LoopsForAvx2{});
+#endif
+    work(LoopsForAny{});
+}
+
+inline std::size_t blocks(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
+
+}  // namespace detail
+
+// out[i, j] = the sum over features k of the term of x_ik and z_jk; out has a row for each row of X and a column
+// for each row of Z. Needs a copy of as many features of Z as are summed at a time.
+template <class Term>
+void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
+    if (X.n_columns == 0) std::fill_n(out, X.n_rows * Z.n_rows, 0.0);
+    const bool small = X.n_rows * Z.n_rows * X.n_columns < detail::work_worth_a_thread;
+    const int threads = small ? 1 : n_threads;
+    detail::on_this_cpu([&](auto loops) {
+        using Loops = decltype(loops);
+        constexpr std::size_t panel = Loops::Cpu::panel;
+        const std::size_t n_panels = detail::blocks(Z.n_rows, panel);
+        const std::size_t most_features = std::min(X.n_columns, detail::features_per_pass);
+        const auto panels = std::make_unique_for_overwrite<double[]>(n_panels * panel * most_features);
+        for (std::size_t first = 0; first < X.n_columns; first += most_features) {
+            const std::size_t n_features = std::min(most_features, X.n_columns - first);
+            const detail::Pass pass{first, n_features, panels.get(), Z.n_rows};
+            parallel_for(n_panels, threads, [&](std::size_t p) {
+                detail::pack<panel>(Z, p * panel, pass, panels.get() + p * panel * n_features);
+            });
+            parallel_for(detail::blocks(X.n_rows, detail::rows_per_task), threads, [&](std::size_t task) {
+                const std::size_t begin = task * detail::rows_per_task;
+                Loops::template sums<Term>(X, begin, std::min(begin + detail::rows_per_task, X.n_rows), pass, out);
+            });
+        }
+    });
+}
+
+// out[i, v] = x_i' f_v; out has a row for each row of X and a column for each function.
+inline void score_rows(const Rows& X, const Rows& functions, double* out, int n_threads) {
+    const std::size_t step = std::max<std::size_t>(1, detail::work_worth_a_thread / std::max<std::size_t>(
+                                                          1, X.n_columns * functions.n_rows));
+    detail::on_this_cpu([&](auto loops) {
+        using Loops = decltype(loops);
+        parallel_for(detail::blocks(X.n_rows, step), n_threads, [&](std::size_t task) {
+            Loops::scores(X, task * step, std::min((task + 1) * step, X.n_rows), functions, out);
+        });
+    });
+}
+
+}  // namespace rankwise
+
+#undef RANKWISE_INLINE
+#undef RANKWISE_UNROLL
+#undef RANKWISE_TARGET
+#undef RANKWISE_CONTRACT

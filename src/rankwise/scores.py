@@ -1,0 +1,108 @@
+"""Scores as a function of values: equal rows have equal scores, to the bit.
+
+The score of a row depends on its numbers and on the model alone. It does not depend on the other rows, on
+where the row stands among them, on how its memory is laid out, on float32 or float64 where they hold the same
+numbers, on the order in which a CSR matrix stores its entries, or on the number of threads. BLAS promises
+none of this: ties would be broken by rounding. Scores of one model may differ in the last digits between
+types of CPU, and between dense and CSR rows of a linear model.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise import _native
+from rankwise.design import as_design
+
+__all__ = ["canonical_csr", "dense_rows", "owned_rows", "row_scores", "sparse_rows"]
+
+FloatArray = NDArray[np.float64]
+
+# Rows of another type or order are copied a block of this many entries at a time.
+_BLOCK_ENTRIES = 1 << 17
+
+
+def row_scores(X: Any, coef: NDArray, n_threads: int = 1) -> FloatArray:
+    """Return the scores ``X w`` of linear functions, each summed over the features in one fixed order.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (m, n)
+    coef : array of shape (n,) or (v, n)
+        Weights of one function or of v. The scores of a function do not depend on the others.
+
+    Returns
+    -------
+    ndarray of shape (m,) or (m, v)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> row_scores(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([10.0, 1.0]))
+    array([12., 34.])
+    """
+    functions = dense_rows(np.atleast_2d(coef))
+    if sp.issparse(X):
+        scores = as_design(canonical_csr(X), n_threads=n_threads) @ functions.T
+    else:
+        scores = _dense_scores(X, functions, n_threads)
+    return scores.reshape(X.shape[0], *np.shape(coef)[:-1])
+
+
+def _dense_scores(X: NDArray, functions: FloatArray, n_threads: int) -> FloatArray:
+    in_place = X.dtype == np.float64 and X.flags.c_contiguous and X.flags.aligned
+    step = max(1, X.shape[0] if in_place else _BLOCK_ENTRIES // max(1, X.shape[1]))
+    scores = np.empty((X.shape[0], len(functions)))
+    for start in range(0, X.shape[0], step):
+        rows = slice(start, start + step)
+        scores[rows] = _native.row_scores(dense_rows(X[rows]), functions, n_threads)
+    return scores
+
+
+def dense_rows(X: Any) -> FloatArray:
+    """Return rows as a float64 array in C order, without a copy where they are one."""
+    return np.require(canonical_csr(X).toarray() if sp.issparse(X) else X, np.float64, ["C", "A"])
+
+
+def canonical_csr(X: Any) -> Any:
+    """Return CSR with sorted indices, no entry stored twice and no zeros stored; X itself where it is so.
+
+    Entries that are stored several times are summed in float64, in the order of their values.
+
+    Examples
+    --------
+    >>> import numpy as np, scipy.sparse as sp
+    >>> values, columns = np.array([1.0, 0.0, 2.0, 3.0]), np.array([2, 1, 0, 2])
+    >>> X = sp.csr_array((values, columns, np.array([0, 4])), shape=(1, 3))
+    >>> canonical_csr(X).indices.tolist(), canonical_csr(X).data.tolist()
+    ([0, 2], [2.0, 4.0])
+    """
+    X = X.tocsr()
+    stored = slice(X.nnz)
+    if X.has_canonical_format and np.count_nonzero(X.data[stored]) == X.nnz:
+        return X
+    indices, data = X.indices[stored], X.data[stored].astype(np.float64)
+    order = np.lexsort((data, indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))))
+    X = type(X)((data[order], indices[order], X.indptr.copy()), shape=X.shape)
+    X.sum_duplicates()
+    X.eliminate_zeros()
+    return X
+
+
+def sparse_rows(X: Any) -> Any:
+    """Return canonical CSR in float64, with 32-bit indices where they suffice; X itself where it is so."""
+    X = canonical_csr(X)
+    index = sp.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    if X.dtype == np.float64 and X.indices.dtype == index:
+        return X
+    indices, indptr = (array.astype(index, copy=False) for array in (X.indices, X.indptr))
+    return type(X)((X.data.astype(np.float64, copy=False), indices, indptr), shape=X.shape)
+
+
+def owned_rows(X: Any) -> Any:
+    """Return a copy of rows that nobody else can change: a float64 array in C order, or canonical CSR."""
+    return sparse_rows(X).copy() if sp.issparse(X) else np.array(X, dtype=np.float64, order="C")
