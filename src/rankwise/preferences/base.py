@@ -172,7 +172,8 @@ class Preferences(ABC):
             The class of each row, of any sortable type.
         order : "chain", "full", list of (higher, lower) or networkx.DiGraph
             "chain" joins the neighbouring classes that are present, "full" all pairs of classes. Edges are
-            used as given (never closed transitively); an edge of a DiGraph points from higher to lower.
+            used as given (never closed transitively); an edge of a DiGraph points from higher to lower. Edges
+            of classes without rows are left out, with a warning.
         sample_weight : array of shape (n_rows,), optional
 
         Examples

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise import metrics
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.order_graph import present_edges
 from rankwise.report.subject import Subject
 
 FloatArray = NDArray[np.float64]
@@ -106,10 +107,12 @@ def _graph_measures(subject: Subject) -> list[Measure]:
     rank = dict(zip(subject.y.tolist(), subject.class_of_row.tolist(), strict=True))
 
     def wmw(classes: IntArray, scores: FloatArray) -> float:
-        return metrics.wmw(classes, scores, order=edges)
+        return metrics.wmw(classes, scores, order=present_edges(edges, classes))
 
     def error(classes: IntArray, scores: FloatArray) -> float:
-        return float(metrics.ranking_error(Preferences.from_order(classes, edges), scores))
+        return float(
+            metrics.ranking_error(Preferences.from_order(classes, present_edges(edges, classes)), scores)
+        )
 
     def per_query(metric: Callable[[IntArray, FloatArray], float]) -> Callable[..., FloatArray]:
         def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
