@@ -65,8 +65,8 @@ class HullRanker(BaseRanker):
         ||f||^2; there is no solution when hulls intersect.
     slack_per : "row" or "edge"
         One slack for each row, or one for each row and edge, where each edge also has thresholds of its own.
-        With one a row, classes in the middle of a chain
-        may find it cheapest to give up their rows; with one an edge every edge has its say.
+        With one a row, classes in the middle of a chain may find it cheapest to give up their rows; with one
+        an edge every edge has its say.
     laplacian_weight : float
         Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
         whose label is not known, should score alike.

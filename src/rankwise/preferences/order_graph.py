@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -186,7 +186,7 @@ def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str, stackle
         warnings.warn(f"order names {', '.join(unknown)}, not among the {name}.", stacklevel=stacklevel)
 
 
-def present_edges(edges: Edges, labels: Any) -> Edges:
+def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tuple[Any, Any]]:
     """Return the edges whose two classes occur among labels; all, where there are none."""
     present = set(as_codes(labels, "labels")[0].tolist())
     return [edge for edge in edges if present.issuperset(edge)] or edges
