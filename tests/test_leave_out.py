@@ -13,9 +13,10 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
 
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
+from rankwise._progress import Progress
 from rankwise.kernels import KernelMap
 from rankwise.metrics import ranking_error
-from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out
+from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, pair_formulas
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -449,3 +450,82 @@ def test_a_class_of_one_row_leaves_nothing_to_learn(ties):
     X = np.random.default_rng(0).normal(size=(12, 3))
     with pytest.raises(NoPairsError, match="nothing to learn"):
         leave_pair_out(RankRLS(ties=ties), X, np.eye(12)[0])
+
+
+@pytest.mark.parametrize("options", [{}, {"cost": "unit"}, {"ties": "drop"}])
+def test_pairs_that_are_not_left_out_have_no_scores(options):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 2
+    predictions = leave_pair_out(RankRLS(**options), X, y).predictions
+    np.testing.assert_array_equal(np.isnan(predictions), y[:, None] == y)
+
+
+def test_tiles_of_any_size_count_the_same_pairs(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.integers(0, 4, 40)
+    outputs = np.column_stack([y, rng.permutation(y)])
+    for labels, options in ((y, {}), (outputs, {}), (y > 1, {"cost": "unit"})):
+        whole = leave_pair_out(RankRLS(**options), X, labels, alphas=[1.0, 0.01]).error
+        monkeypatch.setattr(pair_formulas, "_TILE", (7, 5))
+        monkeypatch.setattr(pair_formulas, "_BLOCK_BYTES", 50)
+        np.testing.assert_array_equal(
+            leave_pair_out(RankRLS(**options), X, labels, alphas=[1.0, 0.01]).error, whole
+        )
+        monkeypatch.undo()
+
+
+class Clock:
+    """A clock that goes on by so many seconds each time it is looked at."""
+
+    def __init__(self, step):
+        self.step, self.now = step, 0.0
+
+    def __call__(self):
+        self.now += self.step
+        return self.now
+
+
+def test_progress_tells_how_long_it_takes(capsys, caplog):
+    progress = Progress("Work", 10, verbose=1, clock=Clock(2.0))
+    for _ in range(10):
+        progress.advance(1)
+    assert capsys.readouterr().err.splitlines() == [
+        "Work: 10% done, about 18 seconds left",
+        "Work: 40% done, about 12 seconds left",
+        "Work: 70% done, about 6 seconds left",
+    ]
+    silent = Progress("Work", 1000, clock=Clock(2.0))
+    for _ in range(1000):
+        silent.advance(1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "Work will take about 33 minutes; with verbose=1 it tells how far it is."
+    ]
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("cost", ["magnitude", "unit", "relative"])
+def test_leaving_out_tells_its_progress(cost, monkeypatch):
+    shares = []
+
+    def advance(self, amount):
+        self._done += amount
+        shares.append(self._done / self.total)
+
+    monkeypatch.setattr(Progress, "advance", advance)
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(12, 2)), np.arange(12) % 3
+    leave_pair_out(RankRLS(cost=cost), X, y)
+    assert 0.5 <= shares[-1] <= 2
+    shares.clear()
+    leave_query_out(RankRLS(cost=cost), X, y, np.repeat([0, 1, 2, 3], 3))
+    assert shares == [0.25, 0.5, 0.75, 1.0]
+
+
+def test_the_matrices_of_all_pairs_are_refused_by_a_sentence(monkeypatch):
+    monkeypatch.setattr("rankwise._memory.available_memory", lambda: 1_000_000)
+    X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 4
+    result = leave_pair_out(RankRLS(), X, y)
+    with pytest.raises(MemoryError, match=r"all pairs of 200 rows.* error and auc need no such matrix"):
+        _ = result.predictions
+    with pytest.raises(MemoryError, match="Leaving out pairs of 300 rows by refits needs"):
+        leave_pair_out(RankRLS(cost="unit"), np.vstack([X, X[:100]]), np.arange(300) % 3)

@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing, indexable
 
 import reference
-from rankwise import NoPairsError, Preferences, pair_data
+from rankwise import NoPairsError, Preferences, metrics, pair_data
 from strategies import cases
 
 
@@ -319,3 +319,19 @@ def test_reference_survival_pairs():
     """Event before censoring at equal times; a censored row is never the worse one."""
     pairs = reference.survival_pairs([True, False, True, True], [2.0, 2.0, 1.0, 2.0])
     assert sorted(p[:2] for p in pairs) == [(0, 2), (1, 0), (1, 2), (1, 3), (3, 2)]
+
+
+def test_integers_that_floats_cannot_tell_apart_are_refused():
+    large = 2**53
+    for labels in ([large, large + 1, 0], np.array([large, large + 1]), [10**30, 10**30 + 1]):
+        with pytest.raises(ValueError, match=r"y holds integers above 2\^53 that differ but are equal"):
+            Preferences.from_scores(labels)
+    assert Preferences.from_scores([large, large + 2, large + 2, -large]).n_pairs == 5
+
+
+def test_edges_of_absent_classes_are_told_of():
+    order = [("b", "a"), ("c", "a")]
+    with pytest.warns(UserWarning, match="^order names 'c', not among the labels.$"):
+        assert Preferences.from_order(["a", "b", "b"], order).n_pairs == 2
+    with pytest.warns(UserWarning, match="order names 'c', not among the labels"):
+        assert metrics.wmw(["a", "b", "b"], [0.0, 1.0, -1.0], order=order) == 0.5

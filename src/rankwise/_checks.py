@@ -86,11 +86,24 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
         vector = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.") from None
+    _check_distinct(array, vector, name)
     if length is not None and len(vector) != length:
         raise ValueError(f"{name} has {len(vector)} entries, but there are {length} rows.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     return vector
+
+
+def _check_distinct(array: NDArray[Any], vector: NDArray[np.float64], name: str) -> None:
+    """Refuse integers that differ and become one float64, which would tie rows that are not tied."""
+    if array.dtype.kind not in "iuO" or np.abs(vector).max(initial=0.0) < 2**53:
+        return
+    integers = {value for value in array.tolist() if isinstance(value, int)}
+    if len(set(map(float, integers))) < len(integers):
+        raise ValueError(
+            f"{name} holds integers above 2^53 that differ but are equal as float64; give their ranks "
+            "instead, such as scipy.stats.rankdata gives them."
+        )
 
 
 def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:

@@ -163,7 +163,8 @@ def wmw(
         Predicted scores, higher is better.
     order : {"full", "chain"}, list of (higher, lower) labels, or networkx.DiGraph
         Which class should be above which, as in `Preferences.from_order`: each class above every lower one,
-        above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out.
+        above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out,
+        with a warning.
     ties : {"half", "error", "correct"}
         A pair with equal scores counts one half, not at all, or as ordered correctly.
     sample_weight : array of shape (m,), optional

@@ -28,7 +28,7 @@ from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
 from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
-from rankwise.preferences.order_graph import OrderGraph, edge_list, order_edges
+from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.hull_general import has_general_solver, solve_general
 from rankwise.solvers.hull_newton import MAX_DIRECT
@@ -80,8 +80,9 @@ class HullRanker(BaseRanker):
         "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
         ||f||^2; there is no solution when hulls intersect.
     slack_per : "row" or "edge"
-        One slack for each row, or one for each row and edge. With one a row, classes in the middle of a chain
-        may find it cheapest to give up their rows; with one an edge every edge has its say.
+        One slack for each row, or one for each row and edge, where each edge also has thresholds of its own.
+        With one a row, classes in the middle of a chain may find it cheapest to give up their rows; with one
+        an edge every edge has its say.
     laplacian_weight : float
         Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
         whose label is not known, should score alike.
@@ -315,12 +316,8 @@ class HullRanker(BaseRanker):
 
     def _warn_of_order(self, labels: Any, classes: NDArray[Any]) -> None:
         """Tell of text that is taken in the order of the alphabet, and of edges that name no class."""
-        if not isinstance(self.order, str):
-            named = {label for edge in edge_list(self.order) for label in edge}
-            unknown = sorted(repr(label) for label in named - set(classes.tolist()))
-            if unknown and len(unknown) < len(named):
-                warnings.warn(f"order names {', '.join(unknown)}, not among the labels of y.", stacklevel=6)
-        elif holds_text(classes) and declared_order(labels) is None:
+        warn_of_absent_classes(self.order, classes, "labels of y", stacklevel=7)
+        if isinstance(self.order, str) and holds_text(classes) and declared_order(labels) is None:
             shown = " < ".join(map(repr, classes[:8].tolist()))
             warnings.warn(
                 f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
@@ -456,6 +453,6 @@ class HullRanker(BaseRanker):
         return wmw(
             present,
             scores[known] if len(known) == len(scores) else scores,
-            order=self.edges_,
+            order=present_edges(self.edges_, present),
             sample_weight=None if weight is None else weight[known],
         )

@@ -13,6 +13,7 @@ from rankwise import metrics
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, resampled_rows
 from rankwise.evaluation.names import measure_name
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.order_graph import present_edges
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -135,10 +136,11 @@ def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[
     number = dict(zip(y.tolist(), class_of_row.tolist(), strict=True))
 
     def wmw(classes: IntArray, scores: FloatArray) -> float:
-        return metrics.wmw(classes, scores, order=edges)
+        return metrics.wmw(classes, scores, order=present_edges(edges, classes))
 
     def error(classes: IntArray, scores: FloatArray) -> float:
-        return float(metrics.ranking_error(Preferences.from_order(classes, edges), scores))
+        preferences = Preferences.from_order(classes, present_edges(edges, classes))
+        return float(metrics.ranking_error(preferences, scores))
 
     def per_query(metric: Callable[[IntArray, FloatArray], float]) -> Callable[..., FloatArray]:
         def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:

@@ -13,6 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector
+from rankwise._memory import require_memory
+from rankwise._progress import Progress
 from rankwise.losses.least_squares import keeps_ties
 from rankwise.model_selection.pair_blocks import (
     Block,
@@ -88,8 +90,8 @@ def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = Non
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted. Basis rows (`n_components`) and `gamma="scale"` are those
-        of all rows.
+        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
     alphas : array, optional
@@ -141,8 +143,8 @@ def leave_query_out(
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted. Basis rows (`n_components`) and `gamma="scale"` are those
-        of all rows.
+        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,) or (m, v), or Preferences, or a list of them
         Of a Preferences, queries or connected components of listed pairs leave.
@@ -188,6 +190,7 @@ class HeldOutTask:
             raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
         self.one_alpha = alphas is None
         self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
+        self.verbose = int(getattr(model, "verbose", 0))
         self._features: FloatArray | None = None
 
     @property
@@ -255,7 +258,10 @@ def queries_left_out(
     scores = np.empty((len(task.alphas), task.n_rows, len(task.outputs)))
     for batch in task.batches():
         blocks = query_blocks([task.outputs[k] for k in batch], **task.cost)
-        scores[:, :, batch] = _scores_without_fold(task.features(), blocks, fold_of_row, task.alphas)
+        progress = Progress("Leaving queries out", len(np.unique(fold_of_row)), task.verbose)
+        scores[:, :, batch] = _scores_without_fold(
+            task.features(), blocks, fold_of_row, task.alphas, progress
+        )
     errors = [
         [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
         for column in scores
@@ -264,7 +270,7 @@ def queries_left_out(
 
 
 def _scores_without_fold(
-    Phi: FloatArray, blocks: list[Block], fold_of_row: IntArray, alphas: FloatArray
+    Phi: FloatArray, blocks: list[Block], fold_of_row: IntArray, alphas: FloatArray, progress: Progress
 ) -> FloatArray:
     """Score each row by the model without its fold: shape (n_alphas, m, v)."""
     equations = NormalEquations.of(Phi, blocks)
@@ -279,6 +285,7 @@ def _scores_without_fold(
         weights = (_weights_by_rows if few_rows else _weights_by_features)(Z, equations, fold, alphas)
         for block in fold:
             scores[:, block.rows] = Z[block.rows] @ weights
+        progress.advance(1)
     return scores
 
 
@@ -361,7 +368,9 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     formulas = pair_formulas(task)
     if formulas is None:
         return _refit_pairs(task)
-    errors = np.concatenate([formula.errors(task.alphas) for formula in formulas], axis=1)
+    work = sum(formula.work(task.alphas) for formula in formulas)
+    advance = Progress("Leaving pairs out", work, task.verbose).advance
+    errors = np.concatenate([formula.errors(task.alphas, advance) for formula in formulas], axis=1)
     predictions = partial(_pair_predictions, task, formulas)
     return LeaveOutResult(task.squeezed(errors), task.alphas, "closed form", predictions)
 
@@ -420,6 +429,11 @@ def _require_pairs_without_any_pair(ranking: Any) -> None:
 def _refit_pairs(task: HeldOutTask) -> LeaveOutResult:
     """Refit for every pair that counts: any cost, any weights."""
     m, n_outputs = len(task.outputs[0]), len(task.outputs)
+    size = len(task.alphas) * m * m * n_outputs
+    require_memory(
+        16 * size, f"Leaving out pairs of {m} rows by refits", "use cost='magnitude' with ties kept"
+    )
+    progress = Progress("Leaving pairs out", sum(output.n_pairs for output in task.outputs), task.verbose)
     scores = np.full((len(task.alphas), m, m, n_outputs), np.nan)
     errors = np.empty((len(task.alphas), n_outputs))
     for k, output in enumerate(task.outputs):
@@ -431,6 +445,7 @@ def _refit_pairs(task: HeldOutTask) -> LeaveOutResult:
                 ..., 0
             ]
             scores[:, pair[0], pair[1], k], scores[:, pair[1], pair[0], k] = held_out.T
+            progress.advance(1)
         difference = scores[:, better, worse, k] - scores[:, worse, better, k]
         spread = np.nanmax(np.abs(scores[..., k]), axis=(1, 2))[:, None]
         wrong = 0.5 * (difference < -TIE * spread) + 0.5 * (difference <= TIE * spread)

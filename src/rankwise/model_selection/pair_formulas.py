@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.design import row_blocks
+from rankwise._memory import require_memory
 from rankwise.model_selection.pair_blocks import centred
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,20 @@ Signs = NDArray[np.int8]
 TIE = 1e-11
 # The terms of such a difference are known to this part of their size.
 ROUNDING = 1e-15
-_BLOCK_ENTRIES = 125_000
+_BLOCK_BYTES = 1_000_000
+# Rows and partners of a tile whose arrays stay in a cache.
+_TILE = 256, 512
+
+Advance = Callable[[float], Any]
+
+
+def _ignore(amount: float) -> None:
+    """Tell nobody of progress."""
+
+
+def _check_pair_matrices(n_rows: int, n_matrices: int) -> None:
+    what = f"The held-out scores of all pairs of {n_rows} rows, in matrices of {n_rows} x {n_rows},"
+    require_memory(8 * n_matrices * n_rows**2, what, "error and auc need no such matrix")
 
 
 class AllPairs:
@@ -51,22 +64,27 @@ class AllPairs:
         self.centre = basis.T @ self.centre
         self.n_rows = len(Y)
 
-    def errors(self, alphas: FloatArray) -> FloatArray:
-        """Count pairs in the wrong order, in blocks of rows that stay in the cache."""
+    def work(self, alphas: FloatArray) -> float:
+        """Return the number of pairs for each alpha and output: what `errors` tells its progress."""
+        return float(self.n_rows) ** 2 / 2 * self.Y.shape[1] * len(alphas)
+
+    def errors(self, alphas: FloatArray, advance: Advance = _ignore) -> FloatArray:
+        """Count pairs in the wrong order, in tiles that stay in the cache."""
         order = np.argsort(self.Y[:, 0], kind="stable")  # two classes: only rows of the other class remain
         Z, Y = self.Z[order], self.Y[order]
         smoothers = [_Smoother(Z, Y, self._weights(alpha)) for alpha in alphas]
         wrong, n_pairs = np.zeros((len(alphas), Y.shape[1])), np.zeros(Y.shape[1])
-        for rows in row_blocks(self.n_rows, self.n_rows, _BLOCK_ENTRIES):
-            before = slice(0, _end_of_partners(Y, rows))
+        for rows, before in _tiles(Y):
             direction = lru_cache(maxsize=64)(partial(_direction, Y, rows, before))
             n_pairs += [np.count_nonzero(direction(k)) for k in range(Y.shape[1])]
             for k, smoother in enumerate(smoothers):
                 wrong[k] += smoother.wrong(rows, before, direction)
+                advance((rows.stop - rows.start) * (before.stop - before.start) * Y.shape[1])
         return wrong / n_pairs
 
     def predictions(self, alpha: float) -> FloatArray:
-        """Solve the two equations for all pairs and take the intercept off again."""
+        """Solve the two equations for all pairs and take the intercept off again; tied pairs are NaN."""
+        _check_pair_matrices(self.n_rows, 6 * self.Y.shape[1] + 4)
         weights, m, Y = self._weights(alpha), self.n_rows, self.Y
         P = (self.Z * weights) @ self.Z.T
         fitted = P @ Y
@@ -81,7 +99,7 @@ class AllPairs:
         offset = self.Z @ (weights * self.centre)
         shift = (offset - 1.0 / m)[:, None, None] * moved
         scores = p + shift + shift.swapaxes(0, 1) + offset @ Y
-        scores[np.diag_indices(m)] = np.nan
+        scores[Y[:, None] == Y[None]] = np.nan  # tied pairs are not left out
         return scores
 
     def _weights(self, alpha: float) -> FloatArray:
@@ -157,22 +175,30 @@ class TwoClasses:
         self.contrast = self.classes @ (np.array([1.0, -1.0]) / self.sizes)
         self.c = 1.0 / (1.0 - np.sum(1.0 / self.sizes))
         self.Phi = Phi
-        self._centred = self._decomposed(centred(Phi))
 
-    def errors(self, alphas: FloatArray) -> FloatArray:
+    def work(self, alphas: FloatArray) -> float:
+        """Return the number of pairs for each alpha: what `errors` tells its progress."""
+        return float(len(self.positive)) * len(self.negative) * len(alphas)
+
+    def errors(self, alphas: FloatArray, advance: Advance = _ignore) -> FloatArray:
         """Count positive rows below negative ones; differences do not feel a common offset of the rows."""
-        direction = np.ones((len(self.positive), len(self.negative)), dtype=np.int8)
-        errors = np.empty((len(alphas), 1))
+        decomposed = self._decomposed(centred(self.Phi))
+        wrong = np.zeros((len(alphas), 1))
+        step = max(1, _BLOCK_BYTES // len(self.negative))
         for k, alpha in enumerate(alphas):
-            above, below = self._scores(self._centred, alpha)
-            spread = np.abs(above).max() + np.abs(below).max()
-            errors[k] = _wrong(above - below, direction, TIE * spread) / direction.size
-        return errors
+            spread = 2.0 * np.abs(self._fitted(decomposed, alpha)).max()
+            for begin in range(0, len(self.positive), step):
+                above, below = self._scores(decomposed, alpha, self.positive[begin : begin + step])
+                direction = np.ones(above.shape, dtype=np.int8)
+                wrong[k] += _wrong(above - below, direction, TIE * spread)
+                advance(above.size)
+        return wrong / (len(self.positive) * len(self.negative))
 
     def predictions(self, alpha: float) -> FloatArray:
         """Score the pairs of a positive and a negative row; the others, which are not left out, are NaN."""
+        _check_pair_matrices(len(self.y), 8)
         scores = np.full((len(self.y), len(self.y), 1), np.nan)
-        above, below = self._scores(self._decomposed(self.Phi), alpha)
+        above, below = self._scores(self._decomposed(self.Phi), alpha, self.positive)
         scores[np.ix_(self.positive, self.negative)] = above[..., None]
         scores[np.ix_(self.negative, self.positive)] = below.T[..., None]
         return scores
@@ -191,21 +217,30 @@ class TwoClasses:
         Z = Phi @ basis
         return Z, self._times(Z), np.maximum(curvature, 0.0)
 
-    def _scores(self, decomposed: tuple[Any, Any, Any], alpha: float) -> tuple[FloatArray, FloatArray]:
-        """Give the scores of the positive and of the negative row of each pair, shape (p, q) each."""
+    def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
+        """Give the scores G L y of the rows by the model that saw them all."""
+        Z, LZ, curvature = decomposed
+        return Z @ ((LZ.T @ self.y) / (curvature + alpha * self.factor))
+
+    def _scores(
+        self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Give the scores of both rows of each pair of a positive row i and a negative one, shape (i, q)."""
         Z, LZ, curvature = decomposed
         weights = 1.0 / (curvature + alpha * self.factor)
-        i, j = self.positive, self.negative
-        moved_i, moved_j = self._moves(LZ, weights)
-        fitted = Z @ (weights * (LZ.T @ self.y))
+        j = self.negative
+        moved_i, moved_j = self._moves(LZ, weights, i)
+        fitted = self._fitted(decomposed, alpha)
         own = np.sum(Z * weights * LZ, axis=1)
         above = fitted[i, None] - own[i, None] * moved_i - ((Z[i] * weights) @ LZ[j].T) * moved_j
         below = fitted[j] - own[j] * moved_j - ((LZ[i] * weights) @ Z[j].T) * moved_i
         return above, below
 
-    def _moves(self, LZ: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Solve J_UU e_U = (J y)_U for each pair: two arrays of shape (p, q)."""
-        i, j = self.positive, self.negative
+    def _moves(
+        self, LZ: FloatArray, weights: FloatArray, i: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Solve J_UU e_U = (J y)_U for each pair of a row i and a negative row: two arrays."""
+        j = self.negative
         size = self.classes @ self.sizes
         diagonal = self.D * (1.0 - 1.0 / size) + self.c / size**2 - LZ**2 @ weights
         J = -self.c / np.prod(self.sizes) - (LZ[i] * weights) @ LZ[j].T
@@ -222,6 +257,15 @@ def _wrong(difference: FloatArray, direction: Signs, smallest: FloatArray | floa
     return np.count_nonzero(direction < 0) + 0.5 * float(lower.sum(dtype=int) + not_higher.sum(dtype=int))
 
 
+def _tiles(Y: FloatArray) -> Iterator[tuple[slice, slice]]:
+    """Yield rows and earlier rows that may be their partners, such that each pair is in one tile."""
+    height, width = _TILE
+    for begin in range(0, len(Y), height):
+        rows = slice(begin, min(begin + height, len(Y)))
+        end = _end_of_partners(Y, rows)
+        yield from ((rows, slice(start, min(start + width, end))) for start in range(0, end, width))
+
+
 def _end_of_partners(Y: FloatArray, rows: slice) -> int:
     """Give the end of the rows, sorted by the first output, that may be partners of the last of `rows`."""
     if Y.shape[1] > 1:
@@ -232,6 +276,6 @@ def _end_of_partners(Y: FloatArray, rows: slice) -> int:
 def _direction(Y: FloatArray, rows: slice, before: slice, output: int) -> Signs:
     """Give the sign of y_i - y_j, 0 unless j comes before i: shape (rows, before)."""
     y_i, y_j = Y[rows, output, None], Y[before, output]
-    earlier = np.arange(before.stop) < np.arange(rows.start, rows.stop)[:, None]
+    earlier = np.arange(before.start, before.stop) < np.arange(rows.start, rows.stop)[:, None]
     higher, lower = (y_i > y_j) & earlier, (y_i < y_j) & earlier
     return higher.astype(np.int8) - lower.astype(np.int8)

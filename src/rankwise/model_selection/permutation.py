@@ -64,7 +64,7 @@ def permutation_test(
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted.
+        It is not changed, and need not be fitted. With `verbose=1` it tells how far the test is.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,)
     qid : array of shape (m,), optional

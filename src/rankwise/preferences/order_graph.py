@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -172,6 +173,7 @@ def from_order(
         structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
     else:
         present = codes if weight is None else codes[weight > 0]
+        warn_of_absent_classes(order, classes, "labels")
         structure = OrderGraph(codes, classes, order_edges(order, classes, present), weight)
     structure.require_pairs()
     return structure
@@ -191,6 +193,22 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
         require_memory(BYTES_PER_EDGE * n_edges, what, "order='chain' has an edge a class")
         lower, higher = np.triu_indices(len(present), 1)
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
+
+
+def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str, stacklevel: int = 4) -> None:
+    """Tell of edges of classes that no row has, where others remain: such edges are left out."""
+    if isinstance(order, str):
+        return
+    named = {label for edge in edge_list(order) for label in edge}
+    unknown = sorted(repr(label) for label in named - set(classes.tolist()))
+    if unknown and len(unknown) < len(named):
+        warnings.warn(f"order names {', '.join(unknown)}, not among the {name}.", stacklevel=stacklevel)
+
+
+def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tuple[Any, Any]]:
+    """Return the edges whose two classes occur among labels; all, where there are none."""
+    present = set(as_codes(labels, "labels")[0].tolist())
+    return [edge for edge in edges if present.issuperset(edge)] or edges
 
 
 def edge_list(order: Any) -> Edges:
