@@ -195,7 +195,7 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 
-def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str, stacklevel: int = 4) -> None:
+def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str, stacklevel: int = 3) -> None:
     """Tell of edges of classes that no row has, where others remain: such edges are left out."""
     if isinstance(order, str):
         return
