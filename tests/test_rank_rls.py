@@ -155,6 +155,15 @@ def test_the_scoring_laplacians_of_section_3():
     close(keep.dense() * len(y) ** 2 / 2, reference.scoring_laplacian([0] * len(y)), 1e-11)
 
 
+def test_a_row_with_nearly_all_the_weight_costs_no_digits():
+    preferences = Preferences.from_scores([0.0, 1.0, 1.0], sample_weight=[1e-6, 1e6, 1e6])
+    L = LeastSquares(preferences, cost="unit").dense()
+    np.testing.assert_allclose(L, [[1, -0.5, -0.5], [-0.5, 0.5, 0], [-0.5, 0, 0.5]], atol=1e-12)
+    rows = np.arange(3)
+    block = LeastSquares(preferences, cost="unit").block(rows)(np.eye(3))
+    np.testing.assert_allclose(block, L, atol=1e-12)
+
+
 def test_unit_targets_count_lower_minus_higher_rows():
     y = np.array([3.0, 1, 1, 2, 5, 4, 4])
     qid = np.array([0, 0, 0, 0, 1, 1, 1])

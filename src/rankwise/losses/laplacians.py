@@ -64,7 +64,7 @@ class Laplacian(ABC):
 
 
 class LevelLaplacian(Laplacian):
-    """All pairs of rows of a query, or those of different labels, each by the product of its rows' weights.
+    """All pairs of rows of a query, or those of different labels, by the means of queries and labels.
 
     Equation (25), where tied rows count too, is L = D - P P', with P telling the query of each row: u'L u is
     the sum of b_i (u_i - query mean)^2. Without the tied rows it is (D - D_t) - P P' + P_t P_t', with P_t
@@ -84,19 +84,15 @@ class LevelLaplacian(Laplacian):
 
     def __init__(self, ranking: Any, factor: Any, partners: PartnerSums | None = None):
         self.n_rows = ranking.n_rows
-        query, weight = ranking.groups(), ranking.row_weight()
-        total = query_totals(query, weight)
-        between = factor * total
         if partners is None:
+            weight = ranking.row_weight()
+            total = query_totals(ranking.groups(), weight)
             share = np.divide(weight, total, where=total > 0, out=np.zeros(self.n_rows))
-            self.diagonal = weight * between * (1.0 - share)
-            level = within = None
+            self.diagonal = weight * factor * total * (1.0 - share)
+            self._root = level_root(ranking, factor)
         else:
             self.diagonal = factor * (partners.up + partners.down)
-            level, within = ranking.levels(), self.diagonal / np.where(weight > 0, weight, 1.0)
-        self._weight, self._level = weight, level
-        self._within, self._between = within, np.broadcast_to(between, self.n_rows)
-        self._root = LevelRoot(weight, query, level, within, between)
+            self._root = level_root(ranking, factor, self.diagonal)
 
     def product(self, U: FloatArray) -> FloatArray:
         """Return L U for a vector or for several columns, in O(m) each."""
@@ -108,11 +104,7 @@ class LevelLaplacian(Laplacian):
 
     def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
         """Return the product with the block of one query."""
-        query = np.zeros(len(rows), np.int64)
-        level = within = None
-        if self._level is not None and self._within is not None:
-            level, within = np.unique(self._level[rows], return_inverse=True)[1], self._within[rows]
-        return LevelRoot(self._weight[rows], query, level, within, self._between[rows]).square
+        return self._root.of_query(rows).square
 
     def root(self, pull: FloatArray) -> Root:
         """Return the factor R of `LevelRoot`."""
@@ -155,6 +147,22 @@ class PairLaplacian(Laplacian):
         return self.diagonal * u - self._factor * (sums.moment_up + sums.moment_down)
 
 
+class WeightedLaplacian(PairLaplacian):
+    """The pairs of different labels, each by the product of its rows' weights; its root is that of levels.
+
+    Products are sums over pairs: where one row has nearly all the weight of its query, its difference from
+    the weighted mean is lost in rounding.
+    """
+
+    root_is_sparse = True
+
+    def root(self, pull: FloatArray) -> Root:
+        """Return the factor R of `LevelRoot`."""
+        root = level_root(self._preferences, self._factor, self.diagonal)
+        root.aim(pull)
+        return root
+
+
 class ListedLaplacian(Laplacian):
     """Pairs one by one, through a sparse matrix: O(l) memory and O(l) a column for l pairs."""
 
@@ -192,6 +200,15 @@ def check_pair_memory(n_pairs: int) -> None:
         f"cost='relative', which lists all {n_pairs} pairs,",
         "cost='magnitude' and cost='unit' list none",
     )
+
+
+def level_root(ranking: Any, factor: Any, diagonal: FloatArray | None = None) -> LevelRoot:
+    """Return the root of the pairs of different labels, whose L has this diagonal, or else of all pairs."""
+    query, weight = ranking.groups(), ranking.row_weight()
+    between = factor * query_totals(query, weight)
+    if diagonal is None:
+        return LevelRoot(weight, query, None, None, between)
+    return LevelRoot(weight, query, ranking.levels(), diagonal / np.where(weight > 0, weight, 1.0), between)
 
 
 def query_totals(query: NDArray[np.int64], weight: FloatArray) -> FloatArray:

@@ -16,6 +16,7 @@ from rankwise.losses.laplacians import (
     LevelLaplacian,
     ListedLaplacian,
     PairLaplacian,
+    WeightedLaplacian,
     check_pair_memory,
     query_totals,
 )
@@ -198,9 +199,10 @@ class LeastSquares(Smooth):
             return LevelLaplacian(self.preferences, self.factor)
         if self.cost == "relative":
             return ListedLaplacian(self.preferences, self._pairs)
-        if self.preferences.is_complete:
+        if self.preferences.counts_pairs:
             return LevelLaplacian(self.preferences, self.factor, self._partners)
-        return PairLaplacian(self.preferences, self.factor, self._partners, self.n_threads)
+        kind = WeightedLaplacian if self.preferences.is_complete else PairLaplacian
+        return kind(self.preferences, self.factor, self._partners, self.n_threads)
 
     def _targets(self, labels: ArrayLike | None) -> tuple[FloatArray, Any]:
         """Return r_i = sum of w t over pairs won minus pairs lost, and the mean of t^2 over pairs."""

@@ -60,6 +60,7 @@ class LevelRoot:
         self._within = None if square is None else np.sqrt(square)
         self._between = np.sqrt(weight * between)
         self._squares = weight * between, square
+        self._given = weight, level, within, np.broadcast_to(between, self.n_rows)
         # A factor common to all rows is left to the end, where it multiplies less.
         alike = self._within is None and self._between.min() == self._between.max()
         self.common = float(self._between[0]) if alike else 1.0
@@ -104,6 +105,15 @@ class LevelRoot:
         result = self.rows(U, self.means(U))
         result *= self.common
         return result
+
+    def of_query(self, rows: NDArray[np.int64]) -> LevelRoot:
+        """Return the factor of the rows of one query."""
+        weight, level, within, between = self._given
+        query = np.zeros(len(rows), dtype=np.int64)
+        if level is None or within is None:
+            return LevelRoot(weight[rows], query, None, None, between[rows])
+        codes = np.unique(level[rows], return_inverse=True)[1]
+        return LevelRoot(weight[rows], query, codes, within[rows], between[rows])
 
     def square(self, U: FloatArray) -> FloatArray:
         """Return L U = R'R U, which has the squares of the scales of R U."""
