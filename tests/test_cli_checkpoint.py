@@ -1,5 +1,6 @@
 """Checkpoints: what is kept, what is refused, and that a training that goes on ends where it would have."""
 
+import itertools
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 
-from rankwise.cli import training
+from rankwise.cli import checkpoint, training
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.model_file import load_model
@@ -114,12 +115,18 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
 
 def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
     written = []
-    monkeypatch.setattr(training.Checkpoint, "write", lambda self: written.append(self.state.iteration))
+
+    def write(self):
+        written.append(self.state.iteration)
+        self.put_off()
+
+    monkeypatch.setattr(training.Checkpoint, "write", write)
     values = objective_of([*train, *SETTINGS, "--checkpoint-every", "0"], capsys)
     assert written == list(range(1, values["iterations"] + 1))
     written.clear()
-    objective_of([*train, *SETTINGS], capsys)
-    assert written == []
+    monkeypatch.setattr(checkpoint, "monotonic", itertools.count(0, 25).__next__)
+    objective_of([*train, *SETTINGS, "--checkpoint-every", "50"], capsys)
+    assert written == list(range(2, values["iterations"] + 1, 2))
 
 
 def test_a_full_disk_does_not_end_the_training(train, tmp_path, capsys, monkeypatch):
