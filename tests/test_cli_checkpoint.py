@@ -179,3 +179,32 @@ def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsy
     monkeypatch.setattr(training, "fold_errors", interrupt)
     assert main(["tune", *train[1:2]]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"second": 1.0},
+        {"iteration": None},
+        {"iteration": [3]},
+        {"gap": "small"},
+        {"fold_errors": [0.5]},
+        {"fold_errors": [["a"]]},
+    ],
+)
+def test_a_state_of_another_form_is_refused(tmp_path, changed):
+    state = {"fold_errors": [[0.5]], "iteration": 3, "objective": 0.5, "gap": None, "seconds": 1.0}
+    read = checkpoint.Checkpoint(str(tmp_path / "m.json"), "print", 0.0)
+
+    def write(state, coef):
+        header = json.dumps({"version": 1, "fingerprint": "print", "state": state}).encode()
+        with open(read.path, "wb") as file:
+            np.savez(file, header=np.frombuffer(header, dtype=np.uint8), coef=coef)
+
+    write(state, np.ones(2))
+    assert read.load()
+    assert (read.state.iteration, read.state.fold_errors, read.state.gap) == (3, [[0.5]], None)
+    for damaged in ((state | changed, np.ones(2)), (state, np.array(["a", "b"]))):
+        write(*damaged)
+        with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a whole checkpoint"):
+            read.load()
