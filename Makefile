@@ -4,6 +4,9 @@ PYTHON ?= python3
 VENV ?= .venv
 SANITIZE_VENV ?= .venv-sanitize
 JOBS ?= 2
+# What `make test-machines` and `make test-oldest` run: everything, or TESTS=tests/test_losses.py.
+TESTS ?=
+FUZZ_SECONDS ?= 60
 
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
@@ -24,7 +27,8 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench docs fuzz race reproduce sanitize sanitize-threads clean
+.PHONY: help demo test test-machines test-oldest lint bench docs fuzz mutate race reproduce sanitize sanitize-threads \
+  wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -56,11 +60,25 @@ demo: $(VENV)/.report ## Learn a ranking and write demo-report/
 test: lint ## Lint, then all tests and doctests, warnings as errors
 	$(TEST_ENV) $(BIN)/python -m pytest -n $(JOBS)
 
-lint: $(VENV)/.dev ## Check style, formatting, types and imports
+test-machines: $(VENV)/.dev ## All tests on other BLAS kernels, without CPU features, and twice at once
+	$(TEST_ENV) $(BIN)/python tests/machines.py -n $(JOBS) $(TESTS)
+
+# Editable, so that the examples in docstrings are found too; built apart from the other environments.
+$(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install $(PIP_FLAGS) --constraint tests/oldest.txt --editable ".[dev]" \
+	  --config-settings=build-dir=build/oldest
+	touch $@
+
+test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions that are declared (Python 3.11)
+	$(TEST_ENV) $(VENV)-oldest/bin/python -m pytest -n $(JOBS) $(TESTS)
+
+lint: $(VENV)/.dev ## Check style, formatting, types, imports and workflows
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
@@ -78,15 +96,51 @@ $(VENV)/.race: $(VENV)/.dev
 race: $(VENV)/.race ## Race against other packages; adds to docs/reproduction.md
 	$(BIN)/python -m benchmarks.reproduce --only race --force
 
-fuzz: $(VENV)/.fuzz ## Fuzz the readers for a minute each
-	@set -e; for target in tests/fuzz/fuzz_*.py; do echo "== $$target"; $(BIN)/python $$target -max_total_time=60; done
+# New finds go to build/; what is worth keeping is moved to the seeds by hand.
+fuzz: $(VENV)/.fuzz ## Fuzz every reader, each for FUZZ_SECONDS (60)
+	@set -e; for target in tests/fuzz/fuzz_*.py; do \
+	  name=$$(basename $$target .py | cut -c6-); echo "== $$name"; mkdir -p build/fuzz/$$name; \
+	  $(TEST_ENV) $(BIN)/python $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
+	    build/fuzz/$$name tests/fuzz/corpus/$$name; done
 
-# Tests that spend their time in native code. Python itself is not instrumented, so the sanitizer's run-time
+# Not editable, so that the mutants in mutants/src come first on the path; they need the extension beside them.
+$(VENV)-mutate/.installed: $(BUILD_INPUTS)
+	$(PYTHON) -m venv $(VENV)-mutate
+	$(VENV)-mutate/bin/python -m pip install $(PIP_FLAGS) ".[dev,mutate]"
+	mkdir -p mutants/src/rankwise
+	cp $(VENV)-mutate/lib/python3.*/site-packages/rankwise/_native*.so mutants/src/rankwise/
+	touch $@
+
+mutate: HYPOTHESIS_PROFILE := quick
+mutate: $(VENV)-mutate/.installed ## Change losses, certificates and thresholds, and list the changes that no test notices
+	$(TEST_ENV) $(VENV)-mutate/bin/mutmut run --max-children $(JOBS) $(MUTANTS)
+	$(VENV)-mutate/bin/mutmut results
+
+# The wheel is built from the sdist and tested without the sources and without a compiler.
+$(VENV)/.wheel: | $(BIN)/python
+	$(BIN)/python -m pip install $(PIP_FLAGS) build twine auditwheel
+	touch $@
+
+wheel: $(VENV)/.wheel ## Build sdist and wheel in dist/, check them, and test the wheel in an empty environment
+	rm -rf dist build/wheel-test
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/auditwheel show dist/*.whl
+	mkdir -p build/wheel-test && tar xzf dist/*.tar.gz -C build/wheel-test --strip-components=1
+	rm -r build/wheel-test/src build/wheel-test/native
+	$(PYTHON) -m venv --clear $(VENV)-wheel
+	$(VENV)-wheel/bin/python -m pip install $(PIP_FLAGS) --only-binary :all: dist/*.whl
+	cd build/wheel-test && PATH= $(abspath $(VENV))-wheel/bin/python -c "import rankwise; rankwise.RankSVM().fit([[0], [1]], [0, 1])"
+	$(VENV)-wheel/bin/python -m pip install $(PIP_FLAGS) --only-binary :all: "$$(echo dist/*.whl)[dev]"
+	cd build/wheel-test && $(TEST_ENV) PATH=$(abspath $(VENV))-wheel/bin $(abspath $(VENV))-wheel/bin/python \
+	  -m pytest -n $(JOBS) $(or $(TESTS),tests)
+
+# Tests that reach native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
-NATIVE_TESTS := tests/test_losses.py tests/test_preferences.py tests/test_design.py tests/test_simplex_qp.py \
-  tests/test_svmlight.py
+NATIVE_TESTS := $(patsubst %,tests/test_%.py,losses preferences design simplex_qp svmlight solvers rank_svm rank_rls \
+  rank_rls_cv ordinal_svm hull_ranker kernels leave_out metrics thresholds datasets)
 # Without the tests that import polars: its import crashes under the thread sanitizer.
-THREADED_TESTS := tests/test_losses.py tests/test_design.py tests/test_svmlight.py
+THREADED_TESTS := $(patsubst %,tests/test_%.py,losses design svmlight solvers)
 library = $(shell $(CXX) -print-file-name=$(1))
 preload = LD_PRELOAD="$(call library,$(1)) $(call library,libstdc++.so)"
 
@@ -121,7 +175,7 @@ sanitize-threads: $(SANITIZE_VENV)-thread/.installed ## Run the threaded tests u
 	  $(SANITIZE_VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
 
 clean: ## Remove environments, builds and caches
-	rm -rf $(VENV) $(SANITIZE_VENV)-* build dist docs/_build docs/gallery docs/generated docs/sg_execution_times.rst \
+	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated docs/sg_execution_times.rst \
 	  demo-report
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,5 +1,6 @@
 """Checkpoints: what is kept, what is refused, and that a training that goes on ends where it would have."""
 
+import itertools
 import json
 import os
 import signal
@@ -8,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import RankSVM
-from rankwise.cli import training
+from rankwise.cli import checkpoint
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.model_file import load_model
@@ -115,12 +116,18 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
 
 def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
     written = []
-    monkeypatch.setattr(training.Checkpoint, "write", lambda self: written.append(self.state.iteration))
+
+    def write(self):
+        written.append(self.state.iteration)
+        self.put_off()
+
+    monkeypatch.setattr(training.Checkpoint, "write", write)
     values = objective_of([*train, *SETTINGS, "--checkpoint-every", "0"], capsys)
     assert written == list(range(1, values["iterations"] + 1))
     written.clear()
-    objective_of([*train, *SETTINGS], capsys)
-    assert written == []
+    monkeypatch.setattr(checkpoint, "monotonic", itertools.count(0, 25).__next__)
+    objective_of([*train, *SETTINGS, "--checkpoint-every", "50"], capsys)
+    assert written == list(range(2, values["iterations"] + 1, 2))
 
 
 def test_a_full_disk_does_not_end_the_training(train, tmp_path, capsys, monkeypatch):
@@ -173,3 +180,32 @@ def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsy
     monkeypatch.setattr(RankSVM, "_path_scores", interrupt)
     assert main(["tune", *train[1:2]]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"second": 1.0},
+        {"iteration": None},
+        {"iteration": [3]},
+        {"gap": "small"},
+        {"fold_errors": [0.5]},
+        {"fold_errors": [["a"]]},
+    ],
+)
+def test_a_state_of_another_form_is_refused(tmp_path, changed):
+    state = {"fold_errors": [[0.5]], "iteration": 3, "objective": 0.5, "gap": None, "seconds": 1.0}
+    read = checkpoint.Checkpoint(str(tmp_path / "m.json"), "print", 0.0)
+
+    def write(state, coef):
+        header = json.dumps({"version": 1, "fingerprint": "print", "state": state}).encode()
+        with open(read.path, "wb") as file:
+            np.savez(file, header=np.frombuffer(header, dtype=np.uint8), coef=coef)
+
+    write(state, np.ones(2))
+    assert read.load()
+    assert (read.state.iteration, read.state.fold_errors, read.state.gap) == (3, [[0.5]], None)
+    for damaged in ((state | changed, np.ones(2)), (state, np.array(["a", "b"]))):
+        write(*damaged)
+        with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a whole checkpoint"):
+            read.load()

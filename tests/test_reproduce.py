@@ -188,7 +188,7 @@ def test_regressors_agree_with_ridge():
 
 
 def test_isolated_run_says_why_it_failed():
-    assert isolated.run("time:sleep", {}, time_limit=20)["status"].startswith("failed: TypeError")
+    assert isolated.run("time:sleep", {})["status"].startswith("failed: TypeError")
     assert isolated.run("no_such_module:f", {})["status"] == "not installed"
 
 

@@ -30,7 +30,7 @@ def run(function, arguments, time_limit=600, threads=2, processor_limit=None, me
     """
     environment = os.environ | dict.fromkeys(THREADS, str(threads))
     environment["RANKWISE_LIMITS"] = json.dumps({"RLIMIT_CPU": processor_limit, "RLIMIT_AS": memory_limit})
-    paths = [str(BENCHMARKS), str(BENCHMARKS.parent / "src"), os.environ.get("PYTHONPATH", "")]
+    paths = [str(BENCHMARKS), os.environ.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
     environment["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait do not burn the other processes' cores
     command = [sys.executable, "-m", "reproduce.isolated", function, json.dumps(arguments)]

@@ -1,17 +1,19 @@
-"""Loading of damaged and hostile model files: `python fuzz_model_file.py -max_total_time=60` (needs atheris).
+"""Fuzz the reader of model files: what is damaged or hostile is refused, and does nothing else.
 
-The first byte of the input chooses what happens to a valid file: bytes are overwritten, it is cut, its header
-is replaced or patched and the checksum made right again, or the input is the file itself.
+    python tests/fuzz/fuzz_model_file.py -max_total_time=60 tests/fuzz/corpus/model_file
+
+Needs atheris. The first byte of the input chooses what happens to a valid file: bytes are overwritten, it is
+cut, its header is replaced or patched and the checksum made right again, or the input is the file itself.
 """
 
-import inspect
+import hashlib
 import io
 import json
-import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
+from fuzzing import overwritten, run
 from scipy import sparse
 
 from rankwise import RankRLS, RankSVM
@@ -109,33 +111,14 @@ def write_signed(file, header, arrays):
 
 def signed(content):
     """Give the content with a checksum that is right."""
-    import hashlib
-
     body = content[:-67]  # 64 digits, a quotation mark, a brace and a line break
     return body + hashlib.sha256(body).hexdigest().encode() + content[-3:]
 
 
-def overwritten(content, patches):
-    """Overwrite bytes: each patch is two bytes of position and one of value."""
-    result = bytearray(content)
-    for start in range(0, len(patches) - 2, 3):
-        position = int.from_bytes(patches[start : start + 2], "little")
-        result[position % len(result)] = patches[start + 2]
-    return bytes(result)
-
-
 def main():
     """Run until a limit of libFuzzer's is reached."""
-    import atheris
-
     with tempfile.TemporaryDirectory() as folder:
-        target = Target(folder)
-        for module in (model_file, model_layout, model_values):
-            for _, function in inspect.getmembers(module, inspect.isfunction):
-                if function.__module__ == module.__name__:
-                    atheris.instrument_func(function)
-        atheris.Setup(sys.argv, target.check)
-        atheris.Fuzz()
+        run(Target(folder).check, model_file, model_layout, model_values)
 
 
 if __name__ == "__main__":

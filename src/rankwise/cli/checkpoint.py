@@ -6,7 +6,6 @@ import hashlib
 import io
 import json
 import os
-import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -64,13 +63,13 @@ class Checkpoint:
             content = self.path.read_bytes()
         except FileNotFoundError:
             return False
-        header, coef = self._parsed(content)
-        if header["fingerprint"] != self.fingerprint:
+        fingerprint, state = self._parsed(content)
+        if fingerprint != self.fingerprint:
             raise ValueError(
                 f"{str(self.path)!r} belongs to other data or settings than these, so --resume cannot go on "
                 "from it; give what it was begun with, or train without --resume."
             )
-        self.state = Saved(**header["state"], coef=coef)
+        self.state = state
         return True
 
     def due(self) -> bool:
@@ -97,19 +96,30 @@ class Checkpoint:
         """Remove the file, if there is one."""
         self.path.unlink(missing_ok=True)
 
-    def _parsed(self, content: bytes) -> tuple[dict[str, Any], Any]:
+    def _parsed(self, content: bytes) -> tuple[str, Saved]:
         try:
             with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
                 header = json.loads(arrays["header"].tobytes())
                 coef = arrays.get("coef")
             if header["version"] != VERSION:
                 raise ValueError
-        except (ValueError, KeyError, TypeError, EOFError, OSError, zipfile.BadZipFile):
+            return header["fingerprint"], saved(coef=coef, **header["state"])
+        except Exception:  # the readers of zip, of arrays and of JSON raise errors of a dozen kinds
             raise ValueError(
                 f"{str(self.path)!r} is not a whole checkpoint of this version of rankwise; delete it, or "
                 "train without --resume."
             ) from None
-        return header, coef
+
+
+def saved(coef: Any, fold_errors: Any, **numbers: Any) -> Saved:
+    """Return the state that a file holds; an error where something is of another type than was written."""
+    if coef is not None and coef.dtype != np.float64:
+        raise TypeError
+    if fold_errors and np.array(fold_errors, dtype=np.float64).ndim != 2:
+        raise ValueError
+    if not all(isinstance(number, int | float | None) for number in numbers.values()):
+        raise TypeError
+    return Saved(fold_errors, coef, int(numbers.pop("iteration")), **numbers)
 
 
 def fingerprint(data: Data, settings: dict[str, Any]) -> str:

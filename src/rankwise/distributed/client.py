@@ -106,9 +106,9 @@ class ClientEngine(Engine):
     def _addresses(self) -> set[str]:
         return set(self.client.nthreads())
 
-    def _changes(self, after: float = CHECK_SECONDS) -> str:
+    def _changes(self, after: float | None = None) -> str:
         """Say which workers came and went since this was last asked; asking costs a message."""
-        if perf_counter() - self._asked < after:
+        if perf_counter() - self._asked < (CHECK_SECONDS if after is None else after):
             return ""
         self._asked, now = perf_counter(), self._addresses()
         gone, new, self._workers = self._workers - now, now - self._workers, now

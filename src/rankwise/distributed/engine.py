@@ -86,8 +86,8 @@ class Engine(ABC):
     @abstractmethod
     def _is_loss(self, error: BaseException) -> bool: ...
 
-    def _changes(self, after: float = 0.0) -> str:
-        """Say which workers came and went, if that was not asked within so many seconds."""
+    def _changes(self, after: float | None = None) -> str:
+        """Say which workers came and went, if that was not asked within so many (or a few) seconds."""
         return ""
 
     def total(self, handles: Sequence[Any]) -> Any:
