@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rankwise import RankSVM
-from rankwise.cli import checkpoint
+from rankwise.cli import checkpoint, training
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.model_file import load_model
