@@ -218,6 +218,14 @@ def test_the_grid_does_not_depend_on_how_rows_are_stored(model, monkeypatch):
         np.testing.assert_allclose(AlphaSearch(model, other, targets).candidates(), grid, rtol=1e-6)
 
 
+def test_a_kernel_matrix_in_single_precision_has_a_path():
+    X, y, _ = data()
+    K = (X @ X.T + 1e3) / 7
+    path = RankRLS(kernel="precomputed").path(K, y, [1.0, 0.1])
+    rounded = RankRLS(kernel="precomputed").path(K.astype(np.float32), y, [1.0, 0.1])
+    np.testing.assert_allclose(rounded @ K, path @ K, rtol=0.01, atol=1e-3 * np.abs(path @ K).max())
+
+
 def test_splitters_see_labels():
     X, y, _ = data()
     labels = y > 1
