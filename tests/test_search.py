@@ -275,6 +275,12 @@ def test_nothing_is_told_where_further_candidates_would_not_help(errors):
     Choice(np.array([1.0, 0.1, 0.01])[: len(errors)], np.array(errors)).warn_at_edge()
 
 
+def test_candidates_that_leave_all_weights_zero_are_told():
+    X, y, qid = data()
+    with pytest.warns(EdgeOfGridWarning, match=r"all weights are zero: add 0\.1 and 0\.01 to alphas"):
+        RankSVMCV([100.0, 10.0, 1.0], cv=3).fit(X / 100, y, qid=qid)
+
+
 def test_equal_means_of_different_folds_are_told():
     choice = Choice(np.array([1.0, 0.1]), np.array([[0.2, 0.3], [0.3, 0.2]]))
     with pytest.warns(EdgeOfGridWarning, match="largest of 2"):
