@@ -167,10 +167,10 @@ def test_leaving_queries_out_weighs_pairs_under_average_pairs():
 
 @pytest.mark.parametrize("model", [RankSVMCV([1.0], cv=2), RankRLSCV([1.0], cv=2)])
 def test_equal_rows_are_tied_wherever_they_stand(model):
-    X = np.tile(np.random.default_rng(0).normal(size=7), (43, 1))
-    X[:, 0] += np.repeat([0.0, 1.0], [22, 21])
-    y = np.arange(43.0) % 5
-    folds = [(np.arange(43), np.arange(22)), (np.arange(43), np.arange(22, 43))]
+    X = np.random.default_rng(0).normal(size=(140, 30))
+    y = X[:, 0].copy()
+    X[40:], y[40:] = np.repeat(X[:4], 25, axis=0), np.tile(np.arange(25.0), 4)
+    folds = [(np.arange(40), np.arange(first, first + 25)) for first in (40, 65, 90, 115)]
     model.set_params(cv=folds).fit(X, y)
     np.testing.assert_array_equal(model.cv_errors_, 0.5)
 
