@@ -6,7 +6,7 @@ On 442 diabetes patients every alpha below 1 ranks equally well, so the choice o
 weights that can be explained and weights that cannot: below 0.1 two correlated serum values (s1 and s2) grow
 against each other, and gain nothing.
 
-All 71 models of the path, and the leave-pair-out error of each, come from one decomposition: ``RankRLS.path``
+All 81 models of the path, and the leave-pair-out error of each, come from one decomposition: ``RankRLS.path``
 gives the weights, ``RankRLSCV`` the errors.
 """
 
@@ -21,11 +21,11 @@ from rankwise.datasets import load_diabetes_ranking
 
 diabetes = load_diabetes_ranking()
 X, y = StandardScaler().fit_transform(diabetes.data), diabetes.target
-alphas = np.logspace(3, -4, 71)
+alphas = np.logspace(3, -5, 81)
 start = perf_counter()
 coef = RankRLS().path(X, y, alphas)
 chosen = RankRLSCV(alphas, cv="leave-pair-out").fit(X, y)
-print(f"71 models, 97,020 pairs left out of each: {perf_counter() - start:.2f} s")
+print(f"81 models, 97,020 pairs left out of each: {perf_counter() - start:.2f} s")
 print(f"best alpha {chosen.alpha_:.2g}, {1 - chosen.cv_errors_.min():.1%} of pairs in the right order")
 
 # %%

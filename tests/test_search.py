@@ -167,10 +167,10 @@ def test_leaving_queries_out_weighs_pairs_under_average_pairs():
 
 @pytest.mark.parametrize("model", [RankSVMCV([1.0], cv=2), RankRLSCV([1.0], cv=2)])
 def test_equal_rows_are_tied_wherever_they_stand(model):
-    X = np.tile(np.random.default_rng(0).normal(size=7), (43, 1))
-    X[:, 0] += np.repeat([0.0, 1.0], [22, 21])
-    y = np.arange(43.0) % 5
-    folds = [(np.arange(43), np.arange(22)), (np.arange(43), np.arange(22, 43))]
+    X = np.random.default_rng(0).normal(size=(140, 30))
+    y = X[:, 0].copy()
+    X[40:], y[40:] = np.repeat(X[:4], 25, axis=0), np.tile(np.arange(25.0), 4)
+    folds = [(np.arange(40), np.arange(first, first + 25)) for first in (40, 65, 90, 115)]
     model.set_params(cv=folds).fit(X, y)
     np.testing.assert_array_equal(model.cv_errors_, 0.5)
 
@@ -216,6 +216,14 @@ def test_the_grid_does_not_depend_on_how_rows_are_stored(model, monkeypatch):
     monkeypatch.setattr(pair_blocks, "_BLOCK_ENTRIES", 2 * len(X) + 1)  # two features at a time
     for other in (sp.csr_array(X), sp.csr_matrix(X), X.astype(np.float32)):
         np.testing.assert_allclose(AlphaSearch(model, other, targets).candidates(), grid, rtol=1e-6)
+
+
+def test_a_kernel_matrix_in_single_precision_has_a_path():
+    X, y, _ = data()
+    K = (X @ X.T + 1e3) / 7
+    path = RankRLS(kernel="precomputed").path(K, y, [1.0, 0.1])
+    rounded = RankRLS(kernel="precomputed").path(K.astype(np.float32), y, [1.0, 0.1])
+    np.testing.assert_allclose(rounded @ K, path @ K, rtol=0.01, atol=1e-3 * np.abs(path @ K).max())
 
 
 def test_splitters_see_labels():
@@ -265,6 +273,12 @@ def test_the_ends_of_the_grid_are_told(errors, sentence):
 )
 def test_nothing_is_told_where_further_candidates_would_not_help(errors):
     Choice(np.array([1.0, 0.1, 0.01])[: len(errors)], np.array(errors)).warn_at_edge()
+
+
+def test_candidates_that_leave_all_weights_zero_are_told():
+    X, y, qid = data()
+    with pytest.warns(EdgeOfGridWarning, match=r"all weights are zero: add 0\.1 and 0\.01 to alphas"):
+        RankSVMCV([100.0, 10.0, 1.0], cv=3).fit(X / 100, y, qid=qid)
 
 
 def test_equal_means_of_different_folds_are_told():

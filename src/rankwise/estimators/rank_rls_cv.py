@@ -37,8 +37,8 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default 2^15, 2^14, ..., 2^-15 times the mean squared distance of the two rows of a
-        pair in the function space.
+        Candidates; by default 2^5, 2^4, ..., 2^-25 times the mean squared distance of the two rows of a pair
+        in the function space.
     cv : None, "leave-query-out", "leave-pair-out", int, splitter or iterable of (train, test)
         By default leave-query-out where there are several queries. In one ranking it is leave-pair-out where
         that has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int

@@ -45,9 +45,9 @@ class RankSVMCV(ChoosesAlpha, RankSVM):
     >>> from rankwise import RankSVMCV
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = RankSVMCV(alphas=[1e-2, 1e-4, 1e-6], cv=3).fit(X, y)
+    >>> model = RankSVMCV(cv=3).fit(X, y)
     >>> model.cv_errors_.shape
-    (3, 3)
+    (8, 3)
     """
 
     _takes_places = False  # folds are rows that are taken out

@@ -170,27 +170,32 @@ class Choice:
 
     def warn_at_edge(self, stacklevel: int = 3) -> None:
         """Say so where the best alpha is the first or the last of several, with the next ones to try."""
-        if self._is_at_edge():
-            size, better = ("largest", "larger") if self.best == 0 else ("smallest", "smaller")
-            warnings.warn(
-                f"The best alpha, {self.alpha:.3g}, is the {size} of {len(self.alphas)} candidates, and a "
-                f"{better} one may be better: add {self._beyond()} to alphas.",
-                EdgeOfGridWarning,
-                stacklevel=stacklevel,
-            )
+        advice = self._advice() if len(self.alphas) > 1 else None
+        if advice is not None:
+            warnings.warn(f"{advice} to alphas.", EdgeOfGridWarning, stacklevel=stacklevel)
 
-    def _is_at_edge(self) -> bool:
-        """Tell whether the errors are still falling at the end of the grid.
+    def _advice(self) -> str | None:
+        """Return what to add, or None where the errors do not fall any more at the end of the grid.
 
         From some alpha up the weights only shrink, no order changes, and the largest alpha is taken; equal
         errors of the two largest in every fold are the sign of it, and still larger ones would not help.
         """
-        if len(self.alphas) > 1 and self.best == 0:
-            return not np.array_equal(self.errors[0], self.errors[1])
-        return self.best == len(self.alphas) - 1 > 0
+        n_alphas = len(self.alphas)
+        if (self.errors == 0.5).all():
+            return f"With each of {n_alphas} candidates all weights are zero: add {self._beyond(-1, -2)}"
+        if self.best == n_alphas - 1:
+            return (
+                f"The best alpha, {self.alpha:.3g}, is the smallest of {n_alphas} candidates, and a smaller "
+                f"one may be better: add {self._beyond(-1, -2)}"
+            )
+        if self.best == 0 and not np.array_equal(self.errors[0], self.errors[1]):
+            return (
+                f"The best alpha, {self.alpha:.3g}, is the largest of {n_alphas} candidates, and a larger "
+                f"one may be better: add {self._beyond(0, 1)}"
+            )
+        return None
 
-    def _beyond(self) -> str:
-        """Return the next two alphas beyond the best, in steps of the grid."""
-        neighbour = self.alphas[1 if self.best == 0 else -2]
-        step = self.alpha / neighbour
-        return " and ".join(f"{self.alpha * step**k:.3g}" for k in (1, 2))
+    def _beyond(self, end: int, neighbour: int) -> str:
+        """Return the next two alphas beyond an end of the grid, in its steps."""
+        step = self.alphas[end] / self.alphas[neighbour]
+        return " and ".join(f"{self.alphas[end] * step**k:.3g}" for k in (1, 2))
