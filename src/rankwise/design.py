@@ -1,7 +1,6 @@
 """The data matrix as an operator: a solver asks for ``X w`` and ``X' c`` and never learns how X is stored.
 
-A new kind of data is a subclass of `Design` with ``_matvec``, ``_rmatvec``, ``weighted_squares`` and
-``column_scale``.
+A new kind of data is a subclass of `Design`, and a new place of rows registers itself with `rankwise.places`.
 """
 
 from __future__ import annotations
@@ -19,20 +18,35 @@ from scipy.sparse.linalg import LinearOperator
 from rankwise import _native
 from rankwise.places import place_of
 
-__all__ = ["DenseDesign", "Design", "SparseDesign", "TiledDesign", "as_design", "row_blocks"]
+__all__ = [
+    "DenseDesign",
+    "Design",
+    "MemoryDesign",
+    "SparseDesign",
+    "TiledDesign",
+    "as_design",
+    "float_matrix",
+    "row_blocks",
+]
 
 # A tile of this many entries, as float64, stays in a cache; its longer side lies along the memory.
 _TILE_ENTRIES = 1 << 17
 _TILE_LENGTH = 1 << 13
+# Entries of a block of rows that is centred and multiplied while it is in a cache, and of the scores of
+# several columns at once.
+_BLOCK_ENTRIES = 1 << 18
+_COLUMN_ENTRIES = 1 << 24
 # A column whose values lie further from zero than this many times their range loses more than three digits.
 _FAR = 1e3
 
 
 class Design(LinearOperator):
-    """The data matrix X of shape (n_samples, n_features), known by its products; results are float64."""
+    """The data matrix X of shape (n_samples, n_features), known by its products; results are float64.
 
-    X: Any
-    n_threads = 1
+    A new place of rows defines ``_matvec``, ``_rmatvec``, ``stored``, ``weighted_squares`` and
+    ``column_scale``; the other methods follow, and may be defined where a place knows a better way.
+    """
+
     # Where the rows are, in words that follow "X is"; None for memory.
     place: str | None = None
     # What a place knows of its rows: the names of the columns, and how the work went.
@@ -47,15 +61,24 @@ class Design(LinearOperator):
     @property
     def stored(self) -> int:
         """The number of entries that a product reads."""
-        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
+        raise NotImplementedError(f"{type(self).__name__} does not define stored.")
 
     def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
         """Return the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
         return self, loss
 
-    def take(self, rows: NDArray[np.int64]) -> Design:
-        """Give the design of some of the rows, copied."""
-        return as_design(self.X[rows], n_threads=self.n_threads)
+    def take(self, rows: NDArray[np.int64]) -> Design | None:
+        """Return the design of some of the rows, copied, or None where none can be taken."""
+        return None
+
+    def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X'L X and X'r of a least-squares loss, some columns at a time."""
+        m, n = self.shape
+        gram = np.empty((n, n))
+        for columns in row_blocks(n, m, _COLUMN_ENTRIES):
+            gram[:, columns] = self.rmatmat(loss.product(self.matmat(np.eye(n)[:, columns])))
+        adjoint = self.rmatvec if loss.pull.ndim == 1 else self.rmatmat
+        return (gram + gram.T) / 2, adjoint(loss.pull)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the sum over rows of c_i x_ij^2 for each column j: a diagonal for preconditioners."""
@@ -79,11 +102,6 @@ class Design(LinearOperator):
         """
         return self
 
-    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
-        """Return rows as a float64 array."""
-        X = self.X[rows]
-        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:
         return _by_column(self._matvec, w, self.shape[0])
 
@@ -91,7 +109,50 @@ class Design(LinearOperator):
         return _by_column(self._rmatvec, c, self.shape[1])
 
 
-class DenseDesign(Design):
+class MemoryDesign(Design):
+    """Rows that are in memory or in a memory map: an array or a CSR matrix X."""
+
+    X: Any
+    n_threads = 1
+
+    @property
+    def stored(self) -> int:
+        """The number of entries that a product reads."""
+        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
+
+    def take(self, rows: NDArray[np.int64]) -> Design:
+        """Return the design of some of the rows, copied."""
+        return as_design(self.X[rows], n_threads=self.n_threads)
+
+    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
+        """Return rows as a float64 array."""
+        X = self.X[rows]
+        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+
+    def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return X'L X and X'r, from rows that are centred first: differences of large sums lose digits."""
+        if not loss.root_is_sparse:
+            Phi = loss.centred(self.dense())
+            gram = Phi.T @ loss.product(Phi)
+            return (gram + gram.T) / 2, Phi.T @ loss.pull
+        root, n = loss.root, self.shape[1]
+        means, target = self._means(root), root.target
+        gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
+        parts = list(row_blocks(self.shape[0], n, _BLOCK_ENTRIES))
+        buffer = np.empty((parts[0].stop, n))
+        for part in parts:
+            block = buffer[: part.stop - part.start]
+            root.rows(self.dense(part), means, part, block)
+            gram += block.T @ block
+            pull += block.T @ target[part]
+        return root.common**2 * gram, root.common * pull
+
+    def _means(self, root: Any) -> Any:
+        """Return the means of queries and levels."""
+        return root.means(float_matrix(self.X))
+
+
+class DenseDesign(MemoryDesign):
     """A float64 array in memory order C or F: one call of BLAS a product, and no copy."""
 
     def __init__(self, X: NDArray) -> None:
@@ -178,8 +239,14 @@ class CentredDesign(TiledDesign):
         """Return rows, less the centre, as a float64 array."""
         return self.X[rows] - self.centre
 
+    def _means(self, root: Any) -> Any:
+        """Return the means of queries and levels, without all centred rows at once."""
+        blocks = row_blocks(self.shape[0], self.shape[1], _BLOCK_ENTRIES)
+        of_query, of_level = zip(*(root.means(self.dense(part), part) for part in blocks), strict=True)
+        return sum(of_query), None if of_level[0] is None else sum(of_level)
 
-class SparseDesign(Design):
+
+class SparseDesign(MemoryDesign):
     """A CSR matrix of float32 or float64, shared with the caller; both products read the same copy.
 
     A product costs O(nnz) and gives the same bits for any number of threads.
@@ -281,6 +348,11 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
     return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X)
+
+
+def float_matrix(X: Any) -> Any:
+    """Return a sparse matrix in float64; an array is left as it is."""
+    return X.astype(np.float64, copy=False) if sp.issparse(X) else X
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:

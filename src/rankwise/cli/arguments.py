@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 METHODS = ("rank-svm", "rank-rls", "ordinal-svm", "hull")
@@ -163,15 +163,25 @@ def add_data_options(parser: Any, *, width: bool = False) -> None:
         )
 
 
+class LossNames:
+    """The registered losses as the shell writes them; they are loaded when someone asks for them."""
+
+    def __iter__(self) -> Iterator[str]:
+        from rankwise.losses import LOSSES
+
+        return (name.replace("_", "-") for name in LOSSES)
+
+    def __contains__(self, name: object) -> bool:
+        return name in list(self)
+
+
 def add_model_options(parser: Any) -> None:
     """Add the options that say what to learn; those not given are the defaults of the estimator."""
     group = parser.add_argument_group("model")
     group.add_argument(
         "--method", choices=METHODS, default="rank-svm", help="what to learn (default: %(default)s)"
     )
-    group.add_argument(
-        "--loss", choices=("hinge", "squared-hinge"), help="loss of a pair (rank-svm, ordinal-svm)"
-    )
+    group.add_argument("--loss", choices=LossNames(), help="loss of a pair (rank-svm, ordinal-svm)")
     group.add_argument(
         "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"
     )

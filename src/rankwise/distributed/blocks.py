@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.design import Design, as_design
+from rankwise.design import Design, MemoryDesign, as_design
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
 FloatVector = NDArray[np.float64]
@@ -104,7 +104,7 @@ def scale(block: Design) -> FloatVector:
     return block.column_scale() if block.shape[0] else np.zeros(block.shape[1])
 
 
-def taken(block: Design, rows: NDArray[np.int64]) -> Design:
+def taken(block: MemoryDesign, rows: NDArray[np.int64]) -> Design:
     """Give some of the rows of a block."""
     return block.take(rows)
 

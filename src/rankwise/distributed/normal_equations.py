@@ -23,9 +23,8 @@ from rankwise.losses.roots import LevelRoot, deviations
 
 FloatArray = NDArray[np.float64]
 
-# Entries of a block of rows that is made dense, and of the scores of several columns at once.
+# Entries of a block of rows that is made dense.
 BLOCK_ENTRIES = 1 << 18
-COLUMN_ENTRIES = 1 << 24
 
 
 def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
@@ -35,23 +34,13 @@ def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray
     the columns of X pass through the driver, a few at a time: `solver="cg"` moves less.
     """
     if not loss.root_is_sparse:
-        return _by_columns(design, loss)
+        return Design.normal_equations(design, loss)
     root: Any = loss.root
     assert isinstance(root, LevelRoot)
     target = root.target.reshape(design.shape[0], -1)
     grams = _Grams(design, root, target)
     gram, pull = np.split(grams.total(), [design.shape[1]], axis=1)
     return (gram + gram.T) / 2, pull[:, 0] if root.target.ndim == 1 else pull
-
-
-def _by_columns(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
-    m, n = design.shape
-    width = max(1, COLUMN_ENTRIES // max(1, m))
-    gram = np.empty((n, n))
-    for begin in range(0, n, width):
-        columns = np.eye(n)[:, begin : begin + width]
-        gram[:, begin : begin + width] = design.rmatmat(loss.product(design.matmat(columns)))
-    return (gram + gram.T) / 2, design.rmatvec(loss.pull)
 
 
 @dataclass

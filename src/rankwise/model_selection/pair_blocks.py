@@ -14,6 +14,7 @@ from rankwise._memory import require_memory
 from rankwise.design import row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
+from rankwise.solvers.least_squares import Spectrum
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -73,17 +74,28 @@ class NormalEquations:
 
     Attributes
     ----------
-    basis : array of shape (n_features, rank)
-    curvature : array of shape (rank,)
-        The eigenvalues s, which are not negative.
-    pull : array of shape (rank, v)
+    spectrum : Spectrum
+        V, the eigenvalues s, which are not negative, and V'Phi'r of shape (rank, v).
     mass : float
     """
 
-    basis: FloatArray
-    curvature: FloatArray
-    pull: FloatArray
+    spectrum: Spectrum
     mass: float
+
+    @property
+    def basis(self) -> FloatArray:
+        """V, of shape (n_features, rank)."""
+        return self.spectrum.vectors
+
+    @property
+    def curvature(self) -> FloatArray:
+        """The eigenvalues s."""
+        return self.spectrum.eigenvalues
+
+    @property
+    def pull(self) -> FloatArray:
+        """Phi'r in the basis, of shape (rank, v)."""
+        return self.spectrum.rotated
 
     @classmethod
     def of(cls, Phi: FloatArray, blocks: list[Block]) -> NormalEquations:
@@ -99,13 +111,15 @@ class NormalEquations:
     @classmethod
     def decomposed(cls, gram: FloatArray, pull: FloatArray, mass: float) -> NormalEquations:
         """Decompose the matrix of the equations."""
-        curvature, basis = np.linalg.eigh((gram + gram.T) / 2)
-        return cls(basis, np.maximum(curvature, 0.0), basis.T @ pull, mass)
+        return cls(Spectrum.of((gram + gram.T) / 2, pull, check=False), mass)
+
+    def inverses(self, alphas: FloatArray) -> FloatArray:
+        """Return (s + alpha mass)^-1, of shape (n_alphas, rank)."""
+        return self.spectrum.inverses(alphas * self.mass).T
 
     def solutions(self, alphas: FloatArray) -> FloatArray:
-        """Give the weights in the basis V for each alpha, shape (n_alphas, rank, v)."""
-        penalty = alphas[:, None] * self.mass
-        return self.pull / (self.curvature + penalty)[:, :, None]
+        """Return the weights in the basis V for each alpha, shape (n_alphas, rank, v)."""
+        return self.pull * self.inverses(alphas)[:, :, None]
 
 
 def centred(A: FloatArray) -> FloatArray:

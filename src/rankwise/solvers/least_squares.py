@@ -16,9 +16,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from rankwise.design import CentredDesign, Design, as_design, row_blocks
+from rankwise.design import Design, as_design, float_matrix, row_blocks
 from rankwise.losses import LeastSquares
-from rankwise.losses.roots import LevelRoot
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
 from rankwise.solvers.rounding import Rounding
 
@@ -39,7 +38,7 @@ def solve_primal(design: Design, form: LeastSquares, alpha: float, *, tol: float
     """
     design = design.centred()
     rounding = Rounding.of(design, form.mass, form.constant)
-    gram, pull = normal_equations(design, form)
+    gram, pull = design.normal_equations(form)
     coef = solve_shifted(gram.copy(), alpha, pull)
     residual = pull - gram @ coef - alpha * coef
     objective = form.constant - np.sum(coef * (pull + residual), axis=0)
@@ -130,7 +129,7 @@ def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArr
     """
     design = as_design(features).centred()
     if design.shape[1] <= design.shape[0]:
-        gram, pull = normal_equations(design, form)
+        gram, pull = design.normal_equations(form)
         return Spectrum.of(gram, pull).solutions(alphas)
     S, lift = dual_matrix(design, form)
     return Spectrum.of(S, form.root.target).solutions(alphas, lift)
@@ -155,10 +154,11 @@ class Spectrum:
     rotated: FloatArray
 
     @classmethod
-    def of(cls, matrix: FloatArray, right: FloatArray) -> Spectrum:
-        """Decompose a symmetric matrix, which is overwritten."""
+    def of(cls, matrix: FloatArray, right: FloatArray, *, check: bool = True) -> Spectrum:
+        """Decompose a symmetric matrix, which is overwritten; without `check`, below zero is rounding."""
         eigenvalues, vectors = eigh(_fortran(matrix), overwrite_a=True, check_finite=False, driver="evd")
-        check_semidefinite(eigenvalues)
+        if check:
+            check_semidefinite(eigenvalues)
         return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
 
     def solutions(self, alphas: ArrayLike, lift: Any = None) -> FloatArray:
@@ -166,13 +166,14 @@ class Spectrum:
         shifts = np.asarray(alphas, dtype=np.float64).ravel()
         one_output = self.rotated.ndim == 1
         rotated = self.rotated[:, None] if one_output else self.rotated
-        scaled = rotated[:, None, :] * self._inverses(shifts)[:, :, None]
+        scaled = rotated[:, None, :] * self.inverses(shifts)[:, :, None]
         columns = self.vectors @ scaled.reshape(len(rotated), -1)
         columns = columns if lift is None else lift(columns)
         weights = columns.T.reshape(len(shifts), -1, len(columns))
         return weights[:, 0] if one_output else weights
 
-    def _inverses(self, shifts: FloatArray) -> FloatArray:
+    def inverses(self, shifts: FloatArray) -> FloatArray:
+        """Return (l + alpha)^-1 for each eigenvalue and alpha, zero where both are lost in rounding."""
         shifted = self.eigenvalues[:, None] + shifts
         rounding = len(self.eigenvalues) * np.finfo(np.float64).eps * self.eigenvalues.max(initial=0.0)
         return np.divide(1.0, shifted, where=shifted > rounding, out=np.zeros_like(shifted))
@@ -283,59 +284,20 @@ class _Run:
         self.monitor.record(self.iteration, objective, self.bound, self.coef)
 
 
-def normal_equations(design: Design, form: LeastSquares) -> tuple[FloatArray, FloatArray]:
-    """Give Phi'L Phi and Phi'r, from rows that are centred first: differences of large sums lose digits."""
-    if hasattr(design, "normal_equations"):  # its rows are not here
-        return design.normal_equations(form)
-    if form.root_is_sparse:
-        return _centred_normal_equations(design, form)
-    Phi = form.centred(design.dense())
-    gram = Phi.T @ form.product(Phi)
-    return (gram + gram.T) / 2, Phi.T @ form.pull
-
-
-def _centred_normal_equations(design: Design, form: LeastSquares) -> tuple[FloatArray, FloatArray]:
-    root: Any = form.root
-    assert isinstance(root, LevelRoot)
-    n = design.shape[1]
-    means, target = _means(design, root), root.target
-    gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
-    parts = list(row_blocks(design.shape[0], n, BLOCK_ENTRIES))
-    buffer = np.empty((parts[0].stop, n))
-    for part in parts:
-        block = buffer[: part.stop - part.start]
-        root.rows(design.dense(part), means, part, block)
-        gram += block.T @ block
-        pull += block.T @ target[part]
-    return root.common**2 * gram, root.common * pull
-
-
-def _means(design: Design, root: LevelRoot) -> tuple[FloatArray, FloatArray | None]:
-    """Return the means of queries and levels; those of centred rows without making them all."""
-    if not isinstance(design, CentredDesign):
-        return root.means(_float_matrix(design.X))
-    parts = [
-        root.means(design.dense(part), part)
-        for part in row_blocks(design.shape[0], design.shape[1], BLOCK_ENTRIES)
-    ]
-    of_query, of_level = zip(*parts, strict=True)
-    return sum(of_query), None if of_level[0] is None else sum(of_level)
-
-
 def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
     """Give R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
     root = form.root
     if not sp.issparse(design.X):
         C = root.apply(design.dense())
         return C @ C.T, lambda b: C.T @ b
-    X = _float_matrix(design.X)
+    X = float_matrix(design.X)
     return root.congruence((X @ X.T).toarray()), lambda b: X.T @ root.adjoint(b)
 
 
 def _centred_dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
     """Return what `dual_matrix` does from columns that are made dense and centred, some at a time."""
     root, (m, n) = form.root, design.shape
-    X = _float_matrix(design.X).tocsc()
+    X = float_matrix(design.X).tocsc()
     S = np.zeros((len(root.target),) * 2)
     for part in row_blocks(n, m, BLOCK_ENTRIES):
         C = root.apply(form.centred(X[:, part].toarray()))
@@ -394,10 +356,6 @@ def _result(
     if coef.ndim == 1:
         objective, gap = float(objective), float(gap)
     return concluded(np.ascontiguousarray(coef.T), objective, gap, n_iter, status, monitor.history, goal)
-
-
-def _float_matrix(X: Any) -> Any:
-    return X.astype(np.float64, copy=False) if sp.issparse(X) else X
 
 
 def _fortran(symmetric: FloatArray) -> FloatArray:

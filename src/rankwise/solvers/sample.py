@@ -28,5 +28,5 @@ def solve_sample(
     rows = preferences.sample(SHARE)
     if rows is None:
         return None
-    sampled = preferences[rows]
-    return solve(design.take(rows), sampled) if sampled.n_pairs else None
+    part, sampled = design.take(rows), preferences[rows]
+    return solve(part, sampled) if part is not None and sampled.n_pairs else None
