@@ -282,23 +282,16 @@ class SparseDesign(MemoryDesign):
         return X
 
     @cached_property
-    def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The lowest and the highest value of each column; a value that is not stored is zero."""
+    def _scale(self) -> NDArray[np.float64]:
         X = self._without_duplicates()
-        n = self.shape[1]
-        lowest, highest, count = np.full(n, np.inf), np.full(n, -np.inf), np.zeros(n, dtype=np.int64)
+        scale = np.zeros(self.shape[1])
         for part in _slices(X.nnz, _TILE_ENTRIES):
-            np.minimum.at(lowest, X.indices[part], X.data[part])
-            np.maximum.at(highest, X.indices[part], X.data[part])
-            count += np.bincount(X.indices[part], minlength=n)
-        missing = count < self.shape[0]
-        lowest[missing] = np.minimum(lowest[missing], 0.0)
-        highest[missing] = np.maximum(highest[missing], 0.0)
-        return lowest, highest
+            np.maximum.at(scale, X.indices[part], np.abs(X.data[part]))
+        return scale
 
     def column_scale(self) -> NDArray[np.float64]:
         """Give the largest absolute value of each column."""
-        return _largest(*self._column_range, self.shape[0])
+        return self._scale
 
     def centred(self) -> Design:
         """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does.
@@ -309,12 +302,22 @@ class SparseDesign(MemoryDesign):
 
     @cached_property
     def _centred(self) -> Design:
-        centre = _centre_of(*self._column_range)
+        X = self._without_duplicates()
+        full = np.bincount(X.indices[: X.nnz], minlength=self.shape[1]) == self.shape[0]
+        centre = _centre_of(*self._range_of(X, full)) if full.any() else np.zeros(0)
         if not centre.any():
             return self
-        X = self._without_duplicates()
         shifted = type(X)((X.data - centre[X.indices], X.indices, X.indptr), shape=X.shape)
         return SparseDesign(shifted, self.n_threads)
+
+    @staticmethod
+    def _range_of(X: Any, full: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the lowest and the highest value of the columns that are stored in every row, else zero."""
+        lowest, highest = np.where(full, np.inf, 0.0), np.where(full, -np.inf, 0.0)
+        for part in _slices(X.nnz, _TILE_ENTRIES):
+            np.minimum.at(lowest, X.indices[part], X.data[part])
+            np.maximum.at(highest, X.indices[part], X.data[part])
+        return np.where(full, lowest, 0.0), np.where(full, highest, 0.0)
 
 
 def as_design(X: Any, n_threads: int = 1) -> Design:
