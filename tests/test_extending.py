@@ -75,7 +75,7 @@ def test_a_new_smooth_loss_reaches_the_known_optimum():
 
 
 def test_a_new_loss_is_tuned():
-    model = RankSVMCV([1e-1, 1e-2, 1e-3, 1e-4], loss="wide_hinge", cv=3).fit(X, y, qid=qid)
+    model = RankSVMCV([1.0, 1e-1, 1e-2, 1e-3], loss="wide_hinge", cv=3).fit(X, y, qid=qid)
     assert model.cv_errors_.shape == (4, 3)
     assert model.score(X, y, qid=qid) > 0.75
 
@@ -86,7 +86,7 @@ def test_the_shell_trains_it(tmp_path, capsys):
     table = np.column_stack([y, qid, X])
     np.savetxt(path, table, delimiter=",", header=f"y,q,{columns}", comments="", fmt="%.17g")
     command = ["train", str(path), "--label", "y", "--qid", "q", "--loss", "wide-hinge", "-o", str(out)]
-    assert main([*command, "--alpha", "0.01", "--json", "-"]) == 0
+    assert main([*command, "--alpha", "0.01", "--json"]) == 0
     values = json.loads(capsys.readouterr().out)
     expected = RankSVM(1e-2, loss="wide_hinge").fit(X, y, qid=qid)
     assert values["objective"] == pytest.approx(expected.objective_, rel=1e-9)
