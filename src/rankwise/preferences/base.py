@@ -248,6 +248,21 @@ class Preferences(ABC):
         return product
 
     @abstractmethod
+    def logistic(
+        self, scores: NDArray[np.float64], factor: NDArray[np.float64] | float, *, n_threads: int = 1
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the sum over pairs of factor w log(1 + exp(-d)), d = s_better - s_worse, and its gradient.
+
+        The factor is one for all pairs, or one a row and the same within a query, as from `row_factor`.
+        """
+
+    @abstractmethod
+    def logistic_hessian(
+        self, scores: NDArray[np.float64], factor: NDArray[np.float64] | float, *, n_threads: int = 1
+    ) -> tuple[NDArray[np.float64], Callable[[NDArray[np.float64]], NDArray[np.float64]]]:
+        """Return the diagonal of the second derivative of `logistic`, and its product with a direction."""
+
+    @abstractmethod
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> NDArray[np.float64]:
         """Weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
 

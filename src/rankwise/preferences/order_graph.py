@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -117,6 +117,38 @@ class OrderGraph(Preferences):
         if scores is None:
             scores, margin = np.zeros(self.n_rows), np.inf
         return PartnerSums(*self._native_sums(scores, moment, margin, n_threads)[:4])
+
+    @cached_property
+    def _edge_rankings(self) -> tuple[NDArray[np.int32], Ranking]:
+        """The rows of each edge's two classes, edge after edge, and the ranking that has each edge as a query."""
+        begin, edges = self._class_begin, self.edge_codes
+        ends = edges[:, ::-1].ravel()
+        size = np.diff(begin)[ends]
+        offset = np.repeat(begin[ends] - np.cumsum(size) + size, size)
+        rows = self._row[offset + np.arange(size.sum())]
+        side = np.repeat(np.arange(len(ends)), size)
+        weight = None if self._scaled_weight is None else self._scaled_weight[rows]
+        return rows, Ranking((side % 2).astype(np.float64), side // 2, weight=weight)
+
+    def logistic(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[float, FloatVector]:
+        """Sum edge by edge."""
+        rows, ranking = self._edge_rankings
+        value, gradient = ranking.logistic(scores[rows], factor, n_threads=n_threads)
+        return value, np.bincount(rows, gradient, minlength=self.n_rows)
+
+    def logistic_hessian(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
+        """Return the diagonal and the product, edge by edge."""
+        rows, ranking = self._edge_rankings
+        diagonal, multiply = ranking.logistic_hessian(scores[rows], factor, n_threads=n_threads)
+
+        def product(direction: FloatVector) -> FloatVector:
+            return np.bincount(rows, multiply(direction[rows]), minlength=self.n_rows)
+
+        return np.bincount(rows, diagonal, minlength=self.n_rows), product
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Weight of the violated pairs of each edge."""

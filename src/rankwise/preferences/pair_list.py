@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, log_expit
 
 from rankwise._checks import as_indices, as_vector, as_weights
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences
@@ -76,16 +79,39 @@ class PairList(Preferences):
         if scores is not None:
             hit = scores[better] - scores[worse] < margin
             better, worse, weight = better[hit], worse[hit], weight[hit]
-
-        def total(rows, values):
-            return np.bincount(rows, values, minlength=self.n_rows)
-
+        total = self._by_row
         up, down = total(worse, weight), total(better, weight)
         if moment is None:
             return PartnerSums(up, down, None, None)
         return PartnerSums(
             up, down, total(worse, weight * moment[better]), total(better, weight * moment[worse])
         )
+
+    def logistic(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[float, FloatVector]:
+        """Sum over the pairs one by one: O(l)."""
+        better, worse, _, weight = self._pairs
+        difference, weight = scores[better] - scores[worse], factor * weight
+        push = weight * expit(-difference)
+        return -float(np.sum(weight * log_expit(difference))), self._by_row(worse, push) - self._by_row(better, push)
+
+    def logistic_hessian(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
+        """Return the diagonal and the product: O(l) each."""
+        better, worse, _, weight = self._pairs
+        difference = scores[better] - scores[worse]
+        stiffness = factor * weight * expit(difference) * expit(-difference)
+
+        def product(direction: FloatVector) -> FloatVector:
+            pull = stiffness * (direction[better] - direction[worse])
+            return self._by_row(better, pull) - self._by_row(worse, pull)
+
+        return self._by_row(better, stiffness) + self._by_row(worse, stiffness), product
+
+    def _by_row(self, rows: NDArray[np.int64], values: FloatVector) -> FloatVector:
+        return np.bincount(rows, values, minlength=self.n_rows)
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Weight of the violated pairs, as an array of one number."""
