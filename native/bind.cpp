@@ -203,7 +203,8 @@ nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t>
     const std::size_t n = scores.size();
     const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
     check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
-    OutputVector out = zeros(n);
+    // Every row of the ranking is written; those of weight zero are not in it.
+    OutputVector out = row.size() == n ? new_vector(n) : zeros(n);
     const rankwise::LogisticTask task{
         ranking,
         {pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), pointer(direction, n)},

@@ -57,9 +57,9 @@ public:
         for (Padded* column : {&grown_, &root_, &amount, &sum}) column->resize(n);
         for (std::int64_t i = 0; i < n; ++i) grown_[i] = score[i] - middle;
         for (std::int64_t i = 0; i < n + lanes; i += lanes) {
-            const Lanes s = load(grown_.data() + i);
-            store(root_.data() + i, exponential(s * -0.5));
-            store(grown_.data() + i, exponential(s));
+            const Lanes root = exponential(load(grown_.data() + i) * -0.5);
+            store(root_.data() + i, root);
+            store(grown_.data() + i, 1.0 / (root * root));
             store(sum.data() + i, all(0.0));
         }
     }

@@ -8,6 +8,7 @@
 // logistic_sums.hpp.
 #pragma once
 
+#include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -56,6 +57,7 @@ struct LogisticTask {
 #pragma GCC push_options
 #pragma GCC target("avx2")
 #endif
+#define RANKWISE_WIDE
 #define RANKWISE_INSTRUCTIONS avx2
 #include "lanes.hpp"
 #include "score_bins.hpp"
@@ -63,6 +65,7 @@ struct LogisticTask {
 #include "logistic_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
 #undef RANKWISE_INLINE
+#undef RANKWISE_WIDE
 #ifdef __clang__
 #pragma clang attribute pop
 #else

@@ -9,25 +9,40 @@ struct LineOfRows {
     const std::uint16_t* group;
     double* out;
 
-    double weight_of(std::int64_t i) const { return weight ? weight[i] : 1.0; }
-    double amount_of(std::int64_t i) const { return direction ? weight_of(i) * direction[i] : weight_of(i); }
+    // Of row i, or of four rows from i on.
+    template <class Number>
+    Number weight_of(std::int64_t i) const {
+        return weight ? get<Number>(weight + i) : Number{} + 1.0;
+    }
+    template <class Number>
+    Number amount_of(std::int64_t i) const {
+        return direction ? weight_of<Number>(i) * get<Number>(direction + i) : weight_of<Number>(i);
+    }
 };
 
 // Turns the sum at a row into what is asked for.
 template <Kernel kernel>
 struct Finish {
     LineOfRows rows;
-    double factor, reference, linear = 0;
+    double factor, reference;
+    Lanes lines = all(0.0);
 
-    void operator()(std::int64_t i, double sum) {
+    double linear() const { return sum_of(lines); }
+
+    template <class Number>
+    RANKWISE_INLINE void operator()(std::int64_t i, Number sum) {
         if constexpr (kernel == slope_kernel) {
-            const double base = factor * rows.balance[i];
-            linear += base * (rows.score[i] - reference);
-            rows.out[i] = base + factor * sum;
+            const Number base = factor * get<Number>(rows.balance + i);
+            add_line(base * (get<Number>(rows.score + i) - reference));
+            put(rows.out + i, base + factor * sum);
+        } else if (rows.diagonal) {
+            put(rows.out + i, get<Number>(rows.diagonal + i) * get<Number>(rows.direction + i) - factor * sum);
         } else {
-            rows.out[i] = rows.diagonal ? rows.diagonal[i] * rows.direction[i] - factor * sum : factor * sum;
+            put(rows.out + i, factor * sum);
         }
     }
+    RANKWISE_INLINE void add_line(Lanes line) { lines += line; }
+    RANKWISE_INLINE void add_line(double line) { lines[0] += line; }
     void take_off(std::int64_t i, double sum) const {
         rows.out[i] -= kernel == slope_kernel || !rows.diagonal ? factor * sum : -factor * sum;
     }
@@ -79,14 +94,11 @@ public:
     // Sums over all rows of other groups, and in the rest over all rows; returns the loss without the ties'.
     double run(Finish<kernel> finish) {
         const std::uint16_t* group = n_groups_ > 1 ? rows_.group : nullptr;
-        std::vector<double> tables =
-            bins_.gather_groups([this](std::int64_t i) { return rows_.amount_of(i); }, group, n_groups_);
+        std::vector<double> tables = bins_.gather_groups(
+            [rows = rows_](std::int64_t i) { return rows.amount_of<Lanes>(i); }, group, n_groups_);
         const double even = act(tables, finish.factor);
         const double met = kernel == curvature_kernel && has_rest() ? 0.25 : 0.0;
-        double linear = 0;
-        for (const auto& done : bins_.read_groups(tables, group, GroupFinish{finish, group, met}))
-            linear += done.finish.linear;
-        return linear + even;
+        return bins_.read_groups(tables, group, GroupFinish{finish, group, met}) + even;
     }
 
 private:
@@ -100,10 +112,19 @@ private:
         const std::uint16_t* group;
         double met;  // curvature at 0 where there is a rest, whose rows met themselves
 
-        void operator()(std::int64_t i, double sum) {
+        double linear() const { return finish.linear(); }
+
+        template <class Number>
+        RANKWISE_INLINE void operator()(std::int64_t i, Number sum) {
             const LineOfRows& rows = finish.rows;
-            if (met != 0 && (!group || group[i] == 0)) sum -= met * rows.amount_of(i);
-            finish(i, rows.weight_of(i) * sum);
+            if (met != 0) sum -= met_by<Number>(i) * rows.amount_of<Number>(i);
+            finish(i, rows.weight_of<Number>(i) * sum);
+        }
+        template <class Number>
+        Number met_by(std::int64_t i) const {
+            auto of = [&](std::int64_t k) { return !group || group[k] == 0 ? met : 0.0; };
+            if constexpr (std::is_same_v<Number, double>) return of(i);
+            else return Lanes{of(i), of(i + 1), of(i + 2), of(i + 3)};
         }
     };
 
@@ -199,10 +220,6 @@ private:
         return parts;
     }
 
-    double as_better(std::int64_t i) const { return rows_.better[i]; }
-    double as_worse(std::int64_t i) const { return rows_.worse[i]; }
-    double moved(std::int64_t i) const { return kernel == curvature_kernel ? rows_.direction[i] : 1.0; }
-
     // Moments of the rows, and with gains also those times the gain.
     void gather(const ScoreBins& bins, Segment whole, Segment part, const double* weight, double* tables) const {
         for (int c = 0; c < channels; ++c)
@@ -210,7 +227,9 @@ private:
                 part.begin - whole.begin, part.end - whole.begin,
                 [&](std::int64_t i) {
                     const std::int64_t p = whole.begin + i;
-                    return weight[p] * moved(p) * (c ? rows_.gain[p] : 1.0);
+                    Lanes amount = load(weight + p);
+                    if constexpr (kernel == curvature_kernel) amount *= load(rows_.direction + p);
+                    return c ? amount * load(rows_.gain + p) : amount;
                 },
                 tables + c * bins.table());
     }
@@ -220,10 +239,11 @@ private:
                  const double* tables) const {
         for (int c = 0; c < channels; ++c)
             bins.read(part.begin - whole.begin, part.end - whole.begin, tables + c * bins.table(),
-                      [&](std::int64_t i, double read) {
+                      [&](std::int64_t i, auto read) {
+                          using Number = decltype(read);
                           const std::int64_t p = whole.begin + i;
-                          const double gain = with_gain ? sign * (c ? -1.0 : rows_.gain[p]) : 1.0;
-                          sum_[p] += weight[p] * gain * read;
+                          if constexpr (with_gain) read *= c ? Number{} - sign : sign * get<Number>(rows_.gain + p);
+                          put(sum_ + p, get<Number>(sum_ + p) + get<Number>(weight + p) * read);
                       });
     }
 
@@ -335,7 +355,8 @@ private:
             return to.data();
         };
         const double* weight = copy(scratch_.better, task_.columns.weight, 1.0);
-        const double* direction = copy(scratch_.direction, task_.columns.moment, 1.0);
+        const double* direction =
+            kernel == curvature_kernel ? copy(scratch_.direction, task_.columns.moment, 1.0) : nullptr;
         rows_ = {order_.n,
                  copy(scratch_.score, task_.scores, 0.0),
                  task_.columns.weight ? weight : nullptr,
@@ -343,7 +364,9 @@ private:
                  task_.balance ? copy(scratch_.balance, task_.balance, 0.0) : nullptr,
                  task_.diagonal ? copy(scratch_.diagonal, task_.diagonal, 0.0) : nullptr,
                  nullptr,
-                 copy(scratch_.out, nullptr, 0.0)};
+                 nullptr};
+        scratch_.out.resize(order_.n);
+        rows_.out = scratch_.out.data();
         const double value = work();
         over_rows([&](std::int64_t p) { task_.out[order_.row[p]] = rows_.out[p]; });
         return value;
@@ -375,7 +398,7 @@ private:
     double finish_all(const double* sum, double even) const {
         Finish<kernel> finish = finisher();
         for (std::int64_t i = 0; i < rows_.n; ++i) finish(i, sum[i]);
-        return finish.linear + even;
+        return finish.linear() + even;
     }
 
     double by_pairs() {
@@ -447,7 +470,7 @@ private:
         for (std::int64_t k = 0; k < n; ++k) {
             const std::int64_t i = place(first + k);
             scratch.score[k] = rows_.score[i];
-            scratch.better[k] = rows_.weight_of(i);
+            scratch.better[k] = rows_.weight_of<double>(i);
             scratch.direction[k] = rows_.direction ? rows_.direction[i] : 1.0;
         }
         const double even = sum_few_rows<kernel>(scratch, scratch.before.data(), n, !rows_.weight);

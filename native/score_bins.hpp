@@ -9,24 +9,30 @@
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-struct Place {
-    std::int32_t bin;
-    double x;
+// Bins of four rows, and their places in them.
+struct FourPlaces {
+    std::int32_t bin[lanes];
+    Lanes x;
 };
 
-// Bin and place from the score. `low` is a multiple of the width, so that neither rounds.
+// From the score. `low` is a multiple of the width, so that neither the end of a bin nor x rounds.
 struct EvenPlaces {
     const double* score;
     double low;
-    Place operator()(std::int64_t i) const {
-        const auto bin = static_cast<std::int32_t>((score[i] - low) * (1 / bin_width));
-        return {bin, (score[i] - (low + bin * bin_width)) * (2 / bin_width) - 1};
+    RANKWISE_INLINE FourPlaces operator()(std::int64_t i) const {
+        FourPlaces places;
+        const Lanes s = load(score + i), bin = whole_parts((s - low) * (1 / bin_width), places.bin);
+        places.x = (s - (low + bin * bin_width)) * (2 / bin_width) - 1.0;
+        return places;
     }
 };
 
 struct ListedPlaces {
-    const Place* place;
-    Place operator()(std::int64_t i) const { return place[i]; }
+    const std::int32_t* bin;
+    const double* x;
+    RANKWISE_INLINE FourPlaces operator()(std::int64_t i) const {
+        return {{bin[i], bin[i + 1], bin[i + 2], bin[i + 3]}, load(x + i)};
+    }
 };
 
 struct Grouped {
@@ -38,37 +44,63 @@ struct Ungrouped {
     std::int64_t operator()(std::int64_t) const { return 0; }
 };
 
+// Some of the rows of a line, which has at least four.
+struct RowRange {
+    std::int64_t begin, end, line_end;
+};
+
+// Calls four(i, from, to) for each four rows i to i + 3, of which those from `from` to before `to` are meant.
+template <class Four>
+RANKWISE_INLINE void by_fours(RowRange rows, Four&& four) {
+    std::int64_t i = rows.begin;
+    for (; i + lanes <= rows.end; i += lanes) four(i, 0, lanes);
+    if (i == rows.end) return;
+    const std::int64_t start = std::min(i, rows.line_end - lanes);
+    four(start, static_cast<int>(i - start), static_cast<int>(rows.end - start));
+}
+
 // Adds amount(i) x^k of the rows to tables[group(i)]. Consecutive rows take turns with `copies` copies of the tables,
 // `stride` apart, since a sum in memory is not at once ready for the next row of the same bin.
 template <int copies, class Places, class Amount, class Group>
-void add_moments(std::int64_t begin, std::int64_t end, Places place, const Amount& amount, Group group,
+void add_moments(RowRange rows, Places place, const Amount& amount, Group group,
                  std::int64_t table, std::int64_t stride, double* tables) {
-    for (std::int64_t i = begin; i < end; ++i) {
-        const Place p = place(i);
-        const double u = amount(i), ux = u * p.x, x2 = p.x * p.x;
-        double* to = tables + (i % copies) * stride + group(i) * table + std::int64_t{p.bin} * terms;
-        const Lanes x4 = all(x2 * x2);
-        Lanes power{u, ux, u * x2, ux * x2};
-        for (int k = 0; k < terms; k += lanes) {
-            store(to + k, load(to + k) + power);
-            power *= x4;
+    by_fours(rows, [&](std::int64_t i, int from, int to) {
+        const FourPlaces p = place(i);
+        const Lanes u = amount(i), x2 = p.x * p.x, ux = u * p.x, x4 = x2 * x2;
+        Lanes power[lanes] = {u, ux, u * x2, ux * x2};
+        transpose(power);
+        for (int r = from; r < to; ++r) {
+            double* sum = tables + (r % copies) * stride + group(i + r) * table + std::int64_t{p.bin[r]} * terms;
+            const Lanes step = all(x4[r]);
+            for (int k = 0; k < terms; k += lanes) {
+                store(sum + k, load(sum + k) + power[r]);
+                power[r] *= step;
+            }
         }
-    }
+    });
 }
 
-// Calls finish(i, polynomial of its bin in tables[group(i)]) for the rows.
+// Calls finish(i, polynomial of its bin in tables[group(i)]) for the rows, for four at a time where it can, and returns
+// it. It is a copy, so that what it adds up can stay in registers.
 template <class Places, class Group, class Finish>
-void read_rows(std::int64_t begin, std::int64_t end, Places place, Group group, std::int64_t table,
-               const double* tables, Finish&& finish) {
-    for (std::int64_t i = begin; i < end; ++i) {
-        const Place p = place(i);
-        const double x2 = p.x * p.x;
-        const double* from = tables + group(i) * table + std::int64_t{p.bin} * terms;
-        const Lanes x4 = all(x2 * x2);
-        Lanes sum = load(from + terms - lanes);
-        for (int k = terms - 2 * lanes; k >= 0; k -= lanes) sum = sum * x4 + load(from + k);
-        finish(i, (sum[0] + p.x * sum[1]) + x2 * (sum[2] + p.x * sum[3]));
-    }
+Finish read_rows(RowRange rows, Places place, Group group, std::int64_t table, const double* tables,
+                 Finish finish) {
+    by_fours(rows, [&](std::int64_t i, int from, int to) {
+        const FourPlaces p = place(i);
+        const Lanes x2 = p.x * p.x, x4 = x2 * x2;
+        Lanes sum[lanes];
+        for (int r = 0; r < lanes; ++r) {
+            const double* c = tables + group(i + r) * table + std::int64_t{p.bin[r]} * terms;
+            const Lanes step = all(x4[r]);
+            sum[r] = load(c + terms - lanes);
+            for (int k = terms - 2 * lanes; k >= 0; k -= lanes) sum[r] = sum[r] * step + load(c + k);
+        }
+        transpose(sum);
+        const Lanes value = (sum[0] + p.x * sum[1]) + x2 * (sum[2] + p.x * sum[3]);
+        if (to - from == lanes) return finish(i, value);
+        for (int r = from; r < to; ++r) finish(i + r, double{value[r]});
+    });
+    return finish;
 }
 
 // The numbers of one bin, in registers.
@@ -227,12 +259,12 @@ public:
     void gather(std::int64_t begin, std::int64_t end, Amount&& amount, double* table_out) const {
         std::fill_n(table_out, table(), 0.0);
         with_places([&](auto place) {
-            add_moments<1>(begin, end, place, amount, Ungrouped{}, table(), 0, table_out);
+            add_moments<1>({begin, end, n_}, place, amount, Ungrouped{}, table(), 0, table_out);
         });
     }
     template <class Finish>
     void read(std::int64_t begin, std::int64_t end, const double* table_in, Finish&& finish) const {
-        with_places([&](auto place) { read_rows(begin, end, place, Ungrouped{}, table(), table_in, finish); });
+        with_places([&](auto place) { read_rows({begin, end, n_}, place, Ungrouped{}, table(), table_in, finish); });
     }
 
     // The moments of all rows as a table for each group (a null pointer: one group). Chunks of rows are added up in
@@ -251,23 +283,23 @@ public:
         return tables;
     }
 
-    // Calls a copy of finish(row, sum) for the rows of each chunk; returns these copies in order.
+    // Calls finish(row, sum) for all rows; returns what finish.linear() has come to.
     template <class Finish>
-    std::vector<Finish> read_groups(const std::vector<double>& tables, const std::uint16_t* group,
-                                    const Finish& finish) const {
+    double read_groups(const std::vector<double>& tables, const std::uint16_t* group,
+                       const Finish& finish) const {
         const std::int64_t chunks = std::max<std::int64_t>(1, n_ / chunk_rows);
-        std::vector<Finish> finishers(chunks, finish);
+        std::vector<double> linear(chunks);
         parallel_for(chunks, n_threads_, [&](std::size_t c) {
-            Finish own = finish;
             with_places([&](auto place) {
+                const RowRange rows{static_cast<std::int64_t>(n_ * c / chunks),
+                                    static_cast<std::int64_t>(n_ * (c + 1) / chunks), n_};
                 auto read = [&](auto of) {
-                    read_rows(n_ * c / chunks, n_ * (c + 1) / chunks, place, of, table(), tables.data(), own);
+                    return read_rows(rows, place, of, table(), tables.data(), finish).linear();
                 };
-                group ? read(Grouped{group}) : read(Ungrouped{});
+                linear[c] = group ? read(Grouped{group}) : read(Ungrouped{});
             });
-            finishers[c] = own;
         });
-        return finishers;
+        return std::accumulate(linear.begin(), linear.end(), 0.0);
     }
 
 private:
@@ -277,12 +309,13 @@ private:
     int n_threads_;
     double low_;
     BinChain chain_;
-    std::vector<Place> places_;
+    std::vector<std::int32_t> bin_;  // where they are listed
+    std::vector<double> x_;
 
     template <class Run>
     void with_places(Run&& run) const {
-        if (places_.empty()) run(EvenPlaces{score_, low_});
-        else run(ListedPlaces{places_.data()});
+        if (bin_.empty()) run(EvenPlaces{score_, low_});
+        else run(ListedPlaces{bin_.data(), x_.data()});
     }
 
     template <class Amount>
@@ -292,7 +325,7 @@ private:
         auto run = [&](auto number, double* to) {
             with_places([&](auto place) {
                 auto add = [&](auto of) {
-                    add_moments<decltype(number)::value>(begin, end, place, amount, of, table(), size, to);
+                    add_moments<decltype(number)::value>({begin, end, n_}, place, amount, of, table(), size, to);
                 };
                 group ? add(Grouped{group}) : add(Ungrouped{});
             });
@@ -307,17 +340,18 @@ private:
     // Scores so far apart that most bins would be empty: only those with rows are kept.
     void list_places() {
         std::vector<std::pair<double, std::int32_t>> order(n_);
-        places_.resize(n_);
+        bin_.resize(n_);
+        x_.resize(n_);
         for (std::int64_t i = 0; i < n_; ++i) {
             const double bin = std::floor((score_[i] - low_) / bin_width);
             order[i] = {bin, static_cast<std::int32_t>(i)};
-            places_[i].x = std::clamp((score_[i] - (low_ + bin * bin_width)) * (2 / bin_width) - 1, -1.0, 1.0);
+            x_[i] = std::clamp((score_[i] - (low_ + bin * bin_width)) * (2 / bin_width) - 1, -1.0, 1.0);
         }
         std::sort(order.begin(), order.end());
         std::vector<double> numbers;
         for (const auto& [bin, row] : order) {
             if (numbers.empty() || bin != numbers.back()) numbers.push_back(bin);
-            places_[row].bin = static_cast<std::int32_t>(numbers.size()) - 1;
+            bin_[row] = static_cast<std::int32_t>(numbers.size()) - 1;
         }
         chain_.set_numbers(std::move(numbers));
     }

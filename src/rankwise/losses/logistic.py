@@ -11,10 +11,10 @@ from rankwise.preferences.base import Preferences
 class Logistic(PairwiseLoss):
     """Mean over pairs of log(1 + exp(-(s_better - s_worse))).
 
-    The loss of RankNet (Burges et al. 2005) and of Bradley and Terry (1952), over all pairs rather than a sample:
-    1 / (1 + exp(-(s_i - s_j))) is the probability that row i is above row j. Value, gradient and Hessian products
-    cost O(m) for rankings with any labels, weights and queries, O(m log m) with pair weights or censored times,
-    O(l) for l explicit pairs and O(m) an edge of an order graph. Magnitudes are ignored.
+    The loss of RankNet (Burges et al. 2005) and of Bradley and Terry (1952), over all pairs rather than a
+    sample: 1 / (1 + exp(-(s_i - s_j))) is the probability that row i is above row j. Value, gradient and
+    Hessian products cost O(m) for rankings with any labels, weights and queries, O(m log m) with pair weights
+    or censored times, O(l) for l explicit pairs and O(m) an edge of an order graph. Magnitudes are ignored.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class Logistic(PairwiseLoss):
     >>> loss = Logistic(Preferences.from_scores([2.0, 1.0, 0.0]))
     >>> value, coefficients = loss.value_and_coefficients([0.5, 0.0, 0.0])
     >>> round(value, 6), coefficients.round(6).tolist()
-    (0.547101, [-0.251694, -0.040820, 0.292513])
+    (0.5471, [-0.251694, -0.04082, 0.292514])
     >>> loss.hessian([0.5, 0.0, 0.0]).product([1.0, 0.0, 0.0]).round(6).tolist()
     [0.156669, -0.078335, -0.078335]
     """

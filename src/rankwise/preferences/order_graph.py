@@ -120,7 +120,7 @@ class OrderGraph(Preferences):
 
     @cached_property
     def _edge_rankings(self) -> tuple[NDArray[np.int32], Ranking]:
-        """The rows of each edge's two classes, edge after edge, and the ranking that has each edge as a query."""
+        """The rows of both classes of each edge, edge after edge, and their ranking: an edge is a query."""
         begin, edges = self._class_begin, self.edge_codes
         ends = edges[:, ::-1].ravel()
         size = np.diff(begin)[ends]
@@ -136,7 +136,7 @@ class OrderGraph(Preferences):
         """Sum edge by edge."""
         rows, ranking = self._edge_rankings
         value, gradient = ranking.logistic(scores[rows], factor, n_threads=n_threads)
-        return value, np.bincount(rows, gradient, minlength=self.n_rows)
+        return value, self._by_row(gradient)
 
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
@@ -146,9 +146,12 @@ class OrderGraph(Preferences):
         diagonal, multiply = ranking.logistic_hessian(scores[rows], factor, n_threads=n_threads)
 
         def product(direction: FloatVector) -> FloatVector:
-            return np.bincount(rows, multiply(direction[rows]), minlength=self.n_rows)
+            return self._by_row(multiply(direction[rows]))
 
-        return np.bincount(rows, diagonal, minlength=self.n_rows), product
+        return self._by_row(diagonal), product
+
+    def _by_row(self, values: FloatVector) -> FloatVector:
+        return np.asarray(np.bincount(self._edge_rankings[0], values, minlength=self.n_rows), np.float64)
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Weight of the violated pairs of each edge."""

@@ -94,7 +94,9 @@ class PairList(Preferences):
         better, worse, _, weight = self._pairs
         difference, weight = scores[better] - scores[worse], factor * weight
         push = weight * expit(-difference)
-        return -float(np.sum(weight * log_expit(difference))), self._by_row(worse, push) - self._by_row(better, push)
+        return -float(np.sum(weight * log_expit(difference))), self._by_row(worse, push) - self._by_row(
+            better, push
+        )
 
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
@@ -111,7 +113,7 @@ class PairList(Preferences):
         return self._by_row(better, stiffness) + self._by_row(worse, stiffness), product
 
     def _by_row(self, rows: NDArray[np.int64], values: FloatVector) -> FloatVector:
-        return np.bincount(rows, values, minlength=self.n_rows)
+        return np.asarray(np.bincount(rows, values, minlength=self.n_rows), np.float64)
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Weight of the violated pairs, as an array of one number."""

@@ -171,8 +171,8 @@ class Ranking(Preferences):
         return product
 
     @cached_property
-    def _logistic_parts(self) -> tuple[Any, FloatVector]:
-        """How the rows are grouped by label, and half of what weighs on each row from above less from below."""
+    def _logistic_parts(self) -> tuple[tuple[NDArray[Any], ...], FloatVector]:
+        """The groups of rows by label, and half of what weighs on each row from above less from below."""
         index, sums = self._index, self.sums(None)
         groups = _native.group_levels(
             index.row, index.level_begin, index.query_begin, self._columns.weight, self.n_rows
