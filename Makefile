@@ -82,10 +82,10 @@ fuzz: $(VENV)/.fuzz ## Fuzz the readers for a minute each
 
 # Tests that spend their time in native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
-NATIVE_TESTS := tests/test_losses.py tests/test_preferences.py tests/test_design.py tests/test_simplex_qp.py \
-  tests/test_svmlight.py
+NATIVE_TESTS := tests/test_losses.py tests/test_logistic.py tests/test_preferences.py tests/test_design.py \
+  tests/test_simplex_qp.py tests/test_svmlight.py
 # Without the tests that import polars: its import crashes under the thread sanitizer.
-THREADED_TESTS := tests/test_losses.py tests/test_design.py tests/test_svmlight.py
+THREADED_TESTS := tests/test_losses.py tests/test_logistic.py tests/test_design.py tests/test_svmlight.py
 library = $(shell $(CXX) -print-file-name=$(1))
 preload = LD_PRELOAD="$(call library,$(1)) $(call library,libstdc++.so)"
 

@@ -1,6 +1,6 @@
 // Four numbers at a time: a register where there are registers of four (RANKWISE_WIDE) or Clang, which makes do with
-// shorter ones, and otherwise plain numbers. The operations are the same in the same order, and none is contracted, so that wide
-// registers change the time and no bit of a result.
+// shorter ones, and otherwise plain numbers. The operations are the same in the same order, and none is contracted, so
+// that wide registers change the time and no bit of a result.
 //
 // No include guard: logistic_ranking.hpp includes this once for each instruction set.
 

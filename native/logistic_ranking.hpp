@@ -4,8 +4,7 @@
 // It is log(2 cosh(d / 2)) - d / 2: an even function of d and a straight line. The sum of the lines is a product of the
 // scores with numbers that labels and weights fix, `balance`; the sum of the even parts comes from score_bins.hpp in
 // linear time whatever the labels (level_groups.hpp), or pair by pair where a query is small (few_pairs.hpp). Where a
-// pair weighs a difference of gains, or a row may be the worse one of no pair, sums are one-sided: see
-// logistic_sums.hpp.
+// pair weighs a difference of gains, or a row may be the worse one of no pair, sums are one-sided (ordered_sums.hpp).
 #pragma once
 
 #include <bit>
@@ -45,6 +44,7 @@ struct LogisticTask {
 #include "lanes.hpp"
 #include "score_bins.hpp"
 #include "few_pairs.hpp"
+#include "ordered_sums.hpp"
 #include "logistic_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
 #undef RANKWISE_INLINE
@@ -62,6 +62,7 @@ struct LogisticTask {
 #include "lanes.hpp"
 #include "score_bins.hpp"
 #include "few_pairs.hpp"
+#include "ordered_sums.hpp"
 #include "logistic_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
 #undef RANKWISE_INLINE

@@ -9,7 +9,7 @@ from rankwise import Preferences
 from rankwise.losses import Logistic
 from rankwise.preferences import ranking
 
-N = 700  # more rows than are ever taken pair by pair
+N = 600  # more rows than are ever taken pair by pair
 GENERATOR = np.random.default_rng(0)
 NORMAL = GENERATOR.normal(size=N)
 HALF = GENERATOR.random(N) < 0.5
@@ -91,7 +91,7 @@ def test_weights_of_any_size(weights, pattern, n_levels):
 
 
 @pytest.mark.parametrize("pattern", PATTERNS)
-@pytest.mark.parametrize("n_levels", [2, 40, None])
+@pytest.mark.parametrize("n_levels", [5, None])
 def test_one_sided_sums_to_twelve_digits(n_levels, pattern):
     y, weight = labels(n_levels), np.random.default_rng(4).random(N)
     for preferences in (
