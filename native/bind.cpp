@@ -15,6 +15,7 @@
 #include <string>
 #include <tuple>
 
+#include "logistic_ranking.hpp"
 #include "order_graph.hpp"
 #include "ranking.hpp"
 #include "row_sums.hpp"
@@ -168,6 +169,61 @@ nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> 
     return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down, violated_weight);
 }
 
+template <class T>
+Output<T> to_array(const std::vector<T>& values) {
+    auto array = new_vector<T>(values.size());
+    std::copy(values.begin(), values.end(), array.data());
+    return array;
+}
+
+nb::tuple group_levels(InputVector<std::int32_t> row, InputVector<std::int32_t> level_begin,
+                       InputVector<std::int64_t> query_begin, Column weight, std::size_t n_rows) {
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    rankwise::LevelGroups groups;
+    {
+        nb::gil_scoped_release unlocked;
+        groups = rankwise::group_levels(ranking, pointer(weight, n_rows), static_cast<std::int64_t>(n_rows));
+    }
+    return nb::make_tuple(to_array(groups.group), to_array(groups.n_groups), to_array(groups.first_row),
+                          to_array(groups.tie_begin), to_array(groups.ties), to_array(groups.rest_square));
+}
+
+using GroupArrays = std::tuple<InputVector<std::uint16_t>, InputVector<std::int64_t>, InputVector<std::int64_t>,
+                               InputVector<std::int64_t>, InputVector<std::int32_t>, InputVector<double>>;
+
+rankwise::LevelGroupsView groups_view(const GroupArrays& arrays) {
+    const auto& [group, n_groups, first_row, tie_begin, ties, rest_square] = arrays;
+    return {group.data(), n_groups.data(), first_row.data(), tie_begin.data(), ties.data(), rest_square.data()};
+}
+
+nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
+                           InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin,
+                           const GroupArrays& groups, InputVector<double> query_factor, Column weight,
+                           Column can_be_worse, Column gain, Column balance, Column direction, Column diagonal,
+                           int n_threads, bool widest) {
+    const std::size_t n = scores.size();
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
+    // Every row of the ranking is written; those of weight zero are not in it.
+    OutputVector out = row.size() == n ? new_vector(n) : zeros(n);
+    const rankwise::LogisticTask task{
+        ranking,
+        {pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), pointer(direction, n)},
+        groups_view(groups),
+        scores.data(),
+        query_factor.data(),
+        pointer(balance, n),
+        pointer(diagonal, n),
+        out.data(),
+        n_threads};
+    double value;
+    {
+        nb::gil_scoped_release unlocked;
+        value = rankwise::logistic_ranking(task, widest);
+    }
+    return nb::make_tuple(value, out);
+}
+
 template <class Value, class Index>
 rankwise::CsrView<Value, Index> csr_view(const InputVector<Index>& indptr, const InputVector<Index>& indices,
                                          const InputVector<Value>& data, std::size_t n_columns) {
@@ -202,12 +258,6 @@ OutputVector csr_rmatvec(InputVector<Index> indptr, InputVector<Index> indices, 
     return gradient;
 }
 
-OutputVector to_numpy(const std::vector<double>& values) {
-    OutputVector array = new_vector(values.size());
-    std::copy(values.begin(), values.end(), array.data());
-    return array;
-}
-
 rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_low, const InputVector<double>& b,
                                          const InputVector<double>& z0) {
     const std::size_t n = b.size();
@@ -225,7 +275,7 @@ nb::tuple simplex_qp(InputMatrix Q, InputVector<double> b, InputVector<double> z
         nb::gil_scoped_release unlocked;
         solution = rankwise::simplex_qp(program, z0.data(), tol, max_iter);
     }
-    return nb::make_tuple(to_numpy(solution.z), solution.gap, solution.n_iter);
+    return nb::make_tuple(to_array(solution.z), solution.gap, solution.n_iter);
 }
 
 nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<double> b, InputVector<double> z0,
@@ -238,7 +288,7 @@ nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<doub
         nb::gil_scoped_release unlocked;
         solution = rankwise::simplex_qp_extended(program, z0.data(), tol, max_iter);
     }
-    return nb::make_tuple(to_numpy(solution.z), to_numpy(solution.z_low), solution.gap, solution.n_iter);
+    return nb::make_tuple(to_array(solution.z), to_array(solution.z_low), solution.gap, solution.n_iter);
 }
 
 nb::tuple extended_products(InputMatrix A, InputVector<double> x) {
@@ -265,7 +315,7 @@ OutputVector extended_combination(InputMatrix A, InputVector<double> z, InputVec
         nb::gil_scoped_release unlocked;
         sum = rankwise::extended_combination(A.data(), z.data(), z_low.data(), rows, columns);
     }
-    return to_numpy(sum);
+    return to_array(sum);
 }
 
 using OutputMatrix = nb::ndarray<nb::numpy, double, nb::ndim<2>>;
@@ -421,6 +471,14 @@ NB_MODULE(_native, m) {
           nb::arg("higher"), nb::arg("lower"), nb::arg("margin"), nb::arg("weight").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),
           "The sums of sum_ranking over the edges of an order graph, and the violated weight of each edge.");
+    m.def("group_levels", &group_levels, nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"),
+          nb::arg("weight").none(), nb::arg("n_rows"), "How the rows are grouped by label, for logistic_ranking.");
+    m.def("logistic_ranking", &logistic_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("groups"), nb::arg("query_factor"), nb::arg("weight").none(),
+          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("balance").none(),
+          nb::arg("direction").none(), nb::arg("diagonal").none(), nb::arg("n_threads"), nb::arg("widest") = true,
+          "(loss, gradient) of the pairwise logistic loss given a balance; otherwise (0, diagonal of its Hessian) or, "
+          "given that diagonal and a direction, (0, product with the direction).");
     m.def("simplex_qp", &simplex_qp, nb::arg("Q"), nb::arg("b"), nb::arg("z0"), nb::arg("tol"), nb::arg("max_iter"),
           "Maximise b'z - z'Qz/2 over the simplex from z0; Q may be larger than len(b). Returns (z, gap, n_iter).");
     m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),

@@ -4,6 +4,7 @@ A pair is a tuple (better, worse, weight, target, query).
 """
 
 import numpy as np
+from scipy.special import expit
 
 
 def ranking_pairs(y, qid=None, weight=None, gain=None):
@@ -89,6 +90,27 @@ def squared_hinge_hessian(pairs, s):
             H[j, j] += 2 * w
             H[i, j] -= 2 * w
             H[j, i] -= 2 * w
+    return H
+
+
+def logistic(pairs, s):
+    value, c = 0.0, np.zeros(len(s))
+    for i, j, w, _, _ in pairs:
+        value += w * np.logaddexp(0.0, s[j] - s[i])
+        push = w * expit(s[j] - s[i])
+        c[i] -= push
+        c[j] += push
+    return value, c
+
+
+def logistic_hessian(pairs, s):
+    H = np.zeros((len(s), len(s)))
+    for i, j, w, _, _ in pairs:
+        curvature = w * expit(s[i] - s[j]) * expit(s[j] - s[i])
+        H[i, i] += curvature
+        H[j, j] += curvature
+        H[i, j] -= curvature
+        H[j, i] -= curvature
     return H
 
 

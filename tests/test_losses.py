@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import Preferences
-from rankwise.losses import Hinge, LeastSquares, PiecewiseLinear, Smooth, SquaredHinge
+from rankwise.losses import Hinge, LeastSquares, Logistic, PiecewiseLinear, Smooth, SquaredHinge
 from rankwise.preferences.ranking import Ranking
 from strategies import SCORES, cases, vector
 
@@ -50,6 +50,23 @@ def test_squared_hinge_is_the_textbook_formula(case, average, method, n_threads,
     direction = vector(data.draw, SCORES, len(case.scores))
     expected = reference.squared_hinge_hessian(pairs, case.scores) @ direction
     close(loss.hessian(case.scores).product(direction), expected, direction)
+
+
+@settings(max_examples=300, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from([1, 2, 3]), st.data())
+def test_logistic_is_the_textbook_formula(case, average, n_threads, data):
+    assume(has_weight(case, average))
+    loss = Logistic(case.preferences, average=average, n_threads=n_threads)
+    value, c = loss.value_and_coefficients(case.scores)
+    pairs = case.normalised(average)
+    expected_value, expected_c = reference.logistic(pairs, case.scores)
+    close(value, expected_value, case.scores)
+    np.testing.assert_allclose(c, expected_c, rtol=1e-9, atol=1e-12)
+    direction = vector(data.draw, SCORES, len(case.scores))
+    H = reference.logistic_hessian(pairs, case.scores)
+    hessian = loss.hessian(case.scores)
+    np.testing.assert_allclose(hessian.diagonal, np.diag(H), rtol=1e-9, atol=1e-12)
+    close(hessian.product(direction), H @ direction, direction)
 
 
 @settings(max_examples=200, deadline=None)
@@ -175,7 +192,7 @@ def test_a_row_of_weight_two_equals_the_row_given_twice():
     y, qid, scores = large_case(60, 4, 3)
     weight = np.random.default_rng(0).integers(0, 3, size=60)
     repeated = np.repeat(np.arange(60), weight)
-    for loss_type in (Hinge, SquaredHinge, LeastSquares):
+    for loss_type in (Hinge, SquaredHinge, LeastSquares, Logistic):
         for average in AVERAGES:
             once = loss_type(Preferences.from_scores(y, qid, weight), average=average)
             twice = loss_type(Preferences.from_scores(y[repeated], qid[repeated]), average=average)
@@ -209,7 +226,7 @@ def test_offsets_within_queries_change_nothing():
         np.testing.assert_allclose(moved_c, c, atol=1e-7)
 
 
-@pytest.mark.parametrize("loss_type", [SquaredHinge, LeastSquares])
+@pytest.mark.parametrize("loss_type", [SquaredHinge, LeastSquares, Logistic])
 def test_gradients_are_derivatives(loss_type):
     y, qid, scores = large_case(40, None, 2)
     loss = loss_type(Preferences.from_scores(y, qid))

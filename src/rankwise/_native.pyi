@@ -56,6 +56,29 @@ def sum_order_graph(
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None, Vector]: ...
+def group_levels(
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    weight: Vector | None,
+    n_rows: int,
+) -> tuple[NDArray[Any], ...]: ...
+def logistic_ranking(
+    scores: Vector,
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    groups: tuple[NDArray[Any], ...],
+    query_factor: Vector,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    balance: Vector | None,
+    direction: Vector | None,
+    diagonal: Vector | None,
+    n_threads: int,
+    widest: bool = True,
+) -> tuple[float, Vector]: ...
 def simplex_qp(Q: Vector, b: Vector, z0: Vector, tol: float, max_iter: int) -> tuple[Vector, float, int]: ...
 def simplex_qp_extended(
     Q: Vector, Q_low: Vector, b: Vector, z0: Vector, tol: float, max_iter: int

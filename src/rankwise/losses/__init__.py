@@ -3,12 +3,23 @@
 from rankwise.losses.base import PairwiseLoss, PiecewiseLinear, Smooth
 from rankwise.losses.hinge import Hinge
 from rankwise.losses.least_squares import LeastSquares
+from rankwise.losses.logistic import Logistic
 from rankwise.losses.squared_hinge import SquaredHinge
 
-__all__ = ["LOSSES", "Hinge", "LeastSquares", "PairwiseLoss", "PiecewiseLinear", "Smooth", "SquaredHinge"]
+__all__ = [
+    "LOSSES",
+    "Hinge",
+    "LeastSquares",
+    "Logistic",
+    "PairwiseLoss",
+    "PiecewiseLinear",
+    "Smooth",
+    "SquaredHinge",
+]
 
 # The losses that estimators, commands and reports know by name: a new loss is its file and a line here.
 LOSSES: dict[str, type[PairwiseLoss]] = {
     "hinge": Hinge,
     "squared_hinge": SquaredHinge,
+    "logistic": Logistic,
 }

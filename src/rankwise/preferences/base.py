@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
+from scipy.special import expit, log_expit
 
 from rankwise._checks import as_vector, check_choice
 from rankwise._memory import require_memory
@@ -192,9 +193,7 @@ class Preferences(ABC):
             hit = scores[better] - scores[worse] < margin
             better, worse, weight = better[hit], worse[hit], weight[hit]
 
-        def total(rows: NDArray[np.int64], values: FloatVector) -> FloatVector:
-            return np.asarray(np.bincount(rows, values, minlength=self.n_rows), np.float64)
-
+        total = self._by_row
         up, down = total(worse, weight), total(better, weight)
         if moment is None:
             return PartnerSums(up, down, None, None)
@@ -226,6 +225,37 @@ class Preferences(ABC):
         `counts_pairs`.
         """
         raise NotImplementedError(f"{type(self).__name__} does not count pairs: their weights may differ.")
+
+    def logistic(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[float, FloatVector]:
+        """Return the sum over pairs of factor w log(1 + exp(-d)), d = s_better - s_worse, and its gradient.
+
+        The factor is one for all pairs, or one for each row and the same within a query, as from
+        `row_factor`.
+        """
+        better, worse, _, weight = self.pairs()
+        difference, weight = scores[better] - scores[worse], _at(factor, better) * weight
+        push = weight * expit(-difference)
+        gradient = self._by_row(worse, push) - self._by_row(better, push)
+        return -float(np.sum(weight * log_expit(difference))), gradient
+
+    def logistic_hessian(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
+        """Return the diagonal of the second derivative of `logistic`, and its product with a direction."""
+        better, worse, _, weight = self.pairs()
+        difference = scores[better] - scores[worse]
+        stiffness = _at(factor, better) * weight * expit(difference) * expit(-difference)
+
+        def product(direction: FloatVector) -> FloatVector:
+            pull = stiffness * (direction[better] - direction[worse])
+            return self._by_row(better, pull) - self._by_row(worse, pull)
+
+        return self._by_row(better, stiffness) + self._by_row(worse, stiffness), product
+
+    def _by_row(self, rows: NDArray[Any], values: FloatVector) -> FloatVector:
+        return np.asarray(np.bincount(rows, values, minlength=self.n_rows), np.float64)
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Return the weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
@@ -288,3 +318,7 @@ class Preferences(ABC):
     def centred(self, scores: FloatVector) -> FloatVector:
         """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
         return scores - scores.mean()
+
+
+def _at(factor: FloatVector | float, rows: NDArray[np.int64]) -> FloatVector | float:
+    return factor[rows] if isinstance(factor, np.ndarray) else factor

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -130,6 +130,42 @@ class OrderGraph(Preferences):
         if scores is None:
             scores, margin = np.zeros(self.n_rows), np.inf
         return PartnerSums(*self._native_sums(scores, moment, margin, n_threads)[:4])
+
+    @cached_property
+    def _edge_rankings(self) -> tuple[NDArray[np.int32], Ranking, FloatVector]:
+        """The rows of both classes of each edge; their ranking, in which an edge is a query; its scale.
+
+        The scale takes back that a ranking brings the weights of each query to the same size.
+        """
+        begin, edges = self._class_begin, self.edge_codes
+        ends = edges[:, ::-1].ravel()
+        size = np.diff(begin)[ends]
+        offset = np.repeat(begin[ends] - np.cumsum(size) + size, size)
+        rows = self._row[offset + np.arange(size.sum())]
+        side = np.repeat(np.arange(len(ends)), size)
+        weight = None if self._scaled_weight is None else self._scaled_weight[rows]
+        ranking = Ranking((side % 2).astype(np.float64), side // 2, weight=weight)
+        return rows, ranking, ranking.pair_scale()[side // 2]
+
+    def logistic(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[float, FloatVector]:
+        """Sum edge by edge."""
+        rows, ranking, scale = self._edge_rankings
+        value, gradient = ranking.logistic(scores[rows], factor * scale, n_threads=n_threads)
+        return value, self._by_row(rows, gradient)
+
+    def logistic_hessian(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
+        """Return the diagonal and the product, edge by edge."""
+        rows, ranking, scale = self._edge_rankings
+        diagonal, multiply = ranking.logistic_hessian(scores[rows], factor * scale, n_threads=n_threads)
+
+        def product(direction: FloatVector) -> FloatVector:
+            return self._by_row(rows, multiply(direction[rows]))
+
+        return self._by_row(rows, diagonal), product
 
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Return the weight of the violated pairs of each edge."""

@@ -200,6 +200,66 @@ class Ranking(Preferences):
 
         return product
 
+    @cached_property
+    def _logistic_parts(self) -> tuple[tuple[NDArray[Any], ...], FloatVector]:
+        """The groups of rows by label, and half of what weighs on each row from above less from below."""
+        index, sums = self._index, self.sums(None)
+        groups = _native.group_levels(
+            index.row, index.level_begin, index.query_begin, self._columns.weight, self.n_rows
+        )
+        return groups, 0.5 * (sums.up - sums.down)
+
+    def _logistic(
+        self,
+        scores: FloatVector,
+        factor: FloatVector | float,
+        n_threads: int,
+        *,
+        balance: FloatVector | None = None,
+        direction: FloatVector | None = None,
+        diagonal: FloatVector | None = None,
+    ) -> tuple[float, FloatVector]:
+        index, columns = self._index, self._columns
+        query_factor = np.zeros(self.n_queries)
+        if np.ndim(factor) == 0:
+            query_factor[:] = factor
+        else:
+            query_factor[index.query_of_row] = factor
+        return _native.logistic_ranking(
+            scores,
+            index.row,
+            index.level_begin,
+            index.query_begin,
+            self._logistic_parts[0],
+            query_factor,
+            columns.weight,
+            self.event,
+            columns.gain,
+            balance,
+            direction,
+            diagonal,
+            n_threads,
+        )
+
+    def logistic(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[float, FloatVector]:
+        """Sum in O(m), or O(m log m) with gains or censored rows."""
+        value, gradient = self._logistic(scores, factor, n_threads, balance=self._logistic_parts[1])
+        return max(value, 0.0), gradient
+
+    def logistic_hessian(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
+        """Return the diagonal and the product: each costs as much as `logistic`."""
+        scores = scores.copy()
+        diagonal = self._logistic(scores, factor, n_threads)[1]
+
+        def product(direction: FloatVector) -> FloatVector:
+            return self._logistic(scores, factor, n_threads, direction=direction, diagonal=diagonal)[1]
+
+        return diagonal, product
+
     def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
         """Return the weight of the violated pairs of each query."""
         scores = self.check_scores(scores)

@@ -1,0 +1,127 @@
+// Four numbers at a time: a register where there are registers of four (RANKWISE_WIDE) or Clang, which makes do with
+// shorter ones, and otherwise plain numbers. The operations are the same in the same order, and none is contracted, so
+// that wide registers change the time and no bit of a result.
+//
+// No include guard: logistic_ranking.hpp includes this once for each instruction set.
+
+namespace rankwise::RANKWISE_INSTRUCTIONS {
+
+constexpr int lanes = 4;
+
+#if defined(__GNUC__) || defined(__clang__)
+#define RANKWISE_INLINE inline __attribute__((always_inline))
+#else
+#define RANKWISE_INLINE inline
+#endif
+
+#if defined(RANKWISE_WIDE) || defined(__clang__)
+typedef double Lanes __attribute__((vector_size(8 * lanes)));
+typedef std::int64_t WholeLanes __attribute__((vector_size(8 * lanes)));
+typedef std::int32_t ShortLanes __attribute__((vector_size(4 * lanes)));
+RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) { return a < b ? yes : no; }
+RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
+    return (Lanes)((WholeLanes)x + ((WholeLanes)shifted << 52));
+}
+// The whole parts of numbers from 0 to 2^31, also written to `to`.
+RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
+    const ShortLanes whole = __builtin_convertvector(x, ShortLanes);
+    std::memcpy(to, &whole, sizeof whole);
+    return __builtin_convertvector(whole, Lanes);
+}
+#else
+struct Lanes {
+    double v[lanes];
+    double operator[](int k) const { return v[k]; }
+    double& operator[](int k) { return v[k]; }
+};
+template <class Operation>
+RANKWISE_INLINE Lanes each(Operation&& operation) {
+    return {operation(0), operation(1), operation(2), operation(3)};
+}
+#define RANKWISE_OPERATOR(op)                                                                            \
+    RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) {                                                         \
+        return each([&](int k) { return a[k] op b[k]; });                                                \
+    }                                                                                                    \
+    RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }                       \
+    RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }                       \
+    template <class Other>                                                                               \
+    RANKWISE_INLINE Lanes& operator op##=(Lanes& a, Other b) {                                                    \
+        return a = a op b;                                                                               \
+    }
+RANKWISE_OPERATOR(+)
+RANKWISE_OPERATOR(-)
+RANKWISE_OPERATOR(*)
+RANKWISE_OPERATOR(/)
+#undef RANKWISE_OPERATOR
+RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    return each([&](int k) { return a[k] < b[k] ? yes[k] : no[k]; });
+}
+RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
+    return each([&](int k) { return static_cast<double>(to[k] = static_cast<std::int32_t>(x[k])); });
+}
+RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
+    auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number); };
+    return each([&](int k) { return std::bit_cast<double>(bits(x[k]) + (bits(shifted[k]) << 52)); });
+}
+#endif
+
+RANKWISE_INLINE Lanes load(const double* p) {
+    Lanes v;
+    std::memcpy(&v, p, sizeof v);
+    return v;
+}
+RANKWISE_INLINE void store(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
+// One number or four, for code that is the same for both.
+template <class Number>
+RANKWISE_INLINE Number get(const double* p) {
+    if constexpr (std::is_same_v<Number, double>) return *p;
+    else return load(p);
+}
+RANKWISE_INLINE void put(double* p, double v) { *p = v; }
+RANKWISE_INLINE void put(double* p, Lanes v) { store(p, v); }
+
+RANKWISE_INLINE Lanes all(double x) { return Lanes{x, x, x, x}; }
+RANKWISE_INLINE double sum_of(Lanes v) { return (v[0] + v[1]) + (v[2] + v[3]); }
+
+RANKWISE_INLINE void transpose(Lanes (&v)[lanes]) {
+    const Lanes a = v[0], b = v[1], c = v[2], d = v[3];
+    for (int k = 0; k < lanes; ++k) v[k] = Lanes{a[k], b[k], c[k], d[k]};
+}
+
+// Sum of c[k] x^k, as four sums in x^4 side by side: a single one would wait for each of its steps.
+template <std::size_t n>
+RANKWISE_INLINE Lanes polynomial(Lanes x, const double (&c)[n]) {
+    const Lanes x2 = x * x, x4 = x2 * x2;
+    Lanes part[lanes];
+    for (std::size_t r = 0; r < lanes; ++r) {
+        part[r] = all(0.0);
+        for (std::size_t k = (n - 1 - r) / lanes * lanes + r;; k -= lanes) {
+            part[r] = part[r] * x4 + c[k];
+            if (k < lanes) break;
+        }
+    }
+    return (part[0] + x * part[1]) + x2 * (part[2] + x * part[3]);
+}
+
+// e^x for |x| <= 700. Adding 1.5 2^52 leaves the nearest whole number in the lowest bits.
+RANKWISE_INLINE Lanes exponential(Lanes x) {
+    const Lanes shifted = x * 1.4426950408889634 + 6755399441055744.0;
+    const Lanes whole = shifted - 6755399441055744.0;
+    const Lanes rest = (x - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
+    constexpr double inverse_factorials[] = {1.0,           1.0,           1 / 2.0,         1 / 6.0,
+                                             1 / 24.0,      1 / 120.0,     1 / 720.0,       1 / 5040.0,
+                                             1 / 40320.0,   1 / 362880.0,  1 / 3628800.0,   1 / 39916800.0,
+                                             1 / 479001600.0, 1 / 6227020800.0};
+    return times_power_of_two(polynomial(rest, inverse_factorials), shifted);
+}
+
+// log(1 + e) for 0 <= e <= 1, as 2 artanh(e / (2 + e)).
+RANKWISE_INLINE Lanes log_of_one_plus(Lanes e) {
+    const Lanes f = e / (e + 2.0), square = f * f;
+    constexpr double twice_inverse[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11,
+                                        2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23,
+                                        2.0 / 25, 2.0 / 27, 2.0 / 29, 2.0 / 31, 2.0 / 33};
+    return f * polynomial(square, twice_inverse);
+}
+
+}  // namespace rankwise::RANKWISE_INSTRUCTIONS

@@ -1,0 +1,119 @@
+// How the rows of a query are grouped by label for sums that take every pair of different labels.
+//
+// An even function of s_i - s_j does not care which row is the better one. Its sum over the pairs of a ranking is the
+// sum over all pairs of rows without the pairs of equal labels. So large levels (the rows of one label) become groups
+// that act on all others but not on themselves, and the small ones together are a last group, the rest, that acts on
+// itself too; what the small levels do to themselves, their ties, is then taken off pair by pair.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "ranking.hpp"
+
+namespace rankwise {
+
+struct LevelGroups {
+    std::vector<std::uint16_t> group;          // by row
+    std::vector<std::int64_t> n_groups;        // by query
+    std::vector<std::int64_t> first_row;       // by query: its rows are this one and those after it, or -1
+    std::vector<std::int64_t> tie_begin;       // by query: the first of its ties, and in the end their number
+    std::vector<std::int32_t> ties;            // first position in the query and number of rows of each tied level
+    std::vector<double> rest_square;           // by query: sum of the squared weights of the rest, -1 where none is
+};
+
+struct LevelGroupsView {
+    const std::uint16_t* group;
+    const std::int64_t *n_groups, *first_row, *tie_begin;
+    const std::int32_t* ties;
+    const double* rest_square;
+};
+
+namespace detail {
+
+constexpr std::int64_t few_levels = 6;
+constexpr std::int64_t group_rows = 128;   // from here on a group costs less than pairs
+constexpr std::int64_t most_groups = 60000;
+// A level with much of the weight gets a group of its own: taken off a sum, it would take its digits along.
+constexpr double group_weight = 1.0 / 16;
+
+class LevelGrouper {
+public:
+    LevelGrouper(const Ranking& ranking, const double* weight, std::int64_t n_rows) : weight_(weight) {
+        groups_.group.resize(n_rows);
+        for (std::int64_t q = 0; q < ranking.n_queries; ++q) add_query(ranking.query(q));
+        groups_.tie_begin.push_back(n_ties());
+    }
+    LevelGroups take() { return std::move(groups_); }
+
+private:
+    const double* weight_;
+    LevelGroups groups_;
+    std::vector<std::int64_t> level_end_;
+
+    std::int64_t n_ties() const { return static_cast<std::int64_t>(groups_.ties.size()) / 2; }
+
+    void add_query(const LabelOrder& order) {
+        groups_.tie_begin.push_back(n_ties());
+        groups_.first_row.push_back(first_row(order));
+        level_end_.clear();
+        double total = 0;
+        for (std::int64_t p = 0; p < order.n; ++p) {
+            total += or_one(weight_, order.row[p]);
+            if (p + 1 == order.n || order.level_begin[p + 1] != order.level_begin[p]) level_end_.push_back(p + 1);
+        }
+        number_groups(order, total);
+    }
+
+    // Groups from 1 on for levels of their own and 0 for the rest, or from 0 on where there is none.
+    void number_groups(const LabelOrder& order, double total) {
+        const bool few = static_cast<std::int64_t>(level_end_.size()) <= few_levels;
+        const std::int64_t large = std::max(group_rows, order.n / most_groups);
+        double rest_square = -1;
+        std::vector<std::int64_t> apart;  // first position of each level with a group of its own
+        std::int64_t begin = 0;
+        for (const std::int64_t end : level_end_) {
+            double own = 0, square = 0;
+            for (std::int64_t p = begin; p < end; ++p) {
+                const double weight = or_one(weight_, order.row[p]);
+                own += weight;
+                square += weight * weight;
+            }
+            if (few || end - begin >= large || own >= group_weight * total) {
+                apart.push_back(begin);
+            } else {
+                rest_square = std::max(rest_square, 0.0) + square;
+                if (end - begin > 1) add_tie(begin, end);
+            }
+            begin = end;
+        }
+        std::int64_t next = rest_square >= 0;
+        for (const std::int64_t first : apart) {
+            for (std::int64_t p = first; p < order.n && order.level_begin[p] == first; ++p)
+                groups_.group[order.row[p]] = static_cast<std::uint16_t>(next);
+            ++next;
+        }
+        groups_.rest_square.push_back(rest_square);
+        groups_.n_groups.push_back(next);
+    }
+
+    void add_tie(std::int64_t begin, std::int64_t end) {
+        groups_.ties.push_back(static_cast<std::int32_t>(begin));
+        groups_.ties.push_back(static_cast<std::int32_t>(end - begin));
+    }
+
+    static std::int64_t first_row(const LabelOrder& order) {
+        if (order.n == 0) return -1;
+        const auto [low, high] = std::minmax_element(order.row, order.row + order.n);
+        return std::int64_t{*high} - *low + 1 == order.n ? *low : -1;
+    }
+};
+
+}  // namespace detail
+
+// A function of labels and weights alone, for any number of calls with scores.
+inline LevelGroups group_levels(const Ranking& ranking, const double* weight, std::int64_t n_rows) {
+    return detail::LevelGrouper(ranking, weight, n_rows).take();
+}
+
+}  // namespace rankwise

@@ -1,0 +1,114 @@
+// Three functions of a difference of scores u, each the derivative of the one before, as tables of numbers:
+//
+//     even       log(2 cosh(u / 2)) = log(1 + e^-u) + u / 2
+//     slope      tanh(u / 2) / 2
+//     curvature  1 / (4 cosh(u / 2)^2)
+//
+// Their poles nearest the real line are at +-i pi. So on bins of width 1.5, where u = 1.5 D + .75 (x - y) with x and
+// y from -1 to 1, a polynomial with 16 powers of x and 16 of y is right to some 1e-15 (the error falls like
+// 8.5^-16), and powers are a basis that rounding does not hurt. From a distance of three on, twelve terms of the
+// series in e^-u are as good, and from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0.
+#pragma once
+
+#include <array>
+#include <cmath>
+#include <memory>
+
+namespace rankwise {
+
+enum Kernel { even_kernel, slope_kernel, curvature_kernel };
+
+constexpr int terms = 16;          // powers in a bin, and exponentials between distant bins
+constexpr int near_bins = 2;       // bins further apart than this act by exponentials
+constexpr int decay_bins = 500;    // e^-750 is zero
+constexpr double bin_width = 1.5;  // three halves: the ends of bins are exact numbers, however large
+
+class SmoothKernels {
+public:
+    using Row = std::array<double, terms>;
+    using Matrix = std::array<Row, terms>;
+
+    Matrix near[3][near_bins + 1];    // [kernel][bins apart]: a power of y to all powers of x
+    Matrix rising;                    // a power of y to its part in e^(k .75 y) for k = 1, 2, ...
+    Matrix falling;                   // e^(-k .75 x) to the powers of x
+    Row decay[decay_bins + 1];        // e^(-k 1.5 D)
+    Row series[3];                    // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
+
+    static const SmoothKernels& tables() {
+        static const std::unique_ptr<const SmoothKernels> built(new SmoothKernels);
+        return *built;
+    }
+
+private:
+    using Real = long double;
+    using Square = std::array<std::array<Real, terms>, terms>;
+
+    SmoothKernels() {
+        const Real half = Real(bin_width) / 2;
+        for (int kernel = 0; kernel < 3; ++kernel)
+            for (int apart = 0; apart <= near_bins; ++apart)
+                near[kernel][apart] = powers([&](Real x, Real y) {
+                    return value(kernel, apart * Real(bin_width) + half * (x - y));
+                });
+        for (int k = 1; k <= terms; ++k) {
+            const Matrix wave = powers([&](Real x, Real) { return std::exp(k * half * x); });
+            for (int l = 0; l < terms; ++l) {
+                rising[l][k - 1] = wave[0][l];
+                falling[k - 1][l] = l % 2 ? -wave[0][l] : wave[0][l];
+            }
+            for (int apart = 0; apart <= decay_bins; ++apart)
+                decay[apart][k - 1] = static_cast<double>(std::exp(-k * Real(bin_width) * apart));
+            const double sign = k % 2 ? 1.0 : -1.0;
+            series[even_kernel][k - 1] = sign / k;
+            series[slope_kernel][k - 1] = -sign;
+            series[curvature_kernel][k - 1] = sign * k;
+        }
+    }
+
+    static Real value(int kernel, Real u) {
+        const Real e = std::exp(-std::fabs(u));
+        if (kernel == even_kernel) return std::fabs(u) / 2 + std::log1p(e);
+        if (kernel == slope_kernel) return std::tanh(u / 2) / 2;
+        return e / ((1 + e) * (1 + e));
+    }
+
+    // Coefficients [power of y][power of x] of f on the square: values at Chebyshev points, to Chebyshev
+    // coefficients, to powers. The last step multiplies by whole numbers, so its rounding stays small.
+    template <class Function>
+    static Matrix powers(Function&& f) {
+        const Real pi = std::acos(Real(-1));
+        Square at{}, cosine{}, chebyshev{};
+        for (int i = 0; i < terms; ++i)
+            for (int j = 0; j < terms; ++j) {
+                cosine[j][i] = std::cos(j * (2 * i + 1) * pi / (2 * terms)) * (j ? 2 : 1) / terms;
+                at[j][i] = f(std::cos((2 * i + 1) * pi / (2 * terms)), std::cos((2 * j + 1) * pi / (2 * terms)));
+            }
+        chebyshev[0][0] = chebyshev[1][1] = 1;  // [degree][power]
+        for (int j = 2; j < terms; ++j)
+            for (int k = 0; k < terms; ++k)
+                chebyshev[j][k] = (k ? 2 * chebyshev[j - 1][k - 1] : 0) - chebyshev[j - 2][k];
+        const Square coefficients = product(cosine, product(at, transposed(cosine)));
+        const Square result = product(transposed(chebyshev), product(coefficients, chebyshev));
+        Matrix rounded;
+        for (int l = 0; l < terms; ++l)
+            for (int k = 0; k < terms; ++k) rounded[l][k] = static_cast<double>(result[l][k]);
+        return rounded;
+    }
+
+    static Square product(const Square& a, const Square& b) {
+        Square result{};
+        for (int i = 0; i < terms; ++i)
+            for (int k = 0; k < terms; ++k)
+                for (int j = 0; j < terms; ++j) result[i][j] += a[i][k] * b[k][j];
+        return result;
+    }
+
+    static Square transposed(const Square& a) {
+        Square result;
+        for (int i = 0; i < terms; ++i)
+            for (int j = 0; j < terms; ++j) result[j][i] = a[i][j];
+        return result;
+    }
+};
+
+}  // namespace rankwise
