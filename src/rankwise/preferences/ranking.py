@@ -117,7 +117,7 @@ class Ranking(Preferences):
 
     def mean_pairs(self, average: str = "queries") -> Pairs:
         """Enumerate all pairs, each with its weight in the mean."""
-        pairs, factor = self.pairs(), self.query_factor(average) / self._pair_scale()
+        pairs, factor = self.pairs(), self.query_factor(average) / self.pair_scale()
         return pairs._replace(weight=pairs.weight * factor[self._index.query_of_row[pairs.better]])
 
     def renumbered(self) -> Ranking:
@@ -314,7 +314,7 @@ class Ranking(Preferences):
         """Give the weights of the rows as `sums` takes them: the largest of each query is 1."""
         return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight
 
-    def _pair_scale(self) -> FloatVector:
+    def pair_scale(self) -> FloatVector:
         """Give for each query the number that turns pair weights as `sums` takes them into those given."""
         largest = np.ones(self.n_queries)
         if self.weight is not None:
