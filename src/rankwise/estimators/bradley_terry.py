@@ -383,7 +383,8 @@ class BradleyTerry(BaseEstimator):
         return float(self._comparisons.total.sum())
 
     def _scores_of(self, names: Any, argument: str) -> Any:
-        return self.scores_[self._numbers_of(names, argument)]
+        numbers = self._numbers_of(names, argument)
+        return self.scores_[numbers]
 
     def _number_of(self, name: Any, argument: str) -> int:
         numbers = self._numbers_of(name, argument)

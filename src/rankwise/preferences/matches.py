@@ -87,7 +87,7 @@ def _without_zeros(matches: Matches) -> Matches:
     itself = np.flatnonzero(matches.first == matches.second)
     if len(itself):
         row = int(itself[0])
-        name = matches.items[matches.first[row]]
+        name = matches.items.tolist()[matches.first[row]]
         raise ValueError(f"Row {row} compares {name!r} with itself; a match needs two items.")
     if matches.weight is None or matches.weight.all():
         return matches

@@ -10,8 +10,8 @@ from rankwise.solvers.result import Monitor, SolverResult
 
 FloatVector = NDArray[np.float64]
 
-# Beyond this, exp(-d) is below the rounding of 1: what still grows there grows without end.
-LARGEST = 60.0
+# Odds of exp(30) for whoever is first, or for a tie, are no optimum: what gets there grows without end.
+LARGEST = 30.0
 
 
 class UnboundedScoresError(ValueError):
@@ -33,7 +33,8 @@ def solve_comparisons(
     are compared at random.
 
     With a penalty, strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha)
-    above its minimum. Without one, `decrement_gap` does.
+    above its minimum. Without one, `decrement_gap` does. That h or log nu have no optimum then shows as they
+    grow; scores have one where each group of items lost to some item outside of it.
     """
     monitor = Monitor() if monitor is None else monitor
     point = _Point(loss, alpha, np.zeros(loss.n_parameters))
@@ -55,7 +56,7 @@ def solve_comparisons(
                 status = "stalled"
                 break
             point = moved
-            if alpha == 0 and np.abs(point.parameters).max() > LARGEST:
+            if alpha == 0 and (np.abs(point.parameters[loss.n_items :]) > LARGEST).any():
                 raise UnboundedScoresError
     except KeyboardInterrupt:
         status = "interrupted"
