@@ -33,8 +33,15 @@ class ComparisonLoss:
         self.share = comparisons.total / self.total_weight
         self.tie_share = comparisons.ties / self.total_weight
         self.lead = 0.5 * (comparisons.wins - comparisons.losses) / self.total_weight
+        self._per_item = comparisons.per_item()
         ends = np.cumsum(np.bincount(self.first, minlength=self.n_items))
         self._index = self.second.astype(np.int32), np.concatenate([[0], ends]).astype(np.int32)
+
+    def start(self) -> FloatVector:
+        """Return the log odds of each item to win, with a win and a loss more, as if rivals were alike."""
+        matches, wins = self._per_item
+        scores = np.log((wins + 1.0) / (matches - wins + 1.0))
+        return np.concatenate([scores - scores.mean(), np.zeros(self.n_parameters - self.n_items)])
 
     def at(self, parameters: FloatVector) -> ComparisonPoint:
         """Return the loss at the parameters, with its derivatives."""
@@ -141,16 +148,22 @@ class ComparisonHessian:
     def solve(self, target: FloatVector, tol: float) -> FloatVector:
         """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
 
-        The diagonal is the preconditioner. Without a ridge the matrix maps equal scores to 0, so that the
-        target has to sum to 0 over the items.
+        The diagonal is the preconditioner. Equal scores are an eigenvector with the ridge, often 0, for its
+        value; it is moved away from 0, which changes the mean of the solution alone.
         """
-        size = len(self.diagonal)
-        # An item that no comparison informs has a target of 0 as well.
-        inverse = 1.0 / np.where(self.diagonal > 0, self.diagonal, 1.0)
-        matrix = LinearOperator((size, size), matvec=self.product, dtype=np.float64)
+        n, size = self.n_items, len(self.diagonal)
+        shift = float(self.diagonal.mean()) / n
+        inverse = 1.0 / self.diagonal
+
+        def shifted(direction: FloatVector) -> FloatVector:
+            product = self.product(direction)
+            product[:n] += shift * direction[:n].sum()
+            return product
+
+        matrix = LinearOperator((size, size), matvec=shifted, dtype=np.float64)
         scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
         solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
-        solution[: self.n_items] -= solution[: self.n_items].mean()
+        solution[:n] -= solution[:n].mean()
         return solution
 
     def covariance(self) -> FloatArray:
@@ -158,6 +171,6 @@ class ComparisonHessian:
         n, shift = self.n_items, float(self.diagonal.mean())
         items = np.diag(self.diagonal[:n]) - self._upper.toarray() - self._lower.toarray()
         corner = self._corner + self.ridge * np.eye(len(self._corner))
-        # Equal scores are an eigenvector with the ridge for its value, which is moved away from 0.
+        # As in `solve`, equal scores get another value.
         whole = np.block([[items + shift / n, self._border.T], [self._border, corner]])
         return np.linalg.inv(whole)[:n, :n] - 1.0 / (n * (self.ridge + shift))

@@ -80,7 +80,10 @@ class Comparisons:
 
     def groups(self) -> list[IntVector]:
         """Return the items of each group that no comparison links to another, the largest first."""
-        return _parts(self.beaten(), "weak")
+        ends = np.cumsum(np.bincount(self.first, minlength=self.n_items))
+        index = self.second.astype(np.int32), np.concatenate([[0], ends]).astype(np.int32)
+        graph = sp.csr_array((np.ones(len(self.second)), *index), shape=(self.n_items,) * 2)
+        return _parts(graph, "weak")
 
     def one_sided(self) -> list[IntVector]:
         """Return groups of items that won, or lost, every comparison with items outside of the group.

@@ -42,13 +42,9 @@ def leaderboard_page(model: Any, board: Any, title: str = "Leaderboard") -> str:
 def headline(model: Any, board: Any) -> str:
     """Return the finding in words."""
     first = board[0]
-    known = "" if first.best_rank is None else f"; its true rank is {_ranks(first)} ({_percent(board)} sure)"
+    sure = f"; with {_percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
     over = f"{model.n_comparisons_:,} matches of {len(model.items_):,} items"
-    return f"{first.item} is ahead after {over}{known}."
-
-
-def _ranks(row: Any) -> str:
-    return row.ranks if row.best_rank == row.worst_rank else f"somewhere from {row.ranks}"
+    return f"{first.item} is ahead after {over}{sure}."
 
 
 def _percent(board: Any) -> str:
@@ -105,7 +101,7 @@ def _facts(model: Any) -> str:
     pairs = [
         ("Matches", Number(model.n_comparisons_)),
         ("Items", Number(len(model.items_))),
-        ("Groups that never met", Number(len(model.groups_))),
+        ("Groups linked by matches", Number(len(model.groups_))),
         ("Penalty alpha", Number(model.alpha_)),
         ("Objective", Number(model.objective_)),
         ("At most above its minimum", Number(model.gap_)),

@@ -37,12 +37,14 @@ def solve_comparisons(
     grow; scores have one where each group of items lost to some item outside of it.
     """
     monitor = Monitor() if monitor is None else monitor
-    point = _Point(loss, alpha, np.zeros(loss.n_parameters))
+    point = _Point(loss, alpha, loss.start())
+    if point.objective > np.log(2 + loss.davidson):  # equal chances are better
+        point = _Point(loss, alpha, np.zeros(loss.n_parameters))
     first, bound, gap, status, iteration = point.size, 0.0, np.inf, "max_iter", 0
     try:
         for iteration in range(1, max_iter + 1):
             # Without a penalty the certificate needs the step.
-            step = point.newton_step(1e-10) if alpha == 0 else None
+            step = point.newton_step(1e-6) if alpha == 0 else None
             gap = point.gap(step)
             bound = max(bound, point.objective - gap)
             monitor.record(iteration, point.objective, bound, point.parameters)
