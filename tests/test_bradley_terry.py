@@ -1,5 +1,6 @@
 """Scores of named items from matches: optimum, certificate, intervals, ranks, and what is refused."""
 
+import pickle
 import warnings
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from rankwise import BradleyTerry
+from rankwise import BradleyTerry, ModelFileError, save_model
 from rankwise.estimators import bradley_terry
 from rankwise.estimators.leaderboard import critical_value, rank_ranges
 from rankwise.losses.comparisons import ComparisonLoss
@@ -467,3 +468,11 @@ def test_parameters_are_those_of_scikit_learn():
     model = BradleyTerry(0.1, ties="davidson", order_effect=True, half_life=3.0)
     assert clone(model).get_params() == model.get_params()
     assert model.set_params(alpha=0.5).alpha == 0.5
+
+
+def test_a_model_is_pickled_and_refused_by_model_files(tmp_path):
+    model = BradleyTerry().fit(["a", "b"], ["b", "c"])
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.leaderboard() == model.leaderboard()
+    with pytest.raises(ModelFileError, match=r"must be one of RankSVM, .* got BradleyTerry\(\)"):
+        save_model(model, tmp_path / "model.json")
