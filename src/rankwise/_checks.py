@@ -50,7 +50,8 @@ def _objects(array: NDArray[Any]) -> list[Any]:
     return array.ravel().tolist() if array.dtype.kind == "O" else []
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from values."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA has no truth value
@@ -63,7 +64,7 @@ def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
     if array.dtype.kind in "fM":
         known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
     else:
-        known = np.array([not _is_missing(value) for value in _objects(array)] or [True] * len(array))
+        known = np.array([not is_missing(value) for value in _objects(array)] or [True] * len(array))
     if known.all():
         return known, values
     if isinstance(values, list | tuple | np.ndarray):
@@ -157,7 +158,7 @@ def as_codes(
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     if length is not None and len(array) != length:
         raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
-    if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(_is_missing, _objects(array))):
+    if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(is_missing, _objects(array))):
         raise ValueError(f"{name} contains missing values.")
     try:
         distinct, codes = np.unique(array, return_inverse=True)
