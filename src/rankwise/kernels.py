@@ -22,13 +22,13 @@ from sklearn.utils.random import sample_without_replacement
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
+from rankwise._types import FloatArray
 from rankwise.design import row_blocks
 from rankwise.scores import dense_rows, owned_rows, row_scores, sparse_rows
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
 Kernel = str | Callable[..., float]
-FloatArray = NDArray[np.float64]
 
 # Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
 _PAIR_BY_PAIR = ("additive_chi2", "chi2", "laplacian")

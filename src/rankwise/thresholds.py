@@ -19,14 +19,12 @@ from sklearn.utils import column_or_1d
 
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice, declared_order
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector, IntVector
 
 __all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
 
 METHODS = ("midpoint", "min_error")
 ERRORS = ("absolute", "zero_one")
-
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
 
 
 def fit_thresholds(

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FloatVector = NDArray[np.float64]
+from rankwise._types import FloatVector
 
 LEVELS = 2**32 - 1
 

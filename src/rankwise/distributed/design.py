@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.distributed import blocks
 from rankwise.distributed.client import current_engine
@@ -17,8 +18,6 @@ from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Held, HeldRows, same
 from rankwise.losses import Hinge
-
-FloatVector = NDArray[np.float64]
 
 # Scores may be off by this share of the tolerance; the hinge loss is then off by at most twice as much.
 SCORE_SHARE = 1e-3

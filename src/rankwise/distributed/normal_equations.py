@@ -14,14 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._types import FloatArray
 from rankwise.design import Design, row_blocks
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
-
-FloatArray = NDArray[np.float64]
 
 # Entries of a block of rows that is made dense.
 BLOCK_ENTRIES = 1 << 18

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Held
@@ -21,8 +22,6 @@ from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares, PairwiseLoss, PiecewiseLinear
 from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
-
-FloatVector = NDArray[np.float64]
 
 # What a network moves in the time that a round takes at least (10 ms at 1 Gb/s), and how many rounds more an
 # iteration takes when the workers count: least squares need no search on a line, and none more.

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.engine import Held
 from rankwise.distributed.whole_queries import Coefficients, Scores, WholeQueryDesign, cut_preferences
 from rankwise.losses import LeastSquares
 from rankwise.preferences.base import Preferences
-
-FloatVector = NDArray[np.float64]
 
 
 class WorkerSquares:

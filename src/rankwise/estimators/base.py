@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design, as_design
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.losses import Hinge
@@ -34,9 +35,6 @@ logger = logging.getLogger("rankwise")
 
 # What every objective ends with, in words.
 PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
-
-FloatVector = NDArray[np.float64]
-FloatArray = NDArray[np.float64]
 
 
 class BaseRanker(BaseEstimator):

@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._checks import as_array, check_choice, check_count, check_positive
+from rankwise._types import FloatArray, IntVector
 from rankwise.estimators.leaderboard import Leaderboard, LeaderboardRow, critical_value, rank_ranges
 from rankwise.losses.comparisons import ComparisonHessian, ComparisonLoss
 from rankwise.preferences.comparisons import Comparisons
@@ -25,8 +26,6 @@ from rankwise.solvers.comparisons import UnboundedScoresError, solve_comparisons
 
 logger = logging.getLogger("rankwise")
 
-FloatArray = NDArray[np.float64]
-IntVector = NDArray[np.int64]
 
 TIES = ("half", "davidson")
 # Up to so many items all covariances are computed at once; beyond, those that are asked for.

@@ -23,6 +23,7 @@ from rankwise._checks import (
     declared_order,
     split_missing,
 )
+from rankwise._types import FloatVector
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
 from rankwise.kernels import KernelMap
@@ -36,8 +37,6 @@ from rankwise.solvers.hull_program import HullProgram, hull_program
 from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.result import SolverResult
 from rankwise.thresholds import holds_text, looks_continuous
-
-FloatVector = NDArray[np.float64]
 
 # Hulls that are closer than this share of the size of the data cannot be told from hulls that meet.
 SEPARATION = 1e-7

@@ -7,13 +7,10 @@ from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import norm
 
 from rankwise._text import table
-
-FloatArray = NDArray[np.float64]
-IntVector = NDArray[np.int64]
+from rankwise._types import FloatArray, IntVector
 
 HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 

@@ -13,7 +13,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise._checks import as_array, as_codes, check_choice, check_count, check_positive
 from rankwise._memory import require_memory
-from rankwise.estimators.base import FloatVector, positions_within
+from rankwise._types import FloatVector
+from rankwise.estimators.base import positions_within
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.places import in_memory
 from rankwise.solvers import chosen_solver

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
 from rankwise._memory import available_memory, require_memory
+from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelMap
@@ -31,8 +32,6 @@ from rankwise.solvers import (
     solve_path,
     solve_primal,
 )
-
-FloatArray = NDArray[np.float64]
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 # Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and

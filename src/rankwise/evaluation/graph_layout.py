@@ -9,7 +9,8 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-Edge = tuple[Hashable, Hashable]
+from rankwise._types import Edge
+
 Place = tuple[float, float]
 
 COLUMN = 1.6

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise._checks import as_array, as_vector
 from rankwise._pipeline import last_step
+from rankwise._types import FloatArray
 from rankwise.places import in_memory
-
-FloatArray = NDArray[np.float64]
 
 
 def is_scores(model: Any) -> bool:

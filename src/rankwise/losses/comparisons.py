@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 
+from rankwise._types import FloatArray, FloatVector
 from rankwise.preferences.comparisons import Comparisons
-
-FloatVector = NDArray[np.float64]
-FloatArray = NDArray[np.float64]
 
 
 class ComparisonLoss:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-FloatArray = NDArray[np.float64]
+from rankwise._types import FloatArray
 
 
 class Root(Protocol):

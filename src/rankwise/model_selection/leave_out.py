@@ -9,12 +9,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector
 from rankwise._memory import require_memory
 from rankwise._progress import Progress
+from rankwise._types import FloatArray, IntArray
 from rankwise.losses.least_squares import keeps_ties
 from rankwise.model_selection.pair_blocks import (
     Block,
@@ -29,9 +30,6 @@ from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
 from rankwise.model_selection.search import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass

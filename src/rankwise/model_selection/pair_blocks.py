@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
+from rankwise._types import FloatArray, IntArray
 from rankwise.design import row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.solvers.least_squares import Spectrum
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 22
 

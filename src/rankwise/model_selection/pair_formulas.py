@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
+from rankwise._types import FloatArray
 from rankwise.model_selection.pair_blocks import centred
 
-FloatArray = NDArray[np.float64]
 Signs = NDArray[np.int8]
 
 # Differences of scores below this part of the spread of the scores are those of equal rows, rounded.

@@ -20,13 +20,13 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
 from rankwise._checks import as_alphas, check_count
+from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 
-FloatArray = NDArray[np.float64]
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 

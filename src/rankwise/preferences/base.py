@@ -14,11 +14,11 @@ from scipy.special import expit, log_expit
 
 from rankwise._checks import as_vector, check_choice
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector
 
 if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
     from rankwise.preferences import order_graph, pair_list, ranking
 
-FloatVector = NDArray[np.float64]
 
 AVERAGES = ("queries", "pairs")
 COUNTING_METHODS = ("merge", "tree", "pairs")

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
+from rankwise._types import FloatVector, IntVector
 
 
 @dataclass(frozen=True)

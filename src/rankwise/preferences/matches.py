@@ -11,9 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_vector, as_weights, is_missing
-
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
+from rankwise._types import FloatVector, IntVector
 
 OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
 NAMES = (("winner", "loser"), ("a", "b"))

@@ -16,10 +16,10 @@ from scipy.sparse.csgraph import connected_components
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_weights, check_choice
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory
 from rankwise.preferences.ranking import Ranking
 
-FloatVector = NDArray[np.float64]
 Edges = list[tuple[Hashable, Hashable]]
 
 # What a fit to the edges takes for each of them, measured.

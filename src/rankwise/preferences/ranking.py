@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
     NoPairsError,
@@ -19,8 +20,6 @@ from rankwise.preferences.base import (
     Preferences,
     check_pair_memory,
 )
-
-FloatVector = NDArray[np.float64]
 
 
 class Ranking(Preferences):

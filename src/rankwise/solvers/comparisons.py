@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.losses.comparisons import ComparisonLoss
 from rankwise.solvers.result import Monitor, SolverResult
-
-FloatVector = NDArray[np.float64]
 
 # Odds of exp(30) for whoever is first, or for a tie, are no optimum: what gets there grows without end.
 LARGEST = 30.0

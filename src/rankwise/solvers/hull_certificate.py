@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import SolverResult, concluded, distance
 from rankwise.solvers.rounding import UNIT, Rounding
-
-FloatVector = NDArray[np.float64]
 
 
 class Penalty:

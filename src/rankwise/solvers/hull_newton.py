@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
+from rankwise._types import FloatVector, IntVector
 from rankwise.design import Design, SparseDesign
 from rankwise.solvers.hull_certificate import Penalty
-from rankwise.solvers.hull_program import HullProgram, IntVector
-
-FloatVector = NDArray[np.float64]
+from rankwise.solvers.hull_program import HullProgram
 
 # Systems with more weights than this are solved by conjugate gradients.
 MAX_DIRECT = 2000

@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
+from rankwise._types import FloatVector, IntVector
 
 
 @dataclass

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty, certified
 from rankwise.solvers.hull_newton import HullNewton
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import Monitor, SolverResult
-
-FloatVector = NDArray[np.float64]
 
 # A step ends this share of the way to the nearest bound.
 STEP_SHARE = 0.995

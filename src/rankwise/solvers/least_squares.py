@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, float_matrix, row_blocks
 from rankwise.losses import LeastSquares
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
 from rankwise.solvers.rounding import Rounding
-
-FloatArray = NDArray[np.float64]
 
 # Entries of a block of rows that is centred and multiplied while it is in a cache.
 BLOCK_ENTRIES = 1 << 18

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise._types import FloatVector
 from rankwise.solvers.rounding import UNIT, terms
-
-FloatVector = NDArray[np.float64]
 
 # The dual is computed to about this share of its largest term in double precision.
 ROUNDING = 1e-13

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.io.export.linear import FloatArray, linear_scorer
+from rankwise._types import FloatArray
+from rankwise.io.export.linear import linear_scorer
 
 # As one text to search in: the words of the language, each between blanks.
 KEYWORDS = (

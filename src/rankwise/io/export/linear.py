@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._types import FloatArray
 from rankwise.io.model_file import RANKERS
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

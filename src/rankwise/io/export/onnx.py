@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise._checks import check_choice
-from rankwise.io.export.linear import FloatArray, Scaling, chosen_output, names_of, parts_of
+from rankwise._types import FloatArray
+from rankwise.io.export.linear import Scaling, chosen_output, names_of, parts_of
 
 OPSET = 17
 IR_VERSION = 8
