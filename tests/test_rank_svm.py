@@ -1,4 +1,4 @@
-"""RankSVM and RankSVMCV as users meet them: scikit-learn's rules, invariances, exchange rates, errors."""
+"""RankSVM and RankSVMCV as users meet them: scikit-learn's rules, invariances, conversions of C, errors."""
 
 import logging
 import pickle

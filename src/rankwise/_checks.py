@@ -185,7 +185,7 @@ def _as_they_are(values: Any) -> NDArray[Any]:
 
 
 def declared_order(values: Any) -> dict[Any, int] | None:
-    """Give the rank of each category of an ordered categorical column, or None for other columns."""
+    """Return the rank of each category of an ordered categorical column, or None for other columns."""
     dtype: Any = getattr(values, "dtype", None)
     ordered = getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"
     return {value: rank for rank, value in enumerate(dtype.categories)} if ordered else None

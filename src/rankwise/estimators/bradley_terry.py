@@ -54,7 +54,7 @@ class BradleyTerry(BaseEstimator):
     Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
     an iteration. A million matches of 10,000 items take seconds.
 
-    Exchange rates: with W the sum of the weights, `alpha` is 1 / (2 W C) for the C of scikit-learn's
+    Conversions: with W the sum of the weights, `alpha` is 1 / (2 W C) for the C of scikit-learn's
     LogisticRegression (without intercept, rows +1 for the winner and -1 for the loser), a / W for the alpha a
     of `choix.opt_pairwise`, and 1 / (2 W v) for a normal prior of variance v on each score.
 
@@ -141,7 +141,7 @@ class BradleyTerry(BaseEstimator):
 
         Parameters
         ----------
-        winner, loser : columns of names, one a match
+        winner, loser : columns of names, one per match
             Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
             place of both has the columns winner and loser, or a, b and outcome; weight and date if any.
         weight : array of shape (n_matches,), optional

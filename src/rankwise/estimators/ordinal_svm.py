@@ -202,7 +202,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
             self.thresholds_, self.fallback_ = midpoint_thresholds(utility, codes, weight, tol=tol)
 
     def utility(self, X: Any) -> FloatVector:
-        """Give the utility of each row, a score that is higher for higher ranks.
+        """Return the utility of each row, a score that is higher for higher ranks.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return in_memory(super().predict(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the label of each row: the rank between whose boundaries its utility lies.
+        """Return the label of each row: the rank between whose boundaries its utility lies.
 
         A utility that equals a boundary belongs to the lower rank.
         """
@@ -223,7 +223,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return self.classes_[ranks_of(utility, self.thresholds_)]
 
     def decision_function(self, X: Any) -> FloatVector:
-        """Give how far inside each rank a row lies.
+        """Return how far inside each rank a row lies.
 
         Returns
         -------
@@ -242,7 +242,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return np.minimum(above, below)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Give the position of each row by utility, 0 for the highest; equal utilities keep their order.
+        """Return the position of each row by utility, 0 for the highest; equal utilities keep their order.
 
         Parameters
         ----------
@@ -257,7 +257,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         )
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
-        """Give the accuracy, as scikit-learn expects of a classifier: the share of rows with the right label.
+        """Return the accuracy, as expected of a classifier: the share of rows with the right label.
 
         The share of pairs in the right order is `1 - ranking_error(y, model.utility(X))`.
         """

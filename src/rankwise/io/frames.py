@@ -194,7 +194,7 @@ class _Table:
             first_row += len(frame)
 
     def empty(self) -> TableData:
-        """Give the data of a table without rows."""
+        """Return the data of a table without rows."""
         y = None if self.label is None else np.empty(0)
         qid = None if self.qid is None else np.empty(0, dtype=np.int64)
         return TableData(np.empty((0, len(self.features))), y, qid, self.features)
@@ -329,7 +329,7 @@ def _word(value: Any) -> str:
 
 
 def _integers_or_words(words: list[str]) -> NDArray[Any]:
-    """Give int64 where each word is the usual way to write an integer, as for svmlight files."""
+    """Return int64 where each word is the usual way to write an integer, as for svmlight files."""
     try:
         integers = np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError):

@@ -134,7 +134,7 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Give the model of a file: it predicts what it did before it was saved, to the last bit.
+    """Return the model of a file: it predicts what it did before it was saved, to the last bit.
 
     Raises
     ------
@@ -153,7 +153,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
-    """Give what a model file says of itself, without its arrays.
+    """Return what a model file says of itself, without its arrays.
 
     Examples
     --------
@@ -201,7 +201,7 @@ def _described(model: Any) -> str:
 
 
 def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Give the metadata as JSON would give it back."""
+    """Return the metadata as JSON would give it back."""
     try:
         return json.loads(json.dumps({} if metadata is None else dict(metadata), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

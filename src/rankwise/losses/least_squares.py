@@ -219,7 +219,7 @@ class LeastSquares(Smooth):
 
 
 def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
-    """Tell whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
+    """Return whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
     return cost == "magnitude" and ties == "keep" and preferences.is_complete
 
 

@@ -202,13 +202,13 @@ class HeldOutTask:
         return len(np.unique(self.outputs[0].groups())) > 1
 
     def features(self) -> FloatArray:
-        """Give the rows as points of the function space, shape (m, r) with r <= m."""
+        """Return the rows as points of the function space, shape (m, r) with r <= m."""
         if self._features is None:
             self._features = features(self.model, self.X)
         return self._features
 
     def batches(self) -> list[list[int]]:
-        """Give the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
+        """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
         numbers = list(range(len(self.outputs)))
         shared = all(keeps_ties(output, self.cost["cost"], self.cost["ties"]) for output in self.outputs)
         return [numbers] if shared else [[k] for k in numbers]
@@ -223,7 +223,7 @@ class HeldOutTask:
 
 
 def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
-    """Give the preferences of each output, and whether there is one that was given as such."""
+    """Return the preferences of each output, and whether there is one that was given as such."""
     if isinstance(y, Preferences):
         if qid is not None:
             raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
@@ -333,7 +333,7 @@ def _remaining_mass(equations: NormalEquations, fold: list[Block]) -> float:
 
 
 def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
-    """Give the number of each row's fold."""
+    """Return the number of each row's fold."""
     if folds is None:
         numbers = groups
     elif isinstance(folds, Integral):
@@ -381,7 +381,7 @@ def _pair_predictions(task: HeldOutTask, formulas: list[AllPairs | TwoClasses]) 
 
 
 def has_pair_formula(task: HeldOutTask) -> bool:
-    """Tell whether leaving a pair out has a closed form for every output."""
+    """Return whether leaving a pair out has a closed form for every output."""
     return all(_has_pair_formula(task, output) for output in task.outputs)
 
 
@@ -394,7 +394,7 @@ def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
 
 
 def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
-    """Give closed forms that together cover the outputs in their order; None where there are none."""
+    """Return closed forms that together cover the outputs in their order; None where there are none."""
     if not has_pair_formula(task):
         return None
     outputs: list[Any] = task.outputs
@@ -406,7 +406,7 @@ def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
 
 
 def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
-    """Give the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
+    """Return the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
     low, high = labels.min(), labels.max()
     if task.cost["cost"] == "unit":
         return TwoClasses(task.features(), (labels == high).astype(np.float64))

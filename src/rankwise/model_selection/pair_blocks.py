@@ -60,7 +60,7 @@ def query_blocks(outputs: list[Preferences], cost: str, ties: str, average: str)
 
 
 def rows_by_group(groups: IntArray) -> list[IntArray]:
-    """Give the row numbers of each group, in the order of the group numbers."""
+    """Return the row numbers of each group, in the order of the group numbers."""
     order = np.argsort(groups, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
@@ -139,7 +139,7 @@ def refitted_scores(
 
 
 def features(model: Any, X: Any) -> FloatArray:
-    """Give the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
+    """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 
     The features themselves where they are fewer than the rows, otherwise those of the kernel map. The kernel,
     its basis rows and `gamma="scale"` are fixed by all rows and stay when rows leave.

@@ -69,7 +69,7 @@ class Preferences(ABC):
     ----------
     n_rows : int
     labels : array of shape (n_rows,), or None
-        What ranks the rows, where one number a row does.
+        What ranks the rows, where one number per row does.
     values : array of shape (n_rows,), or None
         The magnitude of a pair is the difference of its rows' values, where there are such numbers.
     classes : array of shape (n_classes,), or None

@@ -135,7 +135,7 @@ def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[
 def _column(values: Any, name: str) -> Any:
     """Return a column as a list or as an array."""
     if isinstance(values, str) or not (hasattr(values, "__len__") or hasattr(values, "to_numpy")):
-        raise ValueError(f"{name} must be a column of names, one a match; got {values!r}.")
+        raise ValueError(f"{name} must be a column of names, one per match; got {values!r}.")
     column = list(values) if isinstance(values, list | tuple) else as_array(values)
     if isinstance(column, np.ndarray) and column.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {column.shape}.")

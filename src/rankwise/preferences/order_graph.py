@@ -216,7 +216,7 @@ def from_order(
 
 
 def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Give the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
+    """Return the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
     if not isinstance(order, str):
         return _edge_codes(edge_list(order), classes).astype(np.int32)
     check_choice(order, "order", ("chain", "full"))
@@ -248,7 +248,7 @@ def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tup
 
 
 def edge_list(order: Any) -> Edges:
-    """Give the edges of a list or a graph, each once; refuse cycles."""
+    """Return the edges of a list or a graph, each once; refuse cycles."""
     if hasattr(order, "is_directed") and not order.is_directed():
         raise ValueError(
             "order must be a directed graph (networkx.DiGraph): an edge points from higher to lower."

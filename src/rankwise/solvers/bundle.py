@@ -154,7 +154,7 @@ def _step_on_line(
         return _Iterate(coef, scores, point.value, coefficients, offset)
 
     def on_target(point: Point) -> float:
-        """Give what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
+        """Return what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
         rest = 1.0 - point.step
         return point.value + point.slope * rest + alpha * curve * rest * rest
 

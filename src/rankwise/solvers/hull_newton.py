@@ -56,7 +56,7 @@ class HullNewton:
         self._solve = self._factored() if direct else self._iterative(0.03 * min(1.0, 100.0 * relative_gap))
 
     def _inverse_curve(self, positive: FloatVector) -> FloatVector:
-        """Give the inverse of each slack's curvature, zero where there are no slacks."""
+        """Return the inverse of each slack's curvature, zero where there are no slacks."""
         p = self.program
         if p.slack == "none":
             return np.zeros(p.n_units)
@@ -142,7 +142,7 @@ class HullNewton:
 
 
 def _threshold_solver(T: sp.csc_matrix) -> Any:
-    """Factor the block of the thresholds; with a slack an edge it has no entries between edges."""
+    """Factor the block of the thresholds; with a slack per edge it has no entries between edges."""
     n = T.shape[0]
     if n <= MAX_DENSE_THRESHOLDS:
         return _scaled_cholesky(T.toarray())

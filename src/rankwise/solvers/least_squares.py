@@ -102,7 +102,7 @@ def _kernel_gap(
 
 
 def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
-    """Give the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
+    """Return the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
 
     Parameters
     ----------
@@ -135,7 +135,7 @@ def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArr
 
 
 def solve_kernel_path(K: FloatArray, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
-    """Give the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
+    """Return the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
     spectrum = Spectrum.of(form.root.congruence(K), form.root.target)
     return spectrum.solutions(alphas, form.root.adjoint)
 
@@ -161,7 +161,7 @@ class Spectrum:
         return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
 
     def solutions(self, alphas: ArrayLike, lift: Any = None) -> FloatArray:
-        """Give the solution for each alpha, shape (n_alphas, [n_outputs,] n); `lift` maps each first."""
+        """Return the solution for each alpha, shape (n_alphas, [n_outputs,] n); `lift` maps each first."""
         shifts = np.asarray(alphas, dtype=np.float64).ravel()
         one_output = self.rotated.ndim == 1
         rotated = self.rotated[:, None] if one_output else self.rotated
@@ -284,7 +284,7 @@ class _Run:
 
 
 def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
-    """Give R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
+    """Return R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
     root = form.root
     if not sp.issparse(design.X):
         C = root.apply(design.dense())
@@ -358,5 +358,5 @@ def _result(
 
 
 def _fortran(symmetric: FloatArray) -> FloatArray:
-    """Give a symmetric matrix in the order in which LAPACK can overwrite it."""
+    """Return a symmetric matrix in the order in which LAPACK can overwrite it."""
     return symmetric if symmetric.flags.f_contiguous else symmetric.T

@@ -128,6 +128,6 @@ class Monitor:
 
     @property
     def history(self) -> dict[str, NDArray[np.float64]]:
-        """Objective, bound, gap and seconds since the start, one entry an iteration."""
+        """Objective, bound, gap and seconds since the start, one entry per iteration."""
         table = np.array(self._rows, dtype=np.float64).reshape(-1, len(self.COLUMNS))
         return dict(zip(self.COLUMNS, table.T.copy(), strict=True))

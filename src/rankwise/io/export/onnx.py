@@ -27,7 +27,7 @@ def onnx_model(
     output: int | None = None,
     dtype: str = "float32",
 ) -> bytes:
-    """Give a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
+    """Return a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
 
     `scores` has shape (rows,), or (rows, outputs) where the model has several and `output` chooses none.
     `dtype` is the type of input and output. Linear models compute in it; kernels compute in float64, as
