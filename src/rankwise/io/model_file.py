@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise import estimators
+from rankwise import __version__, estimators
 from rankwise._pipeline import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
@@ -179,7 +179,7 @@ def _header(
 ) -> dict[str, Any]:
     return {
         "estimator": _described(model),
-        "rankwise": _package_version(),
+        "rankwise": __version__,
         "sklearn": sklearn.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "metadata": _checked_metadata(metadata),
@@ -187,12 +187,6 @@ def _header(
         "left_out": writer.left_out,
         "model": tree,
     }
-
-
-def _package_version() -> str:
-    from rankwise import __version__  # here, as the package imports this module before it has a version
-
-    return __version__
 
 
 def _described(model: Any) -> str:
