@@ -112,8 +112,8 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
         raise ValueError(f"{told} entries; each match needs both.")
     if not min(lengths.values()):
         raise ValueError("There are no matches to learn from.")
-    if all(isinstance(values, np.ndarray) and values.dtype.kind in "iu" for values in checked.values()):
-        return _numbered_integers(list(checked.values()))
+    if all(isinstance(values, np.ndarray) and _fits_integers(values) for values in checked.values()):
+        return _numbered_integers([values.astype(np.int64) for values in checked.values()])
     lists = {
         name: values if isinstance(values, list) else values.tolist() for name, values in checked.items()
     }
@@ -123,12 +123,16 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
     return _as_names(distinct), codes
 
 
+def _fits_integers(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+
+
 def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[IntVector]]:
     low, high = (int(pick([pick(column) for column in columns])) for pick in (np.min, np.max))
     if high - low > 4 * sum(map(len, columns)):
         distinct, codes = np.unique(np.concatenate(columns), return_inverse=True)
         return distinct, np.split(codes.astype(np.int64), len(columns))
-    shifted = [(column - low).astype(np.int64) for column in columns]
+    shifted = [column - low for column in columns]
     present = sum(np.bincount(column, minlength=high - low + 1) for column in shifted) > 0
     number_of = np.cumsum(present) - 1
     return np.flatnonzero(present) + low, [number_of[column] for column in shifted]
