@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_vector, as_weights, is_missing
+from rankwise._checks import as_array, as_they_are, as_vector, as_weights, is_missing
 
 FloatVector = NDArray[np.float64]
 IntVector = NDArray[np.int64]
@@ -120,7 +120,7 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
     distinct = _sorted(set().union(*(_known(values, name) for name, values in lists.items())))
     number_of = {value: number for number, value in enumerate(distinct)}
     codes = [np.fromiter(map(number_of.__getitem__, one), np.int64, len(one)) for one in lists.values()]
-    return _as_names(distinct), codes
+    return as_they_are(distinct), codes
 
 
 def _fits_integers(values: NDArray[Any]) -> bool:
@@ -165,15 +165,6 @@ def _sorted(values: set[Any]) -> list[Any]:
         return sorted(values)
     except TypeError:  # names of several types have no common order
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
-
-
-def _as_names(values: Sequence[Any]) -> NDArray[Any]:
-    """Return names as an array of their own type; numpy would make '1' of 1 beside a string."""
-    if len({type(value) for value in values}) == 1 and not isinstance(values[0], tuple):
-        return np.asarray(values)
-    names = np.empty(len(values), dtype=object)
-    names[:] = values
-    return names
 
 
 def results_of(outcome: Any, length: int) -> FloatVector:
