@@ -344,6 +344,12 @@ def test_names_of_any_type():
     assert 0 < model.predict_pair_proba(("a", 1), 7) < 1
     large = BradleyTerry().fit([10**12, 5, -3], [5, -3, 10**12])
     assert large.items_.tolist() == [-3, 5, 10**12]
+    far = BradleyTerry().fit(np.array([10**12, 5, -3]), np.array([5, -3, 10**12]))
+    assert far.items_.tolist() == [-3, 5, 10**12]
+    small = BradleyTerry().fit(np.array([127, -128], dtype=np.int8), np.array([-128, 0], dtype=np.int8))
+    assert small.items_.tolist() == [-128, 0, 127]
+    unsigned = BradleyTerry().fit(np.array([2**64 - 1], dtype=np.uint64), np.array([3], dtype=np.uint64))
+    assert unsigned.items_.tolist() == [3, 2**64 - 1]
 
 
 def test_a_winner_alone_needs_no_outcome():

@@ -429,7 +429,7 @@ def kernel_argument(name, value):
         (RankRLS(kernel="rbf"), kernel_argument("gamma", [0.5, 0.5])),
         (RankSVM(kernel="poly"), kernel_argument("degree", -1)),
         (RankSVM(kernel="poly"), kernel_argument("degree", "3")),
-        (RankRLS(kernel="poly"), kernel_argument("coef0", {"map": []})),
+        (RankRLS(10.0, kernel="poly"), kernel_argument("coef0", {"map": []})),
         (RankRLS(kernel="rbf"), kernel_argument("kernel", "warm")),
         (RankSVM(kernel="rbf"), kernel_argument("kernel_params", 1)),
         (RankSVM(kernel="rbf"), kernel_argument("gamma", {"float": "nan"})),

@@ -60,7 +60,7 @@ def is_missing(value: Any) -> bool:
 
 def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
     """Tell which entries are known, neither None nor NaN, and give these; columns of frames stay such."""
-    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
+    array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.dtype.kind in "fM":
         known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
     else:
@@ -68,7 +68,7 @@ def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
     if known.all():
         return known, values
     if isinstance(values, list | tuple | np.ndarray):
-        return known, _as_they_are(array[known].tolist())
+        return known, as_they_are(array[known].tolist())
     if hasattr(values, "filter") and not hasattr(values, "loc"):  # polars takes no mask in brackets
         return known, values.filter(known.tolist())
     return known, values[known]
@@ -151,7 +151,7 @@ def as_codes(
     The values of an ordered categorical column (pandas) or an Enum (polars) are in the order declared.
     """
     declared = declared_order(values)
-    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
+    array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
@@ -172,7 +172,7 @@ def as_codes(
     return distinct, codes.astype(np.int64)
 
 
-def _as_they_are(values: Any) -> NDArray[Any]:
+def as_they_are(values: Any) -> NDArray[Any]:
     """Keep numpy from turning the entries of a list into one another: 1 and '1' are two values."""
     types = {type(value) for value in values}
     if len(types) <= 1 and tuple not in types:

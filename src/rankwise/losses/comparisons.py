@@ -28,7 +28,7 @@ class ComparisonLoss:
         self.first, self.second = comparisons.first, comparisons.second
         self.total_weight = float(comparisons.total.sum())
         self.share = comparisons.total / self.total_weight
-        self.tie_share = comparisons.ties / self.total_weight
+        self.n_ties = float(comparisons.ties.sum()) / self.total_weight
         self.lead = 0.5 * (comparisons.wins - comparisons.losses) / self.total_weight
         self._per_item = comparisons.per_item()
         ends = np.cumsum(np.bincount(self.first, minlength=self.n_items))
@@ -75,27 +75,31 @@ class ComparisonPoint:
 
     def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
         self._loss = loss
-        log_nu = float(parameters[-1]) if loss.davidson else 0.0
         d = loss.differences(parameters)
         size = np.abs(d)
         self._little = np.exp(-size)
-        self._tie = np.exp(log_nu - 0.5 * size) if loss.davidson else np.zeros(1)
-        total = 1.0 + self._little + self._tie
+        total = 1.0 + self._little
+        if loss.davidson:
+            self._tie = np.exp(parameters[-1] - 0.5 * size)
+            total += self._tie
         self._big = 1.0 / total
         self._little *= self._big
-        self._tie = self._tie * self._big
         self._ahead = np.copysign(self._big - self._little, d)
-        n_ties = float(loss.tie_share.sum()) if loss.davidson else 0.0
-        self.value = float(loss.share @ (np.log(total) + 0.5 * size) - loss.lead @ d - n_ties * log_nu)
-        by_nu = float((loss.share * self._tie).sum()) - n_ties
+        self.value = float(loss.share @ np.log(total) + 0.5 * (loss.share @ size) - loss.lead @ d)
+        by_nu = 0.0
+        if loss.davidson:
+            self._tie *= self._big
+            self.value -= loss.n_ties * float(parameters[-1])
+            by_nu = float(loss.share @ self._tie) - loss.n_ties
         self.gradient = loss.gathered(0.5 * loss.share * self._ahead - loss.lead, by_nu)
 
     def hessian(self, ridge: float) -> ComparisonHessian:
         """Return the second derivative, with `ridge` added to its diagonal."""
-        share, tie = self._loss.share, self._tie
-        by_d = share * ((self._big + self._little) * (0.25 * tie) + self._big * self._little)
+        share, even = self._loss.share, self._big * self._little
         if not self._loss.davidson:
-            return ComparisonHessian(self._loss, by_d, None, 0.0, ridge)
+            return ComparisonHessian(self._loss, share * even, None, 0.0, ridge)
+        tie = self._tie
+        by_d = share * ((self._big + self._little) * (0.25 * tie) + even)
         by_d_nu = -0.5 * share * self._ahead * tie
         return ComparisonHessian(self._loss, by_d, by_d_nu, float(share @ (tie * (1.0 - tie))), ridge)
 

@@ -168,7 +168,7 @@ class Choice:
         """The best alpha."""
         return float(self.alphas[self.best])
 
-    def warn_at_edge(self, stacklevel: int = 3) -> None:
+    def warn_at_edge(self, stacklevel: int = 4) -> None:
         """Say so where the best alpha is the first or the last of several, with the next ones to try."""
         advice = self._advice() if len(self.alphas) > 1 else None
         if advice is not None:

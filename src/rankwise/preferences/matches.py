@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_vector, as_weights, is_missing
+from rankwise._checks import as_array, as_they_are, as_vector, as_weights, is_missing
 from rankwise._types import FloatVector, IntVector
 
 OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
@@ -110,15 +110,19 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
         raise ValueError(f"{told} entries; each match needs both.")
     if not min(lengths.values()):
         raise ValueError("There are no matches to learn from.")
-    if all(isinstance(values, np.ndarray) and values.dtype.kind in "iu" for values in checked.values()):
-        return _numbered_integers(list(checked.values()))
+    if all(isinstance(values, np.ndarray) and _fits_integers(values) for values in checked.values()):
+        return _numbered_integers([values.astype(np.int64) for values in checked.values()])
     lists = {
         name: values if isinstance(values, list) else values.tolist() for name, values in checked.items()
     }
     distinct = _sorted(set().union(*(_known(values, name) for name, values in lists.items())))
     number_of = {value: number for number, value in enumerate(distinct)}
     codes = [np.fromiter(map(number_of.__getitem__, one), np.int64, len(one)) for one in lists.values()]
-    return _as_names(distinct), codes
+    return as_they_are(distinct), codes
+
+
+def _fits_integers(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
 
 
 def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[IntVector]]:
@@ -126,7 +130,7 @@ def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[
     if high - low > 4 * sum(map(len, columns)):
         distinct, codes = np.unique(np.concatenate(columns), return_inverse=True)
         return distinct, np.split(codes.astype(np.int64), len(columns))
-    shifted = [(column - low).astype(np.int64) for column in columns]
+    shifted = [column - low for column in columns]
     present = sum(np.bincount(column, minlength=high - low + 1) for column in shifted) > 0
     number_of = np.cumsum(present) - 1
     return np.flatnonzero(present) + low, [number_of[column] for column in shifted]
@@ -159,15 +163,6 @@ def _sorted(values: set[Any]) -> list[Any]:
         return sorted(values)
     except TypeError:  # names of several types have no common order
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
-
-
-def _as_names(values: Sequence[Any]) -> NDArray[Any]:
-    """Return names as an array of their own type; numpy would make '1' of 1 beside a string."""
-    if len({type(value) for value in values}) == 1 and not isinstance(values[0], tuple):
-        return np.asarray(values)
-    names = np.empty(len(values), dtype=object)
-    names[:] = values
-    return names
 
 
 def results_of(outcome: Any, length: int) -> FloatVector:

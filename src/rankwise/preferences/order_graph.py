@@ -209,9 +209,9 @@ def from_order(
         structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
     else:
         present = codes if weight is None else codes[weight > 0]
-        warn_of_absent_classes(order, classes, "labels")
         structure = OrderGraph(codes, classes, order_edges(order, classes, present), weight)
     structure.require_pairs()
+    warn_of_absent_classes(order, classes, "labels")
     return structure
 
 

@@ -105,12 +105,12 @@ class _Point:
         if self.alpha > 0:
             return None, self.size**2 / (4 * self.alpha)
         step = self.newton_step(share)
-        if share > CERTAIN and self.decrement_gap(step) <= tol:
-            step, share = self.newton_step(CERTAIN), CERTAIN
-        return step, self.decrement_gap(step) if share <= CERTAIN else np.inf
-
-    def decrement_gap(self, step: FloatVector) -> float:
-        return decrement_gap(-float(self.gradient @ step), self.at.least_information())
+        # No gap is below half of the decrement, so there is nothing to certify above that.
+        if share > CERTAIN and -float(self.gradient @ step) > 2 * tol:
+            return step, np.inf
+        if share > CERTAIN:
+            step = self.newton_step(CERTAIN)
+        return step, decrement_gap(-float(self.gradient @ step), self.at.least_information())
 
     def moved(self, step: FloatVector) -> _Point | None:
         """Return the point after a step, or None where rounding hides that anything falls."""

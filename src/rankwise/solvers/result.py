@@ -77,6 +77,8 @@ def concluded(
         )
     if status == "converged" and not np.all(gap <= goal):
         status = "stalled"
+    if np.ndim(objective) == 0:
+        objective, gap = float(objective), float(gap)
     return SolverResult(coef, objective, gap, n_iter, status, history)
 
 
