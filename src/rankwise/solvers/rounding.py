@@ -103,7 +103,7 @@ class Rounding:
     def _slope_errors(self) -> tuple[FloatArray, float]:
         """What each slope of a plane may be off by, and the sum of the squares."""
         slopes = 2.0 * self.rows * self.size
-        return slopes, slopes @ slopes
+        return slopes, float(slopes @ slopes)
 
     def square(self, alpha: float, coef: FloatArray, value: Any, reach: Any) -> tuple[Any, Any]:
         """Return what an objective with a squared loss, and the norm of its gradient, may be off by.
