@@ -14,7 +14,9 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <type_traits>
 
+#include "column_range.hpp"
 #include "logistic_ranking.hpp"
 #include "order_graph.hpp"
 #include "ranking.hpp"
@@ -258,6 +260,32 @@ OutputVector csr_rmatvec(InputVector<Index> indptr, InputVector<Index> indices, 
     return gradient;
 }
 
+template <class Value, class Index>
+nb::tuple csr_scale(InputVector<Index> indptr, InputVector<Index> indices, InputVector<Value> data,
+                    std::size_t n_features) {
+    const auto X = csr_view<Value, Index>(indptr, indices, data, n_features);
+    OutputVector scale = new_vector(n_features);
+    auto full = new_vector<bool>(n_features);
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::csr_scale(X, scale.data());
+        rankwise::csr_full_columns(X, full.data());
+    }
+    return nb::make_tuple(scale, full);
+}
+
+template <class Value, class Order>
+nb::tuple column_range(nb::ndarray<const Value, nb::ndim<2>, Order, nb::device::cpu> X) {
+    OutputVector lowest = new_vector(X.shape(1)), highest = new_vector(X.shape(1));
+    {
+        nb::gil_scoped_release unlocked;
+        constexpr bool by_row = std::is_same_v<Order, nb::c_contig>;
+        const auto run = by_row ? rankwise::row_major_range<Value> : rankwise::column_major_range<Value>;
+        run(X.data(), X.shape(0), X.shape(1), lowest.data(), highest.data());
+    }
+    return nb::make_tuple(lowest, highest);
+}
+
 rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_low, const InputVector<double>& b,
                                          const InputVector<double>& z0) {
     const std::size_t n = b.size();
@@ -438,6 +466,12 @@ void bind_writer(nb::module_& m) {
           "The rows of a CSR matrix as svmlight lines; queries and comments are (text, end of each row's word).");
 }
 
+template <class Value, class Order>
+void bind_range(nb::module_& m) {
+    m.def("column_range", &column_range<Value, Order>, nb::arg("X").noconvert(),
+          "(lowest, highest) value of each column of an array of float32 or float64 in memory order C or F.");
+}
+
 // noconvert: an array of another type is refused, not silently copied.
 template <class Value, class Index>
 void bind_products(nb::module_& m) {
@@ -448,6 +482,9 @@ void bind_products(nb::module_& m) {
           nb::arg("data").noconvert(), nb::arg("c").noconvert(), nb::arg("n_features"), nb::arg("n_threads") = 1,
           nb::arg("squared") = false,
           "X' c (of the squared entries of X, if asked) for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
+    m.def("csr_scale", &csr_scale<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
+          nb::arg("data").noconvert(), nb::arg("n_features"),
+          "(scale, full): the largest absolute value of each column, and whether every row stores it.");
 }
 
 }  // namespace
@@ -496,6 +533,10 @@ NB_MODULE(_native, m) {
     bind_products<double, std::int64_t>(m);
     bind_products<float, std::int32_t>(m);
     bind_products<float, std::int64_t>(m);
+    bind_range<double, nb::c_contig>(m);
+    bind_range<double, nb::f_contig>(m);
+    bind_range<float, nb::c_contig>(m);
+    bind_range<float, nb::f_contig>(m);
     bind_reader<double>(m, "SvmlightReader");
     bind_reader<float>(m, "SvmlightReaderFloat32");
     bind_writer<double>(m);

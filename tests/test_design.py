@@ -185,6 +185,28 @@ def test_nothing_is_copied_that_can_be_shared():
         assert np.shares_memory(design.X.indices, sparse.indices)
 
 
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("n_columns", [1, 5, 33, 64, 65, 130])
+@pytest.mark.parametrize("n_rows", [1, 7, 8, 9, 127, 500])
+def test_the_range_of_each_column_is_exact(n_rows, n_columns, order, dtype):
+    values = np.random.default_rng(n_rows).normal(size=(n_rows, n_columns))
+    X = np.asarray(values + np.arange(n_columns), dtype=dtype, order=order)
+    lowest, highest = _native.column_range(X)
+    np.testing.assert_array_equal(lowest, X.min(axis=0))
+    np.testing.assert_array_equal(highest, X.max(axis=0))
+
+
+@pytest.mark.parametrize("kind", ["csr32", "csr64"])
+@given(X=integer_matrices(), full=st.booleans())
+def test_scale_and_full_columns_of_sparse_rows(kind, X, full):
+    X[:, :1] += 1000.0 * full
+    rows = csr(sp.csr_matrix(X), np.int32 if kind == "csr32" else np.int64)
+    scale, stored = _native.csr_scale(rows.indptr, rows.indices, rows.data, X.shape[1])
+    np.testing.assert_array_equal(scale, np.abs(X).max(axis=0, initial=0.0))
+    np.testing.assert_array_equal(stored, (X != 0).all(axis=0))
+
+
 def test_column_scale_leaves_the_matrix_alone_and_adds_duplicates():
     X = sp.csr_matrix((np.array([1.0, -5.0, 3.0]), np.array([1, 0, 1]), np.array([0, 3])), shape=(1, 2))
     np.testing.assert_array_equal(as_design(X).column_scale(), [5.0, 4.0])

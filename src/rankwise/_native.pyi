@@ -100,6 +100,10 @@ def csr_rmatvec(
     n_threads: int = 1,
     squared: bool = False,
 ) -> Vector: ...
+def csr_scale(
+    indptr: NDArray[Any], indices: NDArray[Any], data: NDArray[Any], n_features: int
+) -> tuple[Vector, NDArray[np.bool_]]: ...
+def column_range(X: NDArray[Any]) -> tuple[Vector, Vector]: ...
 
 class SvmlightReader:
     n_rows: int

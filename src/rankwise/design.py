@@ -182,11 +182,13 @@ class DenseDesign(MemoryDesign):
     @cached_property
     def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lowest and the highest value of each column."""
+        if _is_plain(self.X):
+            return _native.column_range(self.X)
         lowest, highest = np.full(self.shape[1], np.inf), np.full(self.shape[1], -np.inf)
         for rows, columns in _tiles(self.X):
-            tile = self.X[rows, columns]
-            np.minimum(lowest[columns], tile.min(axis=0), out=lowest[columns])
-            np.maximum(highest[columns], tile.max(axis=0), out=highest[columns])
+            low, high = _native.column_range(np.ascontiguousarray(self._tile(rows, columns)))
+            np.minimum(lowest[columns], low, out=lowest[columns])
+            np.maximum(highest[columns], high, out=highest[columns])
         return lowest, highest
 
     def column_scale(self) -> NDArray[np.float64]:
@@ -268,11 +270,11 @@ class SparseDesign(MemoryDesign):
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of c_i x_ij^2 for each column j."""
-        X = self._without_duplicates()
-        indptr, indices, data = self._arrays if X is self.X else (X.indptr, X.indices, X.data)
-        return _native.csr_rmatvec(
-            indptr, indices, data, _vector(c), self.shape[1], self.n_threads, squared=True
-        )
+        arrays = self._arrays_of(self._without_duplicates())
+        return _native.csr_rmatvec(*arrays, _vector(c), self.shape[1], self.n_threads, squared=True)
+
+    def _arrays_of(self, X: Any) -> tuple[NDArray, NDArray, NDArray]:
+        return self._arrays if X is self.X else (X.indptr, X.indices, X.data)
 
     def _without_duplicates(self) -> Any:
         if self.X.has_canonical_format:
@@ -282,16 +284,13 @@ class SparseDesign(MemoryDesign):
         return X
 
     @cached_property
-    def _scale(self) -> NDArray[np.float64]:
-        X = self._without_duplicates()
-        scale = np.zeros(self.shape[1])
-        for part in _slices(X.nnz, _TILE_ENTRIES):
-            np.maximum.at(scale, X.indices[part], np.abs(X.data[part]))
-        return scale
+    def _reach(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+        """The largest absolute value of each column, and whether every row stores the column."""
+        return _native.csr_scale(*self._arrays_of(self._without_duplicates()), self.shape[1])
 
     def column_scale(self) -> NDArray[np.float64]:
         """Return the largest absolute value of each column."""
-        return self._scale
+        return self._reach[0]
 
     def centred(self) -> Design:
         """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does.
@@ -302,22 +301,17 @@ class SparseDesign(MemoryDesign):
 
     @cached_property
     def _centred(self) -> Design:
-        X = self._without_duplicates()
-        full = np.bincount(X.indices[: X.nnz], minlength=self.shape[1]) == self.shape[0]
-        centre = _centre_of(*self._range_of(X, full)) if full.any() else np.zeros(0)
+        full = self._reach[1]
+        if not (self.X.nnz and full.any()):
+            return self
+        X, centre = self._without_duplicates(), np.zeros(self.shape[1])
+        indices, data = X.indices[: X.nnz], X.data[: X.nnz]
+        values = data[full[indices]].reshape(self.shape[0], -1)  # the indices of a row ascend
+        centre[full] = _centre_of(*_native.column_range(values))
         if not centre.any():
             return self
-        shifted = type(X)((X.data - centre[X.indices], X.indices, X.indptr), shape=X.shape)
+        shifted = type(X)((data - centre[indices], indices, X.indptr), shape=X.shape)
         return SparseDesign(shifted, self.n_threads)
-
-    @staticmethod
-    def _range_of(X: Any, full: NDArray[np.bool_]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the lowest and the highest value of the columns that are stored in every row, else zero."""
-        lowest, highest = np.where(full, np.inf, 0.0), np.where(full, -np.inf, 0.0)
-        for part in _slices(X.nnz, _TILE_ENTRIES):
-            np.minimum.at(lowest, X.indices[part], X.data[part])
-            np.maximum.at(highest, X.indices[part], X.data[part])
-        return np.where(full, lowest, 0.0), np.where(full, highest, 0.0)
 
 
 def as_design(X: Any, n_threads: int = 1) -> Design:
@@ -422,6 +416,12 @@ def _tiles(X: NDArray) -> Iterator[tuple[slice, slice]]:
     steps = [max(1, _TILE_ENTRIES // long_step)] * 2
     steps[along] = long_step
     return product(_slices(X.shape[0], steps[0]), _slices(X.shape[1], steps[1]))
+
+
+def _is_plain(X: NDArray) -> bool:
+    """Tell whether native code can read an array as it is."""
+    contiguous = X.flags.c_contiguous or X.flags.f_contiguous
+    return X.dtype in (np.float32, np.float64) and X.flags.aligned and contiguous
 
 
 def _largest(lowest: NDArray, highest: NDArray, n_rows: int) -> NDArray[np.float64]:

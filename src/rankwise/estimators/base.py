@@ -178,8 +178,6 @@ class BaseRanker(BaseEstimator):
         preferences.require_pairs()
         self.fitted_with_qid_ = qid is not None
         self.n_pairs_: Any = preferences.n_pairs
-        if self._is_linear() and not isinstance(X, Design):
-            hint_at_scale(X)
         return X, preferences
 
     def _preferences(self, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None) -> Preferences:
@@ -236,6 +234,13 @@ class BaseRanker(BaseEstimator):
             return as_design(X, n_threads=self._threads()), None
         kernel_map = self._kernel_map()
         return as_design(kernel_map.fit_transform(X), n_threads=self._threads()), kernel_map
+
+    def _hinted_space(self, X: Any) -> tuple[Design, KernelMap | None]:
+        """Return the function space to fit in, with a hint where its features differ much in scale."""
+        design, kernel_map = self._function_space(X)
+        if kernel_map is None and design.place is None:
+            hint_at_scale(design)
+        return design, kernel_map
 
     def _kernel_map(self) -> KernelMap:
         return KernelMap(
@@ -413,9 +418,9 @@ def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
     return columns
 
 
-def hint_at_scale(X: Any) -> None:
-    """Log a hint when features differ much in scale, judged by the first rows."""
-    scale = as_design(X[:10_000]).column_scale()
+def hint_at_scale(design: Design) -> None:
+    """Log a hint when features differ much in scale."""
+    scale = design.column_scale()
     scale = scale[scale > 1e-12 * scale.max(initial=0.0)]  # a scaler leaves rounding of constant columns
     if len(scale) and scale.max() > 1e4 * scale.min():
         logger.warning(

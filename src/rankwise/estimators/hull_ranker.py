@@ -222,8 +222,9 @@ class HullRanker(BaseRanker):
         X, known = self._joined(X, known, unlabelled)
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
         if self._is_linear():
-            check_size("X", as_design(X).column_scale())
-            hint_at_scale(X)
+            rows = as_design(X)
+            check_size("X", rows.column_scale())
+            hint_at_scale(rows)
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
         codes, program = self._program(known, graph)

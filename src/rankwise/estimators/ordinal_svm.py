@@ -173,7 +173,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         classes, codes, weight = ordered_classes(y, self.categories, sample_weight, stacklevel=4)
         checked, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
-        design, kernel_map = self._function_space(checked)
+        design, kernel_map = self._hinted_space(checked)
         result = self._solve(design, preferences, self._start(design))
         self._store(result, kernel_map)
         self.classes_ = classes

@@ -211,7 +211,7 @@ class RankRLS(BaseRanker):
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
-            design, features = self._function_space(X)
+            design, features = self._hinted_space(X)
             self._store(merged([self._solve(design, form, len(forms)) for form in forms]), features)
         return self
 

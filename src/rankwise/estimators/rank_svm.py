@@ -165,7 +165,7 @@ class RankSVM(BaseRanker):
         check_count("max_iter", self.max_iter)
         self.solver_ = chosen_solver(self.loss, self.solver)
         X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._function_space(X)
+        design, kernel_map = self._hinted_space(X)
         self._store(self._solve(design, preferences, self._start(design)), kernel_map)
         return self
 

@@ -105,7 +105,7 @@ class RankSVMCV(ChoosesAlpha, RankSVM):
         check_count("max_iter", self.max_iter)
         self.solver_ = chosen_solver(self.loss, self.solver)
         X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._function_space(X)
+        design, kernel_map = self._hinted_space(X)
         search = self._search(X, [preferences])
         self.alphas_ = search.candidates(self.alphas, design)
         choice = self._choice(search, 5 if self.cv is None else self.cv, y, qid)

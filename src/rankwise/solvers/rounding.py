@@ -8,6 +8,7 @@ are off by, whatever the data; the loss is Lipschitz or a square, so its value f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -78,7 +79,7 @@ class Rounding:
 
     def penalty(self, alpha: float, coef: FloatArray) -> Any:
         """Return what alpha ||w||^2 may be off by."""
-        return self.columns * alpha * np.sum(coef * coef, axis=0)
+        return self.columns * alpha * (coef * coef).sum(axis=0)
 
     def hinge(self, alpha: float, coef: FloatArray, reach: float) -> float:
         """Return what the objective with a hinge loss may be off by: it changes at most as two scores do."""
@@ -91,9 +92,16 @@ class Rounding:
         Each slope a_j is off by at most e_j = 2 rows size_j, as the coefficients of the rows add up to at
         most 2 in absolute value. So the minimum -||a||^2 / (4 alpha) is off by |w|'e + ||e||^2 / (4 alpha).
         """
+        slopes, square = self._slope_errors
+        return float(
+            np.abs(coef) @ slopes + quotient(square, 4.0 * alpha) + self.rows + self.penalty(alpha, coef)
+        )
+
+    @cached_property
+    def _slope_errors(self) -> tuple[FloatArray, float]:
+        """What each slope of a plane may be off by, and the sum of the squares."""
         slopes = 2.0 * self.rows * self.size
-        square = quotient(slopes @ slopes, 4.0 * alpha)
-        return float(np.abs(coef) @ slopes + square + self.rows + self.penalty(alpha, coef))
+        return slopes, float(slopes @ slopes)
 
     def square(self, alpha: float, coef: FloatArray, value: Any, reach: Any) -> tuple[Any, Any]:
         """Return what an objective with a squared loss, and the norm of its gradient, may be off by.

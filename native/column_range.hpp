@@ -1,0 +1,138 @@
+// How far the columns of a matrix reach, in one pass that costs about as much as a product with a vector. What is
+// not a number is passed over. A column without rows has infinity as its lowest and minus infinity as its highest
+// value.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <limits>
+#include <memory>
+
+#include "sparse_product.hpp"
+
+namespace rankwise {
+
+namespace detail {
+
+// Few columns are looked at several rows at a time, as if these were one row of about this many entries.
+constexpr std::size_t entries_per_strip = 64;
+
+// Lowest and highest values in the type of the data: no digit is lost, and none is converted.
+template <class Value>
+struct Extremes {
+    explicit Extremes(std::size_t n) : low(std::make_unique_for_overwrite<Value[]>(n)),
+                                       high(std::make_unique_for_overwrite<Value[]>(n)) {
+        std::fill_n(low.get(), n, std::numeric_limits<Value>::infinity());
+        std::fill_n(high.get(), n, -std::numeric_limits<Value>::infinity());
+    }
+    std::unique_ptr<Value[]> low, high;
+};
+
+template <class Value>
+Value lower(Value a, Value b) {
+    return a < b ? a : b;
+}
+
+template <class Value>
+Value higher(Value a, Value b) {
+    return a > b ? a : b;
+}
+
+// Takes in `Rows` rows at once, so that the extremes are read and written once for all of them.
+template <std::size_t Rows, class Value>
+void take_rows(const Value* row, std::size_t n, Value* __restrict low, Value* __restrict high) {
+    for (std::size_t j = 0; j < n; ++j) {
+        Value least = low[j], most = high[j];
+        for (std::size_t r = 0; r < Rows; ++r) {
+            const Value value = row[r * n + j];
+            least = lower(value, least);
+            most = higher(value, most);
+        }
+        low[j] = least;
+        high[j] = most;
+    }
+}
+
+template <class Value>
+void take_all_rows(const Value* row, std::size_t n_rows, std::size_t n, const Extremes<Value>& extremes) {
+    std::size_t i = 0;
+    for (; i + 8 <= n_rows; i += 8) take_rows<8>(row + i * n, n, extremes.low.get(), extremes.high.get());
+    for (; i < n_rows; ++i) take_rows<1>(row + i * n, n, extremes.low.get(), extremes.high.get());
+}
+
+}  // namespace detail
+
+// For rows that follow each other in memory; lowest and highest have n_columns entries.
+template <class Value>
+void row_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, double* lowest, double* highest) {
+    const std::size_t rows = std::max<std::size_t>(1, detail::entries_per_strip / std::max<std::size_t>(n_columns, 1));
+    const std::size_t width = rows * n_columns, n_strips = n_rows / rows;
+    const detail::Extremes<Value> extremes(width);
+    detail::take_all_rows(X, n_strips, width, extremes);
+    // The rows that fill no strip go to the first row of the extremes.
+    detail::take_all_rows(X + n_strips * width, n_rows - n_strips * rows, n_columns, extremes);
+    for (std::size_t j = 0; j < n_columns; ++j) {
+        Value least = extremes.low[j], most = extremes.high[j];
+        for (std::size_t k = j + n_columns; k < width; k += n_columns) {
+            least = detail::lower(extremes.low[k], least);
+            most = detail::higher(extremes.high[k], most);
+        }
+        lowest[j] = least;
+        highest[j] = most;
+    }
+}
+
+// For columns that follow each other in memory; an entry need not wait for the one before it.
+template <class Value>
+void column_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, double* lowest, double* highest) {
+    constexpr std::size_t lanes = 64 / sizeof(Value);
+    for (std::size_t j = 0; j < n_columns; ++j, X += n_rows) {
+        Value low[lanes], high[lanes];
+        std::fill_n(low, lanes, std::numeric_limits<Value>::infinity());
+        std::fill_n(high, lanes, -std::numeric_limits<Value>::infinity());
+        std::size_t i = 0;
+        for (; i + lanes <= n_rows; i += lanes)
+            for (std::size_t lane = 0; lane < lanes; ++lane) {
+                low[lane] = detail::lower(X[i + lane], low[lane]);
+                high[lane] = detail::higher(X[i + lane], high[lane]);
+            }
+        for (; i < n_rows; ++i) {
+            low[0] = detail::lower(X[i], low[0]);
+            high[0] = detail::higher(X[i], high[0]);
+        }
+        lowest[j] = *std::min_element(low, low + lanes);
+        highest[j] = *std::max_element(high, high + lanes);
+    }
+}
+
+// The largest absolute value of each column of a CSR matrix in which no index repeats within a row.
+template <class Value, class Index>
+void csr_scale(const CsrView<Value, Index>& X, double* scale) {
+    const auto largest = std::make_unique<Value[]>(X.n_columns);
+    for (std::size_t k = 0; k < X.n_nonzeros(); ++k) {
+        Value& most = largest[X.indices[k]];
+        most = detail::higher(std::abs(X.data[k]), most);
+    }
+    std::copy_n(largest.get(), X.n_columns, scale);
+}
+
+// Which columns of such a matrix are stored in every row. It looks at no more rows than it takes to rule all out.
+template <class Value, class Index>
+void csr_full_columns(const CsrView<Value, Index>& X, bool* full) {
+    const auto rows_so_far = std::make_unique<Index[]>(X.n_columns);
+    std::size_t row = 0;
+    for (bool any = true; row < X.n_rows && any; ++row) {
+        any = false;
+        for (Index k = X.indptr[row]; k < X.indptr[row + 1]; ++k) {
+            Index& rows = rows_so_far[X.indices[k]];
+            if (static_cast<std::size_t>(rows) != row) continue;
+            ++rows;
+            any = true;
+        }
+    }
+    for (std::size_t j = 0; j < X.n_columns; ++j)
+        full[j] = static_cast<std::size_t>(rows_so_far[j]) == X.n_rows;
+}
+
+}  // namespace rankwise
