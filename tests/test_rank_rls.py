@@ -475,7 +475,7 @@ def test_memory_decides_too(monkeypatch):
 
 def sparse_data(n=300, n_features=400):
     rng = np.random.default_rng(0)
-    X = sp.random_array((n, n_features), density=0.05, rng=rng, format="csr") * 3
+    X = sp.random_array((n, n_features), density=0.05, random_state=rng, format="csr") * 3
     return X, np.round(X @ rng.normal(size=n_features)), rng.integers(6, size=n)
 
 

@@ -160,7 +160,11 @@ def test_thread_count_changes_no_bit(loss, kind):
 def test_thread_count_changes_no_bit_of_large_data(loss, sparse):
     n = 140_000
     rng = np.random.default_rng(0)
-    X = sp.random_array((n, 30), density=0.1, rng=rng, format="csr") if sparse else rng.normal(size=(n, 3))
+    X = (
+        sp.random_array((n, 30), density=0.1, random_state=rng, format="csr")
+        if sparse
+        else rng.normal(size=(n, 3))
+    )
     y = X @ rng.normal(size=X.shape[1]) + rng.normal(size=n) * 0.3
     weights = []
     for n_jobs in (1, 2, 3):

@@ -399,7 +399,7 @@ def test_ten_thousand_queries_make_a_small_file():
 
 
 def test_fifty_thousand_features_make_a_small_file():
-    X = sp.random_array((600, 50_000), density=0.02, format="csr", rng=0)
+    X = sp.random_array((600, 50_000), density=0.02, format="csr", random_state=0)
     y = np.random.default_rng(0).integers(0, 3, 600)
     model = RankSVM(1e-3).fit(X, y)
     html = Report(

@@ -8,8 +8,9 @@ round sends w and brings X' c, and a step on a line sends one number and brings 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,8 +207,12 @@ class WorkerLoss:
         return ScoreHessian(diagonal, product)
 
 
-class Piece(NamedTuple):
-    """The preferences among the rows of one partition, and what its pairs count of all."""
+@dataclass(frozen=True)
+class Piece:
+    """The preferences among the rows of one partition, and what its pairs count of all.
+
+    Not a tuple: Dask would take one apart, and older versions cannot put a named one together again.
+    """
 
     preferences: Preferences
     share: float
