@@ -98,6 +98,20 @@ def test_ranking_svms_of_any_scale(problem, alpha, tol, solver, kind):
     assert_certified(model, exact, best, tol, warned)
 
 
+@pytest.mark.parametrize("solver", ["bundle", "bmrm"])
+@pytest.mark.parametrize(("size", "alpha", "tol"), [(1e7, 1e-6, 1e-9), (1e8, 1e-6, 1e-8), (1e9, 1e-4, 1e-6)])
+def test_scores_that_nearly_cancel(size, alpha, tol, solver):
+    """The labels follow the difference of two large columns: scores lose what the gap must allow for."""
+    for seed in range(8):
+        large, small = np.random.default_rng(seed).normal(size=(2, 12))
+        X, y = np.stack([size * large + small, size * large], axis=1), np.round(small, 1)
+        model = RankSVM(alpha, solver=solver, tol=tol, max_iter=200)
+        warned = fitted(model, X, y)
+        pairs = reference.normalised(reference.ranking_pairs(y))
+        exact = exact_objective(X, pairs, alpha, "hinge", model.coef_)
+        assert_certified(model, exact, min(1.0, exact), tol, warned)
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     problems(),
