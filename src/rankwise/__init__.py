@@ -7,7 +7,16 @@ from rankwise import places
 
 if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, plotting
-    from rankwise.estimators import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+    from rankwise.estimators import (
+        HullRanker,
+        OrdinalSVM,
+        RankLogistic,
+        RankLogisticCV,
+        RankRLS,
+        RankRLSCV,
+        RankSVM,
+        RankSVMCV,
+    )
     from rankwise.io.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
     from rankwise.preferences import NoPairsError, Preferences, pair_data
@@ -21,6 +30,8 @@ __all__ = [
     "NoPairsError",
     "OrdinalSVM",
     "Preferences",
+    "RankLogistic",
+    "RankLogisticCV",
     "RankRLS",
     "RankRLSCV",
     "RankSVM",
@@ -43,7 +54,16 @@ places.announce("rankwise.distributed")
 
 # Where each name lives. Names are imported when first used: a command that prints its help needs none.
 _HOMES = {
-    "estimators": ("HullRanker", "OrdinalSVM", "RankRLS", "RankRLSCV", "RankSVM", "RankSVMCV"),
+    "estimators": (
+        "HullRanker",
+        "OrdinalSVM",
+        "RankLogistic",
+        "RankLogisticCV",
+        "RankRLS",
+        "RankRLSCV",
+        "RankSVM",
+        "RankSVMCV",
+    ),
     "io.export": ("export_model",),
     "io.model_file": ("ModelFileError", "load_model", "save_model"),
     "preferences": ("NoPairsError", "Preferences", "pair_data"),
