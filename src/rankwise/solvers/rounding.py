@@ -106,8 +106,8 @@ class Rounding:
 
         All of that holds for the logistic loss too, with room to spare. The slope of a pair is at most 1 and
         at most its loss l, so at most l^(1/2), where the square of an excess has 2 l^(1/2); the curvature is
-        at most 1/4, where the square has 2; and its parts, a line and an even function, are at most 1 + reach,
-        which is not larger than `scale` squared.
+        at most 1/4, where the square has 2; and the parts it is summed from, a line and an even function,
+        are at most 1 + reach, which is not larger than the square of `scale`.
         """
         score, root = self.scores(coef), np.sqrt(self.mass)
         scale = root * reach + np.sqrt(self.start)
