@@ -80,7 +80,7 @@ def memory(rows):
     loss.value_and_coefficients(scores[: preferences.n_rows])
     used = peak_memory(lambda: loss.value_and_coefficients(scores))
     if used is not None:
-        print(f"\npeak memory at {rows:,} rows: {used / rows:.0f} bytes a row, 8 of them the result")
+        print(f"\npeak memory at {rows:,} rows: {used / rows:.0f} bytes per row, 8 of them the result")
 
 
 def main(arguments=None):

@@ -89,7 +89,7 @@ def make_block(seed, n_rows, n_features):
 
 
 def make_rows(m, n, n_partitions):
-    """Give rows with a recipe, and labels; partitions end at the borders of queries."""
+    """Return rows with a recipe, and labels; partitions end at the borders of queries."""
     n_rows = m // n_partitions // QUERY_ROWS * QUERY_ROWS
     blocks = [
         da.from_delayed(delayed(make_block)(seed, n_rows, n), (n_rows, n), np.float64)
@@ -101,7 +101,7 @@ def make_rows(m, n, n_partitions):
 
 
 def round_costs(wire, m, n, n_partitions, whole, repeats):
-    """Give the mode that ran, the rows, and seconds and bytes of a round: scores, the loss, and X' c."""
+    """Return the mode that ran, the rows, and seconds and bytes of a round: scores, the loss, and X' c."""
     X, y = make_rows(m, n, n_partitions)
     whole_queries.ROUND_BYTES = -(10**9) if whole else 10**12
     loss = Hinge(Preferences.from_scores(y, np.arange(len(y)) // QUERY_ROWS if whole else None))
@@ -200,7 +200,7 @@ class Constants:
 
 
 def modelled(constants, m, n, n_workers, whole):
-    """Give the seconds of an iteration: on workers, on the driver (network and counting), and of Dask."""
+    """Return the seconds of an iteration: on workers, on the driver (network and counting), and of Dask."""
     cores = n_workers * CORES
     on_workers = 2 * constants.entry * m * n / cores
     if whole:

@@ -57,7 +57,7 @@ NAMES = {
 
 
 def datasets(quick):
-    """Give the name, features and bin of each row of the data sets, the smallest first."""
+    """Return the name, features and bin of each row of the data sets, the smallest first."""
     folder = Path(os.environ.get("RANKWISE_DATA", "")) / "fung2006"
     if "RANKWISE_DATA" in os.environ and folder.is_dir():
         files = [np.load(path) for path in sorted(folder.glob("*.npz"))]
@@ -138,7 +138,7 @@ def methods():
 
 
 def chosen_alpha(with_alpha, X, y):
-    """Give the alpha whose fit to four fifths orders most pairs of the last fifth, the larger of equals."""
+    """Return the alpha whose fit to four fifths orders most pairs of the last fifth, the larger of equals."""
     A, B, a, b = train_test_split(X, y, test_size=0.2, random_state=0, stratify=y)
     shares = [share_in_order(b, with_alpha(alpha)(A, a)(B)) for alpha in ALPHAS]
     return ALPHAS[len(ALPHAS) - 1 - int(np.argmax(shares[::-1]))]
@@ -154,7 +154,7 @@ def folds(X, y, n_folds):
 
 
 def compare(X, y, n_folds):
-    """Give for each method, for each fold, the share of pairs in order, seconds and alpha."""
+    """Return for each method, for each fold, the share of pairs in order, seconds and alpha."""
     found = {}
     for name, with_alpha in methods().items():
         found[name] = []
@@ -205,7 +205,7 @@ def shown_share(cell):
 
 
 def graphs(X, y, n_folds):
-    """Give for each slack and alpha the mean share of chain and full, and how often the solutions coincide.
+    """Return for each slack and alpha the mean share of chain and full, and how often the solutions coincide.
 
     The full graph has the constraints of the chain and more: where its minimum is no higher, the solution is
     the same. "flat" is how often the scores of all rows are the same within 1e-3 of the margin.
@@ -246,7 +246,7 @@ def print_graphs(tables):
 
 
 def mark(row):
-    """Give = where chain and full have the same solution in all folds, ~ where scores are flat in some."""
+    """Return = where chain and full have the same solution in all folds, ~ where scores are flat in some."""
     return " " + "=" * (row["same"] == 1) + "~" * (max(row["flat"]) > 0)
 
 
@@ -392,7 +392,7 @@ def draw_graphs(tables, path):
             axes.plot(ALPHAS, gain, **line, linewidth=1, label=name, markerfacecolor="white")
             axes.plot(np.array(ALPHAS)[~same], gain[~same], **line, linestyle="none")
         axes.axhline(0, color="black", linewidth=0.8)
-        axes.set(xscale="log", xlabel="alpha", title=f"{slack} slack, one a row")
+        axes.set(xscale="log", xlabel="alpha", title=f"{slack} slack, one per row")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("chain - full, pairs in order")
     figure.legend(

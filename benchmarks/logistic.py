@@ -83,7 +83,7 @@ def memory(rows):
         used = peak_memory(lambda loss=loss, scores=scores: loss.value_and_coefficients(scores))
         if used is not None:
             print(
-                f"peak memory at {rows:,} rows, {name}: {used / rows:.0f} bytes a row, 8 of them the result"
+                f"peak memory at {rows:,} rows, {name}: {used / rows:.0f} bytes per row, 8 of them the result"
             )
 
 

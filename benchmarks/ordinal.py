@@ -126,7 +126,7 @@ def draw_sample(generator, y, size):
 
 
 def risks(deviation, sizes, n_draws, seed=0):
-    """Give the risk of each learner at each size and draw."""
+    """Return the risk of each learner at each size and draw."""
     X, y = make_ordinal(1000, noise=deviation, random_state=seed)
     learners = {"svc": multi_class, "libsvm_svr": nearest_rank(libsvm_regression)}
     if has_clarabel():
@@ -145,7 +145,7 @@ def risks(deviation, sizes, n_draws, seed=0):
 
 
 def summary(found):
-    """Give mean and half the width of the 95% interval of the mean for each learner and size."""
+    """Return mean and half the width of the 95% interval of the mean for each learner and size."""
 
     def interval(values):
         n = len(values)
@@ -159,7 +159,7 @@ def summary(found):
 
 
 def disjoint_from(table, ours="midpoint", rival="svc"):
-    """Give the sizes at which our interval lies wholly below the rival's."""
+    """Return the sizes at which our interval lies wholly below the rival's."""
     return [
         int(size)
         for size, cell in table[ours].items()

@@ -1,7 +1,7 @@
 """RankBoost with thresholds on features (Freund et al., 2003), for two levels of relevance.
 
 It is a baseline of Pahikkala et al. (2009), table 3; the library itself has no boosting. With two levels the
-weights of pairs are products of one weight a row (RankBoost.B), so that a round costs O(m n).
+weights of pairs are products of one weight per row (RankBoost.B), so that a round costs O(m n).
 """
 
 import numpy as np
@@ -39,7 +39,7 @@ class RankBoost:
         return self
 
     def staged_scores(self, X):
-        """Give the scores after each round, one column a round."""
+        """Return the scores after each round, one column a round."""
         rules = np.stack([X[:, f] >= c for f, c in zip(self.features_, self.cuts_, strict=True)], axis=1)
         return np.cumsum(rules * np.array(self.steps_), axis=1)
 
@@ -53,7 +53,7 @@ class RankBoost:
         return bins, cuts
 
     def _best(self, bins, potential):
-        """Give feature, threshold and r of the rule whose weighted difference over pairs is largest."""
+        """Return feature, threshold and r of the rule whose weighted difference over pairs is largest."""
         best = (0, 0, 0.0)
         for feature in range(bins.shape[1]):
             totals = np.bincount(bins[:, feature], potential, minlength=2)
@@ -65,7 +65,7 @@ class RankBoost:
 
 
 def row_potential(scores, relevant, codes):
-    """Give each row's part in r: the sum over its pairs of their weight, negative for rows that should lose.
+    """Return each row's part in r: the sum of its pairs' weights, negative for rows that should lose.
 
     The weight of a pair is exp(s(worse) - s(better)), divided by the sum over all pairs of all queries.
     """

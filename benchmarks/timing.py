@@ -7,7 +7,7 @@ import numpy as np
 
 
 def best_times(tasks, repeats=9):
-    """Give the shortest time of each task; the tasks take turns."""
+    """Return the shortest time of each task; the tasks take turns."""
     best = dict.fromkeys(tasks, np.inf)
     for _ in range(repeats):
         for name, task in tasks.items():
@@ -33,7 +33,7 @@ def two_thread_calibration(repeats=9):
 
 
 def peak_memory(task):
-    """Give the bytes by which `task` raised the peak of the process, or None where it cannot be read."""
+    """Return the bytes by which `task` raised the peak of the process, or None where it cannot be read."""
     try:
         with open("/proc/self/clear_refs", "w") as file:
             file.write("5")
@@ -45,7 +45,7 @@ def peak_memory(task):
 
 
 def memory_status(field):
-    """Give a field of the process's memory status, such as VmRSS or VmHWM, in bytes."""
+    """Return a field of the process's memory status, such as VmRSS or VmHWM, in bytes."""
     with open("/proc/self/status") as file:
         for line in file:
             if line.startswith(field + ":"):

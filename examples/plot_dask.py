@@ -5,7 +5,7 @@ Rows on Dask: the same model
 Cut into eight Dask blocks, the rows give the same model as in memory: the weights agree to the last digits,
 and no pair is lost where a block's border cuts a query.
 
-Scores travel up, one number a row, and coefficients travel down; the rows stay where they are. Here the
+Scores travel up, one number per row, and coefficients travel down; the rows stay where they are. Here the
 blocks are held by threads of this process. With a ``dask.distributed`` client the same lines run on a cluster
 (`pip install 'rankwise[dask]'`).
 """

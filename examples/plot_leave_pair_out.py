@@ -53,7 +53,7 @@ def true_auc(coef, signal):
 
 
 def ten_folds(X, y, seed):
-    """Give the pooled AUC and the mean of the folds' AUC; folds of one class are left out."""
+    """Return the pooled AUC and the mean of the folds' AUC; folds of one class are left out."""
     scores, of_folds = np.empty(len(y)), []
     for train, test in KFold(10, shuffle=True, random_state=seed).split(X):
         scores[test] = ridge_scores(X[train], y[train], X[test])
@@ -70,7 +70,7 @@ def ridge_scores(X, y, X_test, alpha=1.0):
 
 
 def deviations(signal, seed=0):
-    """Give each estimate minus the true AUC of the model fitted to the sample, shape (n_samples, 3)."""
+    """Return each estimate minus the true AUC of the model fitted to the sample, shape (n_samples, 3)."""
     generator = np.random.default_rng(seed)
     found = []
     for sample in range(N_SAMPLES):

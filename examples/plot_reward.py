@@ -29,7 +29,7 @@ direction /= np.linalg.norm(mixing @ direction)
 
 
 def choices(n_pairs):
-    """Give the embeddings of chosen and rejected answers, and how often the choice was right."""
+    """Return the embeddings of chosen and rejected answers, and how often the choice was right."""
     answers = generator.normal(size=(2, n_pairs, n_features)) @ mixing
     better = (answers[0] - answers[1]) @ direction
     first = generator.random(n_pairs) < 1 / (1 + np.exp(-1.5 * better))

@@ -25,7 +25,7 @@ RISK = np.array([0.8, -0.6, 0.5, 0.4, -0.3, 0.3, 0, 0, 0, 0, 0, 0])
 
 
 def patients(n_rows, log_rate, generator):
-    """Give measurements, whether the event was seen, the time seen, and the true time."""
+    """Return measurements, whether the event was seen, the time seen, and the true time."""
     X = generator.normal(size=(n_rows, 12))
     survival = generator.exponential(np.exp(-X @ RISK))
     leaving = generator.exponential(np.exp(-log_rate - 1.5 * X[:, 6]))

@@ -63,7 +63,7 @@ struct SortedClasses {
         }
     }
 
-    // The walk of merge_windows, between two classes; returns the weight of the edge's violated pairs.
+    // One walk through the scores of two classes, as in pair_count.hpp; returns the weight of the edge's violated pairs.
     double walk_edge(const OrderGraph& graph, std::int64_t edge, double margin, const double* weight) {
         const std::int64_t high_class = graph.higher[edge], low_class = graph.lower[edge];
         const std::int64_t end = graph.class_begin[low_class + 1], high_end = graph.class_begin[high_class + 1];

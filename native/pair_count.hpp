@@ -189,7 +189,7 @@ private:
 
 }  // namespace detail
 
-// Scratch for the rows of one query, 40 bytes a row, reused from query to query. The sorted scores are done
+// Scratch for the rows of one query, 40 bytes per row, reused from query to query. The sorted scores are done
 // with before the counts begin, so they share their memory.
 class CountScratch {
 public:

@@ -10,7 +10,7 @@
 
 namespace rankwise {
 
-// K numbers a row, by label position: `own` is what a row adds to its partners, `up` what it receives from its
+// K numbers per row, by label position: `own` is what a row adds to its partners, `up` what it receives from its
 // better partners and `down` from its worse ones. A row with can_be_worse 0 (a censored one) is the worse
 // one of no pair.
 struct Channels {

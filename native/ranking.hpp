@@ -123,7 +123,7 @@ inline void count_ranking(const Ranking& ranking, const double* scores, double m
         });
 }
 
-// Optional columns, one number a row; a null pointer stands for ones (weight, can_be_worse) or for nothing.
+// Optional columns, one number per row; a null pointer stands for ones (weight, can_be_worse) or for nothing.
 struct RowColumns {
     const double* weight;
     const double* can_be_worse;

@@ -25,7 +25,7 @@
 
 namespace rankwise {
 
-// The top-left n x n block of a row-major matrix with `stride` numbers a row. Q_low, if given, has the same
+// The top-left n x n block of a row-major matrix with `stride` numbers per row. Q_low, if given, has the same
 // layout and holds the digits of Q that a double cannot.
 struct SimplexProgram {
     const double* Q;

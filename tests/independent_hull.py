@@ -28,7 +28,7 @@ def feasible_objective(F, codes, edges, alpha, slack, w, gamma):
 
 
 def solution(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None, matrix=None):
-    """Give (w, objective, gamma)."""
+    """Return (w, objective, gamma)."""
     m, n = F.shape
     weight = np.ones(m) if weight is None else weight
     inside = np.array([c in {k for edge in edges for k in edge} for c in codes]) & (weight > 0)

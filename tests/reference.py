@@ -193,3 +193,24 @@ def least_squares_objective(pairs, scores, cost, penalty):
     """Mean loss of (20), (21) or (22), pair by pair, plus the penalty."""
     M, N = incidence(pairs, len(scores), cost)
     return float(np.sum((N - M.T @ scores) ** 2)) + penalty
+
+
+def match_loss(scores, matches, alpha, order_effect=0.0, tie_effect=None):
+    """Mean of -log P(outcome) over matches (a, b, result, weight), + alpha times the squared parameters.
+
+    Bradley and Terry (1952): P(a wins) = e^a / (e^a + e^b), and a tie is half of each; with a tie effect,
+    Davidson (1970): wins and ties in proportion to e^a, e^b and nu sqrt(e^a e^b).
+    """
+    total, weights = 0.0, 0.0
+    for a, b, result, weight in matches:
+        pi_a, pi_b = np.exp(scores[a] + order_effect), np.exp(scores[b])
+        if tie_effect is None:
+            win = pi_a / (pi_a + pi_b)
+            likelihood = result * np.log(win) + (1 - result) * np.log(1 - win)
+        else:
+            tie = tie_effect * np.sqrt(pi_a * pi_b)
+            share = {1.0: pi_a, 0.0: pi_b, 0.5: tie}[result]
+            likelihood = np.log(share / (pi_a + pi_b + tie))
+        total, weights = total - weight * likelihood, weights + weight
+    log_nu = 0.0 if tie_effect is None else np.log(tie_effect)
+    return total / weights + alpha * (np.sum(np.square(scores)) + order_effect**2 + log_nu**2)

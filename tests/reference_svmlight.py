@@ -13,7 +13,7 @@ class MalformedError(Exception):
 
 
 def parse(text, zero_based=False, n_features=2**31 - 1):
-    """Give (labels, rows, qid, comments); a row is a list of (column, value)."""
+    """Return (labels, rows, qid, comments); a row is a list of (column, value)."""
     labels, rows, tokens, comments = [], [], [], []
     lines = text.removeprefix(b"\xef\xbb\xbf").split(b"\n")
     for number, line in enumerate(lines, start=1):

@@ -613,6 +613,8 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
         dump_svmlight(X, y, name, qid=qid)
     columns = ["bm25", "age", "length", "links", "clicks"]
     pandas.DataFrame(X, columns=columns).assign(grade=y, query=qid).to_csv("train.csv", index=False)
+    Path("matches.csv").write_text("winner,loser\nx,y\ny,z\nz,x\n")
+    Path("games.csv").write_text("home,away,result\nx,y,win\ny,z,tie\nz,x,loss\n")
     programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}
     lines = commands_of_the_page()
     assert len(lines) > 15

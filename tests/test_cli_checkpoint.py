@@ -198,7 +198,7 @@ def test_a_state_of_another_form_is_refused(tmp_path, changed):
     read = checkpoint.Checkpoint(str(tmp_path / "m.json"), "print", 0.0)
 
     def write(state, coef):
-        header = json.dumps({"version": 1, "fingerprint": "print", "state": state}).encode()
+        header = json.dumps({"version": checkpoint.VERSION, "fingerprint": "print", "state": state}).encode()
         with open(read.path, "wb") as file:
             np.savez(file, header=np.frombuffer(header, dtype=np.uint8), coef=coef)
 

@@ -44,7 +44,7 @@ def run(program, capsys, *arguments):
 
 
 def number(lines, pattern):
-    """Give the number that a line has at the only group of a pattern, as scripts would find it."""
+    """Return the number that a line has at the only group of a pattern, as scripts would find it."""
     found = [match for line in lines if (match := re.fullmatch(pattern, line))]
     assert len(found) == 1, (pattern, lines)
     return float(found[0].group(1))

@@ -32,7 +32,8 @@ PATIENCE = {
 }
 
 
-@pytest.fixture(scope="module")
+# One for each test: under load a nanny may give up on a worker that was killed in the test before.
+@pytest.fixture
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
     with (

@@ -361,7 +361,7 @@ def crafted(saved, change):
 
 
 def put(*keys):
-    """Give a change of a header: the last of the arguments at the place named by the others."""
+    """Return a change of a header: the last of the arguments at the place named by the others."""
     *path, last, value = keys
 
     def change(header):
@@ -413,7 +413,7 @@ def test_hostile_content_with_a_right_checksum(case, saved, tmp_path):
 
 
 def kernel_argument(name, value):
-    """Give a change of a header: another argument of the kernel."""
+    """Return a change of a header: another argument of the kernel."""
 
     def change(header):
         arguments = header["model"]["attributes"]["_kernel_arguments"]["map"]
@@ -429,7 +429,7 @@ def kernel_argument(name, value):
         (RankRLS(kernel="rbf"), kernel_argument("gamma", [0.5, 0.5])),
         (RankSVM(kernel="poly"), kernel_argument("degree", -1)),
         (RankSVM(kernel="poly"), kernel_argument("degree", "3")),
-        (RankRLS(kernel="poly"), kernel_argument("coef0", {"map": []})),
+        (RankRLS(10.0, kernel="poly"), kernel_argument("coef0", {"map": []})),
         (RankRLS(kernel="rbf"), kernel_argument("kernel", "warm")),
         (RankSVM(kernel="rbf"), kernel_argument("kernel_params", 1)),
         (RankSVM(kernel="rbf"), kernel_argument("gamma", {"float": "nan"})),
@@ -522,7 +522,7 @@ def test_headers_with_exchanged_parts_are_harmless(target, data):
 
 
 def nodes(tree):
-    """Give all places of a tree, as a container and the key in it."""
+    """Return all places of a tree, as a container and the key in it."""
     for key in list(tree) if isinstance(tree, dict) else range(len(tree)):
         yield tree, key
         if isinstance(tree[key], dict | list):

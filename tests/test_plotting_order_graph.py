@@ -36,7 +36,7 @@ def scored():
 
 
 def drawn_curve(display, edge):
-    """Give points along the arrow as matplotlib draws it, in the coordinates of the data."""
+    """Return points along the arrow as matplotlib draws it, in the coordinates of the data."""
     display.figure_.canvas.draw()
     path = display.arrows_[edge].get_path()
     inside = display.ax_.transData.inverted()

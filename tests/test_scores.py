@@ -14,15 +14,15 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rankwise.cli.selection import fold_errors
 from sklearn.gaussian_process.kernels import DotProduct
 from threadpoolctl import threadpool_info
 
-from rankwise import RankRLS, RankSVM, RankSVMCV, _native, load_model, save_model
-from rankwise.cli.data import Data
+from rankwise import Preferences, RankRLS, RankSVM, RankSVMCV, _native, load_model, save_model
 from rankwise.cli.models import Recipe
 from rankwise.estimators.base import one_blas_thread
 from rankwise.kernels import kernel_scores
+from rankwise.model_selection import EdgeOfGridWarning
+from rankwise.model_selection.search import AlphaSearch
 from rankwise.scores import canonical_csr, owned_rows, row_scores
 
 
@@ -304,7 +304,8 @@ def test_held_out_rows_that_are_equal_tie(kernel):
     X, y = rows(48, 25), np.arange(48.0)
     X[30:] = X[30]
     folds = [(np.arange(30), np.arange(30, 48))]
-    search = RankSVMCV(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
+    with pytest.warns(EdgeOfGridWarning):
+        search = RankSVMCV(alphas=[1.0, 1e-2, 1e-4], cv=folds, kernel=kernel).fit(X, y)
     np.testing.assert_array_equal(search.cv_errors_, 0.5)
 
 
@@ -314,9 +315,9 @@ def test_held_out_rows_that_are_equal_tie(kernel):
 def test_tuning_ties_held_out_rows_that_are_equal(method, kernel):
     X, y = rows(48, 25), np.arange(48.0)
     X[30:] = X[30]
-    recipe = Recipe(method, {"kernel": kernel})
-    errors = fold_errors(recipe, Data(X, y, None), [1.0, 1e-3], (np.arange(30), np.arange(30, 48)))
-    assert errors == [0.5, 0.5]
+    search = AlphaSearch(Recipe(method, {"kernel": kernel}).ranker(), X, [Preferences.from_scores(y)])
+    (errors,) = search.errors(np.array([1.0, 1e-3]), [(np.arange(30), np.arange(30, 48))])
+    assert errors.tolist() == [[0.5], [0.5]]
 
 
 # Threads of BLAS

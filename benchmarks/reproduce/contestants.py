@@ -133,7 +133,7 @@ TASKS = {
 
 
 def scores(model, X):
-    """Give what a model ranks by."""
+    """Return what a model ranks by."""
     coef = getattr(model, "coef_", None)
     if coef is not None:
         return np.asarray(X @ np.ravel(coef))

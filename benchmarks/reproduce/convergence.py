@@ -78,7 +78,7 @@ def run(settings, data, progress):
 
 
 def rows_of(name, data, chosen, seed):
-    """Give rows in random order, those for testing last."""
+    """Return rows in random order, those for testing last."""
     if name == "generated":
         return make_text_ranking(max(chosen["rows"]) + chosen["test"], random_state=seed)
     X, y = data.cadata() if name == "cadata" else data.rcv1()

@@ -50,7 +50,7 @@ def run(settings, data, progress):
 
 
 def measure(X, y, sizes, settings):
-    """Give seconds for X w, the loss's coefficients c, and X' c together."""
+    """Return seconds for X w, the loss's coefficients c, and X' c together."""
     generator = np.random.default_rng(settings["seed"])
     order = generator.permutation(X.shape[0])[: max(sizes)]
     w = X[order].T @ (y[order] - y[order].mean())

@@ -36,7 +36,7 @@ class Data:
         self.generated = []
 
     def path(self, *parts):
-        """Give the path of a real file, or None where a generated set may stand in."""
+        """Return the path of a real file, or None where a generated set may stand in."""
         path = self.folder.joinpath(*parts)
         if path.exists():
             return path

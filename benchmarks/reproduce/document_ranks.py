@@ -42,7 +42,7 @@ def run(settings, data, progress):
 
 
 def documents(data, query):
-    """Give the documents of a query with features of unit length, and their ranks."""
+    """Return the documents of a query with features of unit length, and their ranks."""
     X, y, qid = (np.concatenate(columns) for columns in zip(*data.ohsumed(), strict=True))
     rows = qid == query
     norm = np.linalg.norm(X[rows], axis=1, keepdims=True)
@@ -50,7 +50,7 @@ def documents(data, query):
 
 
 def risks(X, y, train):
-    """Give the share of pairs of different rank among the other documents that are not in order."""
+    """Return the share of pairs of different rank among the other documents that are not in order."""
     test = np.setdiff1d(np.arange(len(y)), train)
     codes = np.unique(y[train], return_inverse=True)[1]
     model = ordinal.ordinal("midpoint")(X[train], codes).__self__  # the model whose predict it gives

@@ -43,7 +43,7 @@ def run(settings, data, progress):
 
 
 def compare(X, y, settings):
-    """Give the share of pairs of different bins in order and the seconds of a fit, for each method."""
+    """Return the share of pairs of different bins in order and the seconds of a fit, for each method."""
     known, found = hull.methods(), {}
     for name in settings["methods"]:
         results = []

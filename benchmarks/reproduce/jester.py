@@ -82,19 +82,19 @@ def one_round(ratings, bounds, settings):
 
 
 def features(ratings):
-    """Give jokes as rows, users as columns; a missing rating is the median of its user."""
+    """Return jokes as rows, users as columns; a missing rating is the median of its user."""
     median = np.nanmedian(ratings, axis=1, keepdims=True)
     return np.where(np.isnan(ratings), median, ratings).T
 
 
 def halves(ratings, generator):
-    """Give the jokes of a user that train, those that test, and all ratings."""
+    """Return the jokes of a user that train, those that test, and all ratings."""
     jokes = generator.permutation(np.flatnonzero(~np.isnan(ratings)))
     return jokes[: len(jokes) // 2], jokes[len(jokes) // 2 :], ratings
 
 
 def grid(name, distances, task, gammas, lambdas):
-    """Give the test error for each width and lambda."""
+    """Return the test error for each width and lambda."""
     train, test, ratings = task
     y, y_test = ratings[train], ratings[test]
     errors = np.empty((len(gammas), len(lambdas)))
@@ -107,7 +107,7 @@ def grid(name, distances, task, gammas, lambdas):
 
 
 def path(name, K, y, lambdas):
-    """Give the weights of the kernel for each lambda, which stands on the sum over pairs."""
+    """Return the weights of the kernel for each lambda, which stands on the sum over pairs."""
     n_pairs = len(y) * (len(y) - 1) / 2
     if name == "rls":
         w, V = np.linalg.eigh(K)

@@ -75,7 +75,7 @@ def run(settings, data, progress):
 
 
 def candidates(train, settings):
-    """Give for each method a function from rows to scores, one column for each value to choose from."""
+    """Return for each method a function from rows to scores, one column for each value to choose from."""
     X, y, qid = train
     lambdas = powers(settings["exponents"])
     pairs, all_pairs = Preferences.from_scores(y, qid=qid).n_pairs, Preferences.from_scores(y).n_pairs

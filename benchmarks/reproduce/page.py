@@ -34,13 +34,13 @@ def write(folder, names, path):
 
 
 def render(records):
-    """Give the page as text."""
+    """Return the page as text."""
     sections = [section(name, found) for name, found in records.items()]
     return "\n".join([OPENING, *sections])
 
 
 def section(name, found):
-    """Give one experiment's part of the page."""
+    """Return one experiment's part of the page."""
     module = import_module(f"reproduce.{name}")
     lines = [f"## {found['title']}", "", f"*{found['source']}.*", "", *module.section(found), ""]
     if hasattr(module, "draw"):
@@ -81,7 +81,7 @@ def draw_figures(records, folder):
 
 
 def unexplained(text, found):
-    """Give the numbers in a text that no number of a result file, rounded alike, accounts for.
+    """Return the numbers in a text that no number of a result file, rounded alike, accounts for.
 
     >>> unexplained("error 0.34, paper 0.351, made up 0.7", {"error": 0.3413, "paper": "0.351"})
     ['0.7']
@@ -92,7 +92,7 @@ def unexplained(text, found):
 
 
 def numbers_in(value):
-    """Give all numbers of a result file, those inside its words and names included."""
+    """Return all numbers of a result file, those inside its words and names included."""
     for token in TOKEN.findall(json.dumps(value).replace('"', " ")):
         yield float(token.replace(",", "").rstrip("."))
 

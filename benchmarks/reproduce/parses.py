@@ -80,7 +80,7 @@ def part(rows, index):
 
 
 def path(name, rows, lambdas):
-    """Give the weights of a method for each lambda, which stands on the sum over pairs."""
+    """Return the weights of a method for each lambda, which stands on the sum over pairs."""
     X, y, qid = rows
     if name == "rls":
         return ridge_path(X - X.mean(axis=0), y - y.mean(), lambdas)

@@ -98,7 +98,7 @@ def with_ratios(found):
 
 
 def rows_of(task, size, settings):
-    """Give training and test rows: features, labels and queries or None."""
+    """Return training and test rows: features, labels and queries or None."""
     data, test = Data(may_generate=settings["may_generate"]), settings["test_rows"][task]
     if task == "queries":
         return query_rows(data.ohsumed(), size)
@@ -117,7 +117,7 @@ def rows_of(task, size, settings):
 
 
 def query_rows(parts, size):
-    """Give whole queries of the first three parts, as many as fit, and the fifth part."""
+    """Return whole queries of the first three parts, as many as fit, and the fifth part."""
     X, y, qid = (np.concatenate(columns) for columns in zip(*parts[:3], strict=True))
     order = np.argsort(qid, kind="stable")
     X, y, qid = X[order], y[order], qid[order]
@@ -145,7 +145,7 @@ def contest(task, name, size, settings):
 
 
 def objective(task, train, w):
-    """Give the mean hinge over all pairs + alpha ||w||^2."""
+    """Return the mean hinge over all pairs + alpha ||w||^2."""
     X, y, qid = train
     loss = Hinge(Preferences.from_scores(y, qid=qid))
     return float(loss.value_and_coefficients(X @ w)[0] + contestants.ALPHA[task] * w @ w)

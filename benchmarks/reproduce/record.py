@@ -45,7 +45,7 @@ def _source_version(name):
 
 
 def load_average():
-    """Give the load of the last minute, or None where the system does not tell."""
+    """Return the load of the last minute, or None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 

@@ -181,7 +181,7 @@ class Regressor:
 
 
 def choose(method, y, fold, X, K):
-    """Give the lambda with the largest AUC of the pooled predictions of cross-validation."""
+    """Return the lambda with the largest AUC of the pooled predictions of cross-validation."""
     pooled = np.empty((len(method.lambdas), len(y)))
     for k in range(fold.max() + 1):
         inside, outside = np.flatnonzero(fold != k), np.flatnonzero(fold == k)

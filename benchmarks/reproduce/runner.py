@@ -59,7 +59,7 @@ def say(options, text):
 
 
 def complete(options):
-    """Give quick runs a folder of their own, so that they never replace the real results."""
+    """Return quick runs a folder of their own, so that they never replace the real results."""
     if options.output is None:
         options.output = ROOT / ("build/reproduction" if options.quick else "benchmarks/results")
     return options

@@ -14,14 +14,14 @@ def powers(exponents=EXPONENTS):
 
 
 def mean_interval(values):
-    """Give the mean and half the width of its 95% interval over repetitions."""
+    """Return the mean and half the width of its 95% interval over repetitions."""
     values = np.asarray(values, dtype=float)
     half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return {"mean": float(values.mean()), "half_width": float(half)}
 
 
 def processor_seconds(task, repeats):
-    """Give the shortest time that the processor worked on a task: other work on the machine counts little."""
+    """Return the shortest time that the processor worked on a task: other work counts little."""
     best = np.inf
     for _ in range(repeats):
         start = process_time()
@@ -31,7 +31,7 @@ def processor_seconds(task, repeats):
 
 
 def slope(sizes, seconds, from_size):
-    """Give the slope of a cost, log against log, from a size on."""
+    """Return the slope of a cost, log against log, from a size on."""
     points = [(n, t) for n, t in zip(sizes, seconds, strict=True) if n >= from_size]
     if len(points) < 2:
         return None

@@ -8,6 +8,7 @@ from rankwise import places
 if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, plotting
     from rankwise.estimators import (
+        BradleyTerry,
         HullRanker,
         OrdinalSVM,
         RankLogistic,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BradleyTerry",
     "HullRanker",
     "ModelFileError",
     "NoPairsError",
@@ -55,6 +57,7 @@ places.announce("rankwise.distributed")
 # Where each name lives. Names are imported when first used: a command that prints its help needs none.
 _HOMES = {
     "estimators": (
+        "BradleyTerry",
         "HullRanker",
         "OrdinalSVM",
         "RankLogistic",

@@ -50,7 +50,8 @@ def _objects(array: NDArray[Any]) -> list[Any]:
     return array.ravel().tolist() if array.dtype.kind == "O" else []
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Tell None, NaN, NaT and pandas' NA from values."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA has no truth value
@@ -59,15 +60,15 @@ def _is_missing(value: Any) -> bool:
 
 def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
     """Tell which entries are known, neither None nor NaN, and give these; columns of frames stay such."""
-    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
+    array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.dtype.kind in "fM":
         known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
     else:
-        known = np.array([not _is_missing(value) for value in _objects(array)] or [True] * len(array))
+        known = np.array([not is_missing(value) for value in _objects(array)] or [True] * len(array))
     if known.all():
         return known, values
     if isinstance(values, list | tuple | np.ndarray):
-        return known, _as_they_are(array[known].tolist())
+        return known, as_they_are(array[known].tolist())
     if hasattr(values, "filter") and not hasattr(values, "loc"):  # polars takes no mask in brackets
         return known, values.filter(known.tolist())
     return known, values[known]
@@ -150,14 +151,14 @@ def as_codes(
     The values of an ordered categorical column (pandas) or an Enum (polars) are in the order declared.
     """
     declared = declared_order(values)
-    array = _as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
+    array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     if length is not None and len(array) != length:
         raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
-    if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(_is_missing, _objects(array))):
+    if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(is_missing, _objects(array))):
         raise ValueError(f"{name} contains missing values.")
     try:
         distinct, codes = np.unique(array, return_inverse=True)
@@ -171,7 +172,7 @@ def as_codes(
     return distinct, codes.astype(np.int64)
 
 
-def _as_they_are(values: Any) -> NDArray[Any]:
+def as_they_are(values: Any) -> NDArray[Any]:
     """Keep numpy from turning the entries of a list into one another: 1 and '1' are two values."""
     types = {type(value) for value in values}
     if len(types) <= 1 and tuple not in types:
@@ -184,7 +185,7 @@ def _as_they_are(values: Any) -> NDArray[Any]:
 
 
 def declared_order(values: Any) -> dict[Any, int] | None:
-    """Give the rank of each category of an ordered categorical column, or None for other columns."""
+    """Return the rank of each category of an ordered categorical column, or None for other columns."""
     dtype: Any = getattr(values, "dtype", None)
     ordered = getattr(dtype, "ordered", False) or type(dtype).__name__ == "Enum"
     return {value: rank for rank, value in enumerate(dtype.categories)} if ordered else None

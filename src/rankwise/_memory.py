@@ -11,7 +11,7 @@ UNCHECKED_BYTES = 1 << 17
 
 
 def available_memory() -> int | None:
-    """Give the bytes that can be allocated without swapping, or None when the system does not tell.
+    """Return the bytes that can be allocated without swapping, or None when the system does not tell.
 
     On Linux this is what the kernel calls available, or what a limit of the process's control groups leaves,
     whichever is less. Elsewhere it is the free memory, or all memory where only that is known.
@@ -68,7 +68,7 @@ def _meminfo_available() -> int | None:
 
 
 def _cgroup_available() -> Iterator[int]:
-    """Give what each limit on the control groups of this process, and on those above them, leaves."""
+    """Return what each limit on the control groups of this process, and on those above them, leaves."""
     for line in _read(Path("/proc/self/cgroup")).splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":

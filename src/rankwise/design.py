@@ -81,18 +81,18 @@ class Design(LinearOperator):
         return (gram + gram.T) / 2, adjoint(loss.pull)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the sum over rows of c_i x_ij^2 for each column j: a diagonal for preconditioners."""
+        """Return the sum over rows of c_i x_ij^2 for each column j: a diagonal for preconditioners."""
         raise NotImplementedError(f"{type(self).__name__} does not define weighted_squares.")
 
     def weighted_spread(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the sum over rows of c_i (x_ij - mean_j)^2, with the mean weighted by c, for each column j."""
+        """Return the sum over rows of c_i (x_ij - mean_j)^2 for each column j, the mean weighted by c."""
         squares, total = self.weighted_squares(c), float(c.sum())
         if total > 0:
             squares -= self.rmatvec(c) ** 2 / total
         return np.maximum(squares, 0.0)
 
     def column_scale(self) -> NDArray[np.float64]:
-        """Give the largest absolute value of each column."""
+        """Return the largest absolute value of each column."""
         raise NotImplementedError(f"{type(self).__name__} does not define column_scale.")
 
     def centred(self) -> Design:
@@ -172,7 +172,7 @@ class DenseDesign(MemoryDesign):
         return self.X[rows, columns].astype(np.float64, copy=False)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        """Return the sum over rows of c_i x_ij^2 for each column j."""
         result = np.zeros(self.shape[1])
         for rows, columns in _tiles(self.X):
             tile = self._tile(rows, columns)
@@ -190,7 +190,7 @@ class DenseDesign(MemoryDesign):
         return lowest, highest
 
     def column_scale(self) -> NDArray[np.float64]:
-        """Give the largest absolute value of each column."""
+        """Return the largest absolute value of each column."""
         return _largest(*self._column_range, self.shape[0])
 
     def centred(self) -> Design:
@@ -267,7 +267,7 @@ class SparseDesign(MemoryDesign):
         return _native.csr_rmatvec(*self._arrays, _vector(c), self.shape[1], self.n_threads)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        """Return the sum over rows of c_i x_ij^2 for each column j."""
         X = self._without_duplicates()
         indptr, indices, data = self._arrays if X is self.X else (X.indptr, X.indices, X.data)
         return _native.csr_rmatvec(
@@ -290,7 +290,7 @@ class SparseDesign(MemoryDesign):
         return scale
 
     def column_scale(self) -> NDArray[np.float64]:
-        """Give the largest absolute value of each column."""
+        """Return the largest absolute value of each column."""
         return self._scale
 
     def centred(self) -> Design:
@@ -381,7 +381,7 @@ def _dense_design(X: NDArray) -> Design:
 
 
 def _is_memory_map(X: Any) -> bool:
-    """Tell whether X is a memory map or a view of one, such as scikit-learn's validation leaves."""
+    """Return whether X is a memory map or a view of one, such as scikit-learn's validation leaves."""
     while X is not None and not isinstance(X, np.memmap):
         X = getattr(X, "base", None)
     return X is not None

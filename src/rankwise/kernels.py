@@ -22,13 +22,13 @@ from sklearn.utils.random import sample_without_replacement
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
+from rankwise._types import FloatArray
 from rankwise.design import row_blocks
 from rankwise.scores import dense_rows, owned_rows, row_scores, sparse_rows
 
 __all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
 
 Kernel = str | Callable[..., float]
-FloatArray = NDArray[np.float64]
 
 # Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
 _PAIR_BY_PAIR = ("additive_chi2", "chi2", "laplacian")
@@ -172,7 +172,7 @@ class KernelMap:
         return self._root if self._full else self.transform(X)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Give the features ``k(X, Z) U_r diag(l_r)^(-1/2)`` of new rows, shape (n_new, r).
+        """Return the features ``k(X, Z) U_r diag(l_r)^(-1/2)`` of new rows, shape (n_new, r).
 
         For a precomputed kernel X holds the kernel values of the new rows with all m training rows.
         """
@@ -187,7 +187,7 @@ class KernelMap:
         return Phi
 
     def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
-        """Give ``a = U_r diag(l_r)^(-1/2) w``, for which ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.
+        """Return ``a = U_r diag(l_r)^(-1/2) w``: ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.
 
         Shape (r,) becomes (b,), and (v, r) becomes (v, b). Sections 4.2 and 4.4 of the paper describe the
         same product for the Cholesky factor.
@@ -195,7 +195,7 @@ class KernelMap:
         return (np.asarray(w, dtype=np.float64) / self._eigenvalues) @ self._root.T
 
     def coef_from_dual(self, a: NDArray) -> NDArray[np.float64]:
-        """Give ``w = diag(l_r)^(1/2) U_r' a``, the linear coefficients of the function ``k(x, Z) a``.
+        """Return ``w = diag(l_r)^(1/2) U_r' a``, the linear coefficients of the function ``k(x, Z) a``.
 
         Shape (b,) becomes (r,), and (v, b) becomes (v, r).
         """
@@ -466,7 +466,7 @@ def _variance(X: Any) -> float:
 def _kernel_blocks(
     X: Any, basis: Any, n_basis: int, **arguments: Any
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Give the kernel values of the rows, as many rows at a time as `_BLOCK_BYTES` holds."""
+    """Return the kernel values of the rows, as many rows at a time as `_BLOCK_BYTES` holds."""
     if not _is_precomputed(arguments["kernel"]):
         basis = _float64_rows(basis)
     for rows in row_blocks(X.shape[0], max(n_basis, X.shape[1]), _BLOCK_BYTES // 8):

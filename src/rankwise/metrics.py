@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_codes, as_vector, as_weights, check_choice
+from rankwise._types import FloatArray, IntArray
 from rankwise.preferences import NoPairsError, Preferences
 
 __all__ = [
@@ -27,8 +28,6 @@ __all__ = [
     "wmw",
 ]
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 Ties = Literal["half", "error", "correct"]
 Undefined = Literal["skip", "nan"]
 

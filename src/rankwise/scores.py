@@ -16,11 +16,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise._types import FloatArray
 from rankwise.design import as_design
 
 __all__ = ["canonical_csr", "dense_rows", "owned_rows", "row_scores", "sparse_rows"]
 
-FloatArray = NDArray[np.float64]
 
 # Rows of another type or order are copied a block of this many entries at a time.
 _BLOCK_ENTRIES = 1 << 17

@@ -19,14 +19,12 @@ from sklearn.utils import column_or_1d
 
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice, declared_order
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector, IntVector
 
 __all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
 
 METHODS = ("midpoint", "min_error")
 ERRORS = ("absolute", "zero_one")
-
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
 
 
 def fit_thresholds(
@@ -101,7 +99,7 @@ def fit_thresholds(
 
 
 def ranks_of(utility: FloatVector, thresholds: FloatVector) -> IntVector:
-    """Give the number of each row's rank; a utility that equals a threshold belongs to the lower rank."""
+    """Return the number of each row's rank; a utility that equals a threshold belongs to the lower rank."""
     return np.searchsorted(thresholds, utility, side="left").astype(np.int64)
 
 
@@ -183,7 +181,7 @@ def _in_order_of(
 
 
 def holds_text(distinct: NDArray[Any]) -> bool:
-    """Tell whether labels are text."""
+    """Return whether labels are text."""
     return distinct.dtype.kind in "UST" or any(isinstance(value, str | bytes) for value in distinct.tolist())
 
 
@@ -232,16 +230,16 @@ class _Levels:
         return np.searchsorted(self.level[self._by_level], np.arange(len(self.utility) + 1))
 
     def weight_below(self, rank: int) -> FloatVector:
-        """Give the weight of a rank below each cut."""
+        """Return the weight of a rank below each cut."""
         return _cumulated(self.weight_of(rank))
 
     def widest(self, cost: FloatVector, first: int = 0) -> int:
-        """Give the cut of least cost, in the widest gap; `cost` begins at the cut `first`."""
+        """Return the cut of least cost, in the widest gap; `cost` begins at the cut `first`."""
         cuts = first + np.flatnonzero(cost <= cost.min() + self.rounding)
         return int(cuts[np.argmax(self.gap[cuts])])
 
     def thresholds(self, cuts: IntVector) -> FloatVector:
-        """Give the middle of the gap at each cut, so that `ranks_of` puts the levels where the cuts do."""
+        """Return the middle of the gap at each cut, so that `ranks_of` puts the levels where the cuts do."""
         u, first, last = self.utility, float(self.utility[0]), float(self.utility[-1])
         half_gap = (last / 2 - first / 2) / max(len(u) - 1, 1) or max(abs(first), 1.0) / 2
         largest = np.finfo(np.float64).max
@@ -260,7 +258,7 @@ def _cumulated(values: FloatVector) -> FloatVector:
 def min_error_thresholds(
     utility: FloatVector, codes: IntVector, weight: FloatVector, *, error: str
 ) -> FloatVector:
-    """Give the ordered thresholds of least training error; see `fit_thresholds`."""
+    """Return the ordered thresholds of least training error; see `fit_thresholds`."""
     levels = _Levels(utility, codes, weight)
     cuts = _absolute_cuts(levels) if error == "absolute" else _zero_one_cuts(levels)
     return levels.thresholds(cuts)
@@ -326,7 +324,7 @@ def _moved_to_wide_gaps(levels: _Levels, cuts: IntVector) -> IntVector:
 def midpoint_thresholds(
     utility: FloatVector, codes: IntVector, weight: FloatVector, *, margin: float = 1.0, tol: float = 0.03
 ) -> tuple[FloatVector, NDArray[np.bool_]]:
-    """Give the thresholds of equation (12), and which of them no pair defines; see `fit_thresholds`."""
+    """Return the thresholds of equation (12), and which of them no pair defines; see `fit_thresholds`."""
     ranks = _by_rank(utility, codes, weight)
     found = np.array([_mean_midpoint(*pair, margin, tol) for pair in pairwise(ranks)])
     missing = np.isnan(found)
@@ -343,7 +341,7 @@ class _Rank(NamedTuple):
     weight: FloatVector
 
     def weight_between(self, begin: IntVector, end: IntVector) -> FloatVector:
-        """Give the sum of the weights of the rows begin, ..., end - 1; rounding never hides a row."""
+        """Return the sum of the weights of the rows begin, ..., end - 1; rounding never hides a row."""
         cumulated = _cumulated(self.weight)
         first = np.append(self.weight, 0.0)[begin]
         return np.where(end > begin, np.maximum(cumulated[end] - cumulated[begin], first), 0.0)

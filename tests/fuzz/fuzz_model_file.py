@@ -110,7 +110,7 @@ def write_signed(file, header, arrays):
 
 
 def signed(content):
-    """Give the content with a checksum that is right."""
+    """Return the content with a checksum that is right."""
     body = content[:-67]  # 64 digits, a quotation mark, a brace and a line break
     return body + hashlib.sha256(body).hexdigest().encode() + content[-3:]
 

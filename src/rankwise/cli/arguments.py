@@ -141,7 +141,7 @@ def add_command(
 
 def add_ranking(parser: argparse.ArgumentParser) -> None:
     """Add what is measured: a model or its scores, and rows with labels."""
-    parser.add_argument("model", help="file of a model, or of scores, one a line")
+    parser.add_argument("model", help="file of a model, or of scores, one per line")
     parser.add_argument("data", nargs="+", help="files with rows and labels")
 
 

@@ -25,7 +25,7 @@ FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 class Saved:
     """The state of a training.
 
-    `fold_errors` holds a row for each fold that cross-validation is through with; `coef` is there once the
+    `fold_errors` holds a row for each fold that cross-validation has finished; `coef` is there once the
     fit to all rows has begun.
     """
 
@@ -73,7 +73,7 @@ class Checkpoint:
         return True
 
     def due(self) -> bool:
-        """Tell whether the interval has passed."""
+        """Return whether the interval has passed."""
         return monotonic() - self._written >= self.interval
 
     def put_off(self) -> None:
@@ -165,5 +165,5 @@ def array_digest(values: Any) -> bytes:
 
 
 def leftover(model_path: str) -> bool:
-    """Tell whether an earlier training left a checkpoint."""
+    """Return whether an earlier training left a checkpoint."""
     return os.path.exists(f"{model_path}.checkpoint")

@@ -36,7 +36,7 @@ class Data:
 
 
 def is_table(path: str) -> bool:
-    """Tell whether a file is a table, by its suffix.
+    """Return whether a file is a table, by its suffix.
 
     Examples
     --------

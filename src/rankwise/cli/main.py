@@ -8,12 +8,12 @@ import sys
 from collections.abc import Sequence
 
 from rankwise import __version__
-from rankwise.cli import demo, evaluate, export, predict, report, train, tune
+from rankwise.cli import demo, evaluate, export, leaderboard, predict, report, train, tune
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, sentence
 
-COMMANDS = (train, predict, evaluate, tune, report, export, demo)
+COMMANDS = (train, predict, evaluate, tune, report, leaderboard, export, demo)
 EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
 
 example:

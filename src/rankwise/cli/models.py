@@ -79,7 +79,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 
 
 def takes_queries(ranker: Any) -> bool:
-    """Tell whether an estimator compares rows within queries."""
+    """Return whether an estimator compares rows within queries."""
     return "qid" in inspect.signature(ranker.fit).parameters
 
 

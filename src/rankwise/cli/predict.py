@@ -69,7 +69,7 @@ def opened(path: str) -> Iterator[IO[str]]:
 
 
 def lines_of(scores: Any) -> str:
-    """Write a score a line, as the shortest text that reads back as the same number.
+    """Write a score per line, as the shortest text that reads back as the same number.
 
     Examples
     --------

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ScoreSource:
-    """A file that gives scores to rows: a model, or one number a line."""
+    """A file that gives scores to rows: a model, or one number per line."""
 
     def __init__(self, path: str):
         from rankwise.cli.models import load_any_model
@@ -61,7 +61,7 @@ def holds_scores(path: str) -> bool:
 
 
 def read_scores(path: str) -> Any:
-    """Read one finite number a line."""
+    """Read one finite number per line."""
     scores = []
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):

@@ -63,7 +63,7 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
 
 @dataclass
 class _Units:
-    """The exchange rates between SVMrank's numbers and those of `RankSVM`."""
+    """How SVMrank's numbers convert to those of `RankSVM`."""
 
     n_queries: int
     n_pairs: int

@@ -36,7 +36,7 @@ example:
 """
 CLASSIFY_HELP = """usage: svm_rank_classify [options] test.dat model.dat [predictions]
 
-Write a score a line to predictions (default svm_predictions) and print the errors, as SVMrank does. With -
+Write a score per line to predictions (default svm_predictions) and print the errors, as SVMrank does. With -
 the scores go to standard output and all else to standard error. The model may come from SVMrank (linear),
 from svm_rank_learn of this package or from rankwise train.
 

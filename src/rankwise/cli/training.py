@@ -206,7 +206,7 @@ def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
 def make_checkpoint(
     options: argparse.Namespace, recipe: Recipe, data: Data, alpha: float | None, tune: bool
 ) -> Checkpoint | None:
-    """Give the checkpoint beside the model, where one is to be written."""
+    """Return the checkpoint beside the model, where one is to be written."""
     if options.output is None:
         return None
     settings: dict[str, Any] = {"method": recipe.method, "scale": recipe.scale, "alpha": alpha}

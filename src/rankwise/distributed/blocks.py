@@ -11,10 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.design import Design, MemoryDesign, as_design
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
-
-FloatVector = NDArray[np.float64]
 
 
 class Description(NamedTuple):
@@ -64,53 +63,53 @@ def describe(block: Design) -> Description:
 
 
 def all_finite(values: NDArray) -> bool:
-    """Tell whether all numbers are finite, a piece at a time: a memory map may be larger than memory."""
+    """Return whether all numbers are finite, a piece at a time: a memory map may be larger than memory."""
     step = max(1, (1 << 20) // max(1, values[:1].size))
     return all(np.isfinite(values[start : start + step]).all() for start in range(0, len(values), step))
 
 
 def times(block: Design, w: FloatVector, error: float = 0.0) -> FloatVector | FixedPoint:
-    """Give the scores of the rows."""
+    """Return the scores of the rows."""
     return encode_scores(block.matvec(w), error)
 
 
 def times_matrix(block: Design, W: FloatVector) -> FloatVector:
-    """Give the rows times several columns."""
+    """Return the rows times several columns."""
     return block.matmat(W)
 
 
 def adjoint(block: Design, c: NDArray[Any], unit: Any = None) -> FloatVector:
-    """Give X' c of the rows."""
+    """Return X' c of the rows."""
     return block.rmatvec(decode_counts(c, unit))
 
 
 def adjoint_matrix(block: Design, C: FloatVector) -> FloatVector:
-    """Give X' times several columns."""
+    """Return X' times several columns."""
     return block.rmatmat(C)
 
 
 def squares(block: Design, c: FloatVector) -> FloatVector:
-    """Give the weighted squares of each column."""
+    """Return the weighted squares of each column."""
     return block.weighted_squares(c)
 
 
 def spread_sums(block: Design, c: FloatVector) -> FloatVector:
-    """Give the weighted squares and sums of each column, and the sum of the weights."""
+    """Return the weighted squares and sums of each column, and the sum of the weights."""
     return np.concatenate([block.weighted_squares(c), block.rmatvec(c), [c.sum()]])
 
 
 def scale(block: Design) -> FloatVector:
-    """Give the largest absolute value of each column."""
+    """Return the largest absolute value of each column."""
     return block.column_scale() if block.shape[0] else np.zeros(block.shape[1])
 
 
 def taken(block: MemoryDesign, rows: NDArray[np.int64]) -> Design:
-    """Give some of the rows of a block."""
+    """Return some of the rows of a block."""
     return block.take(rows)
 
 
 def combined(numbers: Sequence[float], vectors: Sequence[FloatVector], length: int = 0) -> FloatVector:
-    """Give the sum of numbers times vectors; zeros of that length where there are none."""
+    """Return the sum of numbers times vectors; zeros of that length where there are none."""
     if not vectors:
         return np.zeros(length)
     result = numbers[0] * vectors[0]
@@ -120,5 +119,5 @@ def combined(numbers: Sequence[float], vectors: Sequence[FloatVector], length: i
 
 
 def dot(c: FloatVector, scores: FloatVector) -> float:
-    """Give the product of two columns."""
+    """Return the product of two columns."""
     return float(c @ scores)

@@ -20,7 +20,7 @@ CHECK_SECONDS = 0.25
 
 
 def current_client() -> Any:
-    """Give the Dask client that is current in this process, or None."""
+    """Return the Dask client that is current in this process, or None."""
     if "distributed" not in sys.modules:
         return None
     from distributed import default_client
@@ -32,7 +32,7 @@ def current_client() -> Any:
 
 
 def current_engine() -> Engine:
-    """Give the engine of the current client, or threads where there is none."""
+    """Return the engine of the current client, or threads where there is none."""
     client = current_client()
     return ThreadEngine() if client is None else ClientEngine(client)
 
@@ -56,7 +56,7 @@ class ClientEngine(Engine):
         return True
 
     def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
-        """Submit one task a partition, all in one message."""
+        """Submit one task per partition, all in one message."""
         return self.client.map(function, *(list(column) for column in columns), pure=False)
 
     def hold(self, handles: Sequence[Any]) -> list[Any]:
@@ -90,7 +90,7 @@ class ClientEngine(Engine):
         return self.client.scatter(value, hash=False)
 
     def status(self, handle: Any) -> str:
-        """Give the state of a future."""
+        """Return the state of a future."""
         return handle.status
 
     def _gather(self, handles: Sequence[Any]) -> list[Any]:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-FloatVector = NDArray[np.float64]
+from rankwise._types import FloatVector
 
 LEVELS = 2**32 - 1
 
@@ -26,7 +26,7 @@ class FixedPoint(NamedTuple):
 
 
 def encode_scores(scores: FloatVector, error: float) -> FloatVector | FixedPoint:
-    """Give scores in four bytes each where that keeps every one within `error`, and as they are otherwise.
+    """Return scores in four bytes each where that keeps every one within `error`, and as they are otherwise.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def decode_scores(scores: FloatVector | FixedPoint) -> FloatVector:
 
 
 def encode_counts(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
-    """Give coefficients as int32 multiples of `unit` where that is exact, and as they are otherwise.
+    """Return coefficients as int32 multiples of `unit` where that is exact, and as they are otherwise.
 
     Examples
     --------

@@ -47,7 +47,7 @@ class Partitions:
 
 
 def is_distributed(values: Any) -> bool:
-    """Tell whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
+    """Return whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
     if isinstance(values, list | tuple):
         return len(values) > 0 and all(_is_dask(value) for value in values)
     return isinstance(values, Partitions) or _is_dask(values)
@@ -144,7 +144,7 @@ def _computed(parts: list[Any]) -> list[Any]:
 
 
 def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
-    """Give X times the weights as a Dask array whose chunks are the blocks of X; nothing is computed yet.
+    """Return X times the weights as a Dask array whose chunks are the blocks of X; nothing is computed yet.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
 
 
 def block_scores(rows: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Give the scores of one block of rows; its width and its numbers are checked here, as it is lazy."""
+    """Return the scores of one block of rows; its width and its numbers are checked here, as it is lazy."""
     from rankwise.distributed.blocks import describe
 
     block = as_block(rows)

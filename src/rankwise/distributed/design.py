@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.distributed import blocks
 from rankwise.distributed.client import current_engine
@@ -18,8 +19,6 @@ from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Held, HeldRows, same
 from rankwise.losses import Hinge
 
-FloatVector = NDArray[np.float64]
-
 # Scores may be off by this share of the tolerance; the hinge loss is then off by at most twice as much.
 SCORE_SHARE = 1e-3
 
@@ -27,8 +26,8 @@ SCORE_SHARE = 1e-3
 class DaskDesign(Design):
     """Rows in partitions on the workers of a Dask client or, without a client, wherever they are loaded from.
 
-    A product with X sends w once and brings 8 bytes a row; a product with X' sends 8 bytes a row and brings
-    X' c, summed in a tree. With a plain hinge loss both are 4 bytes a row (see `codec`). With a client the
+    A product with X sends w once and brings 8 bytes per row; one with X' sends 8 bytes per row and brings
+    X' c, summed in a tree. With a plain hinge loss both are 4 bytes per row (see `codec`). With a client the
     blocks are loaded once, and Dask loads them again where a worker is lost. Without one they are loaded in
     every round by threads, a few at a time, and may be larger than memory.
 
@@ -89,7 +88,7 @@ class DaskDesign(Design):
         return design
 
     def slices(self, column: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut one entry a row into the parts of the partitions."""
+        """Cut one entry per row into the parts of the partitions."""
         return [column[begin:end] for begin, end in pairwise(self.borders)]
 
     def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
@@ -104,7 +103,7 @@ class DaskDesign(Design):
         return self._for_hinge(loss, tol), loss
 
     def _for_hinge(self, loss: Hinge, tol: float) -> DaskDesign:
-        """Give the same rows with four bytes a score and, where pairs count alike, a coefficient."""
+        """Return the same rows with four bytes per score and, where pairs count alike, a coefficient."""
         design = copy(self)
         design.score_error = SCORE_SHARE * tol
         if loss.preferences.counts_pairs:
@@ -144,7 +143,7 @@ class DaskDesign(Design):
         return self._sum(blocks.adjoint_matrix, np.ascontiguousarray(C, dtype=np.float64))
 
     def _units(self) -> list[Any]:
-        """Give each partition the factor of its rows: one number for all, or one a row that stays there."""
+        """Return each partition's factor: one number for all rows, or one per row that stays there."""
         if isinstance(self._row_units, Held):
             return self._row_units.handles
         return [self._row_units] * self.n_partitions
@@ -162,15 +161,15 @@ class DaskDesign(Design):
         return np.asarray(self.engine.round(send)[0], dtype=np.float64)
 
     def weighted_squares(self, c: FloatVector) -> FloatVector:
-        """Give the sum over rows of c_i x_ij^2 for each column j."""
+        """Return the sum over rows of c_i x_ij^2 for each column j."""
         return self._sum(blocks.squares, c)
 
     def weighted_spread(self, c: FloatVector) -> FloatVector:
-        """Give the weighted spread of each column, in one round."""
+        """Return the weighted spread of each column, in one round."""
         return spread_of(self._sum(blocks.spread_sums, c))
 
     def column_scale(self) -> FloatVector:
-        """Give the largest absolute value of each column."""
+        """Return the largest absolute value of each column."""
         return np.max(self.engine.round(lambda: self.engine.each(blocks.scale, self.handles)), axis=0)
 
     def normal_equations(self, loss: Any) -> tuple[FloatVector, FloatVector]:
@@ -180,7 +179,7 @@ class DaskDesign(Design):
         return normal_equations(self, loss)
 
     def take(self, rows: NDArray[np.int64]) -> DaskDesign:
-        """Give the design of some of the rows, in as many partitions; the rows are in ascending order."""
+        """Return the design of some of the rows, in as many partitions; the rows are in ascending order."""
         parts = [
             rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin
             for begin, end in pairwise(self.borders)
@@ -197,7 +196,7 @@ class DaskDesign(Design):
 
 
 def spread_of(sums: FloatVector) -> FloatVector:
-    """Give the spread of columns from the sums that `blocks.spread_sums` gives."""
+    """Return the spread of columns from the sums that `blocks.spread_sums` gives."""
     n = (len(sums) - 1) // 2
     squares, means, total = sums[:n], sums[n:-1], float(sums[-1])
     return np.maximum(squares - means**2 / total if total > 0 else squares, 0.0)

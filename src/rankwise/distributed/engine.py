@@ -23,7 +23,7 @@ RETRIES = 5
 
 
 def require_dask() -> Any:
-    """Give the dask module, or say how to install it."""
+    """Return the dask module, or say how to install it."""
     try:
         import dask
         import dask.delayed
@@ -54,11 +54,11 @@ class Engine(ABC):
 
     @abstractmethod
     def load(self, partitions: Sequence[Any]) -> list[Any]:
-        """Give handles of the blocks that Dask objects stand for."""
+        """Return handles of the blocks that Dask objects stand for."""
 
     @abstractmethod
     def may_hold(self, n_bytes: float) -> bool:
-        """Tell whether so much can be kept between rounds."""
+        """Return whether so much can be kept between rounds."""
 
     @abstractmethod
     def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
@@ -77,7 +77,7 @@ class Engine(ABC):
         """Send all partitions the same value."""
 
     def status(self, handle: Any) -> str:
-        """Give the state of a handle; "cancelled", "lost" and "error" are those without a result."""
+        """Return the state of a handle; "cancelled", "lost" and "error" are those without a result."""
         return ""
 
     @abstractmethod
@@ -91,7 +91,7 @@ class Engine(ABC):
         return ""
 
     def total(self, handles: Sequence[Any]) -> Any:
-        """Give the handle of the sum, in a tree of fixed shape: the bits do not depend on the workers."""
+        """Return the handle of the sum, in a tree of fixed shape: the bits do not depend on the workers."""
         handles = list(handles)
         while len(handles) > 1:
             groups = [handles[start : start + FAN_IN] for start in range(0, len(handles), FAN_IN)]
@@ -154,7 +154,7 @@ class HeldRows(Held):
         return self._handles
 
     def restore(self, error: Exception) -> None:
-        """After an error: send again what the driver keeps, and say what cannot be had again."""
+        """After an error: send again what the driver keeps, and say what is lost for good."""
         reason = f"{type(error).__name__}: {error}".rstrip(".")
         if self.loaded and (unreadable := self._numbers("error")):
             raise PartitionLostError(unreadable, len(self._handles), reason) from error
@@ -173,14 +173,14 @@ class HeldRows(Held):
 
 
 def constant(value: Any) -> Any:
-    """Give a Delayed that stands for a value in memory."""
+    """Return a Delayed that stands for a value in memory."""
     from dask import delayed
 
     return delayed(value, traverse=False, pure=False)
 
 
 def same(value: Any) -> Any:
-    """Give what was given: the task that holds an argument of many others."""
+    """Return what was given: the task that holds an argument of many others."""
     return value
 
 
@@ -193,7 +193,7 @@ def add_all(parts: Sequence[Any]) -> Any:
 
 
 def nbytes(value: Any) -> int:
-    """Give the bytes of an array, or of the arrays in a list or an object."""
+    """Return the bytes of an array, or of the arrays in a list or an object."""
     if hasattr(value, "nbytes"):
         return int(value.nbytes)
     if hasattr(value, "__dict__"):

@@ -87,7 +87,7 @@ class RoundLog:
         self._recent = [*self._recent[-30:], seconds]
 
     def is_slow(self, seconds: float) -> bool:
-        """Tell whether a round took far longer than the rounds before it."""
+        """Return whether a round took far longer than the rounds before it."""
         if len(self._recent) < 3:
             return False
         usual = median(self._recent)

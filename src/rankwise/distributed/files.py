@@ -1,4 +1,4 @@
-"""Files that are larger than memory, together: one partition a file, read when it is needed."""
+"""Files that are larger than memory, together: one partition per file, read when it is needed."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _most_features(engine: Any, files: list[str], zero_based: bool) -> int:
 
 
 def expanded(paths: Any) -> list[str]:
-    """Give the files that patterns stand for, in the order of the patterns and then of the names."""
+    """Return the files that patterns stand for, in the order of the patterns and then of the names."""
     patterns = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files: list[str] = []
     for pattern in (os.fspath(path) for path in patterns):
@@ -133,14 +133,14 @@ def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any]
 
 
 def text_width(file: str, zero_based: bool) -> int:
-    """Give the number of columns of a svmlight file."""
+    """Return the number of columns of a svmlight file."""
     from rankwise.io.svmlight import load_svmlight
 
     return load_svmlight(file, zero_based=zero_based).X.shape[1]
 
 
 def load_text(file: str, n_features: int, zero_based: bool) -> tuple[Any, Any, Any, Any]:
-    """Give rows, labels, queries and no names."""
+    """Return rows, labels, queries and no names."""
     from rankwise.io.svmlight import load_svmlight
 
     data = load_svmlight(file, n_features=n_features, zero_based=zero_based)
@@ -148,7 +148,7 @@ def load_text(file: str, n_features: int, zero_based: bool) -> tuple[Any, Any, A
 
 
 def load_parquet(file: str, label: str, qid: str | None) -> tuple[Any, Any, Any, Any]:
-    """Give rows, labels, queries and the names of the features."""
+    """Return rows, labels, queries and the names of the features."""
     try:
         import pandas  # type: ignore[import-untyped,unused-ignore]
     except ImportError:
@@ -215,10 +215,10 @@ def read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
 
 
 def rows_of(read: tuple[Any, Any, Any, Any]) -> Design:
-    """Give the rows of a file as a block."""
+    """Return the rows of a file as a block."""
     return as_block(read[0])
 
 
 def columns_of(read: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Give labels, queries and names."""
+    """Return labels, queries and names."""
     return read[1:]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def split_groups(group: NDArray[np.int64], borders: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell of each group whether its rows lie in several partitions.
+    """Return of each group whether its rows lie in several partitions.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The normal equations of pairwise least squares from rows in partitions: n^2 numbers a partition, once.
+"""The normal equations of pairwise least squares from rows in partitions: n^2 numbers per partition, once.
 
 Rows are centred first, as in memory: differences of large sums lose digits. A worker knows the means of the
 queries that it holds whole; those of a query that is cut are added up here and sent back.
@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._types import FloatArray
 from rankwise.design import Design, row_blocks
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
@@ -21,14 +22,12 @@ from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
 
-FloatArray = NDArray[np.float64]
-
 # Entries of a block of rows that is made dense.
 BLOCK_ENTRIES = 1 << 18
 
 
 def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
-    """Give X'L X and X'r for rows in partitions.
+    """Return X'L X and X'r for rows in partitions.
 
     Where L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains)
     the columns of X pass through the driver, a few at a time: `solver="cg"` moves less.
@@ -52,13 +51,13 @@ class Groups:
     cut: NDArray[np.int64]
 
     def sums(self, weight: FloatArray, X: Any) -> FloatArray:
-        """Give the weighted sum of the rows of each group."""
+        """Return the weighted sum of the rows of each group."""
         entries = (weight, (self.code, np.arange(len(weight))))
         sums = sp.csr_array(entries, shape=(len(self.total), len(weight))) @ X
         return sums.toarray() if sp.issparse(sums) else np.asarray(sums)
 
     def means(self, weight: FloatArray, X: Any, of_cut: FloatArray) -> FloatArray:
-        """Give the mean of each group; of those that are cut it was sent."""
+        """Return the mean of each group; of those that are cut it was sent."""
         means = self.sums(weight, X) / np.where(self.total > 0, self.total, 1.0)[:, None]
         means[self.cut] = of_cut
         return means
@@ -105,7 +104,7 @@ class _Grams:
         return Groups(code, self._totals[kind][present], np.flatnonzero(self._cut[kind][present]))
 
     def total(self) -> FloatArray:
-        """Give [X'L X, X'r]."""
+        """Return [X'L X, X'r]."""
         means = [self._cut_means(kind) for kind in range(len(self._codes))]
         rows = [np.cumsum(cut) - 1 for cut in self._cut]
         sent = [
@@ -121,7 +120,7 @@ class _Grams:
         return engine.round(send)[0]
 
     def _cut_means(self, kind: int) -> FloatArray:
-        """Give the means of the groups of one kind that lie in several partitions."""
+        """Return the means of the groups of one kind that lie in several partitions."""
         cut = self._cut[kind]
         sums = np.zeros((int(cut.sum()), self._design.shape[1]))
         if not len(sums):
@@ -139,13 +138,13 @@ class _Grams:
 
 
 def cut_sums(block: Design, piece: RootPiece, kind: int) -> FloatArray:
-    """Give the weighted sums of the rows of the groups that other partitions share."""
+    """Return the weighted sums of the rows of the groups that other partitions share."""
     groups = piece.groups[kind]
     return groups.sums(piece.weight, _float_rows(block.X))[groups.cut]
 
 
 def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> FloatArray:
-    """Give [C'C, C'target] for the centred rows C = R X of one partition."""
+    """Return [C'C, C'target] for the centred rows C = R X of one partition."""
     X = _float_rows(block.X)
     means = [groups.means(piece.weight, X, sent) for groups, sent in zip(piece.groups, of_cut, strict=True)]
     n = block.shape[1]

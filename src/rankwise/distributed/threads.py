@@ -18,7 +18,7 @@ class ThreadEngine(Engine):
         return self.each(as_block, partitions)
 
     def may_hold(self, n_bytes: float) -> bool:
-        """Tell whether so much leaves room in the memory of this process."""
+        """Return whether so much leaves room in the memory of this process."""
         free = available_memory()
         return free is None or n_bytes <= free / 4
 

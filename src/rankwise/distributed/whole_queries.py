@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Held
@@ -22,8 +23,6 @@ from rankwise.losses import LeastSquares, PairwiseLoss, PiecewiseLinear
 from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
 
-FloatVector = NDArray[np.float64]
-
 # What a network moves in the time that a round takes at least (10 ms at 1 Gb/s), and how many rounds more an
 # iteration takes when the workers count: least squares need no search on a line, and none more.
 ROUND_BYTES = 1_000_000
@@ -31,7 +30,7 @@ LINE_ROUNDS = 6
 
 
 def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any] | None:
-    """Give a design and a loss that leave scores on the workers, where possible and cheaper.
+    """Return a design and a loss that leave scores on the workers, where possible and cheaper.
 
     With P partitions a round moves 16 n P bytes, but steps on a line are rounds of their own; with scores
     it moves 8 m + 16 n.
@@ -98,7 +97,7 @@ class Scores:
             self.terms = {Image(self.design, w, handles): 1.0}
 
     def columns(self) -> tuple[list[Any], list[Any]]:
-        """Give the numbers and the vectors of the terms, for each partition."""
+        """Return the numbers and the vectors of the terms, for each partition."""
         vectors = [list(parts) for parts in zip(*(image.handles for image in self.terms), strict=True)]
         n_partitions = self.design.n_partitions
         return [tuple(self.terms.values())] * n_partitions, vectors or [[]] * n_partitions
@@ -137,15 +136,15 @@ class WholeQueryDesign(DaskDesign):
         return self.engine.each(blocks.times, self.handles, [self.engine.common(w)] * self.n_partitions)
 
     def matvec(self, w: Any) -> Any:
-        """Give the scores X w, which the workers keep; nothing is waited for."""
+        """Return the scores X w, which the workers keep; nothing is waited for."""
         return Scores(self, {Image(self, np.ascontiguousarray(w, dtype=np.float64)): 1.0})
 
     def rmatvec(self, c: Any) -> FloatVector:
-        """Give X' c."""
+        """Return X' c."""
         return self._sum_held(blocks.adjoint, c)
 
     def weighted_spread(self, c: Any) -> FloatVector:
-        """Give the weighted spread of each column."""
+        """Return the weighted spread of each column."""
         return spread_of(self._sum_held(blocks.spread_sums, c))
 
     def _sum_held(self, function: Callable, c: Coefficients) -> FloatVector:
@@ -173,7 +172,7 @@ class WorkerLoss:
         self._losses = Held(engine, make)
 
     def plane(self, scores: Scores) -> tuple[float, Coefficients, float]:
-        """Give the loss, a subgradient and the offset of its plane, in one round."""
+        """Return the loss, a subgradient and the offset of its plane, in one round."""
         engine = self._design.engine
         parts = engine.round(lambda: engine.each(evaluate, self._losses.handles, *scores.columns()))
         value, offset, *products = np.sum(parts, axis=0).tolist()
@@ -185,16 +184,16 @@ class WorkerLoss:
         return value, coefficients, offset
 
     def value_and_coefficients(self, scores: Scores) -> tuple[float, Coefficients]:
-        """Give the loss and its derivative by each score."""
+        """Return the loss and its derivative by each score."""
         value, coefficients, _ = self.plane(scores)
         return value, coefficients
 
     def value(self, scores: Scores) -> float:
-        """Give the loss alone."""
+        """Return the loss alone."""
         return self.plane(scores)[0]
 
     def hessian(self, scores: Scores) -> ScoreHessian:
-        """Give the Hessian at the scores; its products stay on the workers."""
+        """Return the Hessian at the scores; its products stay on the workers."""
         engine = self._design.engine
         held = Held(engine, lambda: engine.each(LocalHessian, self._losses.handles, *scores.columns()))
 
@@ -235,7 +234,7 @@ class LocalLoss:
         self.loss: Any = kind(piece.preferences, average=average) if piece.share > 0 else None
 
     def plane(self, scores: FloatVector) -> tuple[float, FloatVector, float]:
-        """Give the value, the slopes and the offset."""
+        """Return the value, the slopes and the offset."""
         if self.loss is None:
             return 0.0, np.zeros(self.n_rows), 0.0
         if isinstance(self.loss, PiecewiseLinear):
@@ -246,13 +245,13 @@ class LocalLoss:
 
 
 def evaluate(loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-    """Give the loss at a sum of vectors, the offset, and the products of its slopes with each vector."""
+    """Return the loss at a sum of vectors, the offset, and the products of its slopes with each vector."""
     value, slopes, offset = loss.plane(blocks.combined(numbers, vectors, loss.n_rows))
     return np.array([value, offset, *(slopes @ vector for vector in vectors)])
 
 
 def slopes(loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-    """Give the derivative of the loss by each score."""
+    """Return the derivative of the loss by each score."""
     return loss.plane(blocks.combined(numbers, vectors, loss.n_rows))[1]
 
 
@@ -268,12 +267,12 @@ class LocalHessian:
         return LocalHessian, (loss, (1.0,), [scores])
 
     def diagonal(self) -> FloatVector:
-        """Give the diagonal."""
+        """Return the diagonal."""
         loss, scores = self._parts
         return np.zeros_like(scores) if self._hessian is None else loss.share * self._hessian.diagonal
 
     def times(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Give the product with a sum of vectors."""
+        """Return the product with a sum of vectors."""
         loss, scores = self._parts
         direction = blocks.combined(numbers, vectors, len(scores))
         return (

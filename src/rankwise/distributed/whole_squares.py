@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.engine import Held
 from rankwise.distributed.whole_queries import Coefficients, Scores, WholeQueryDesign, cut_preferences
 from rankwise.losses import LeastSquares
 from rankwise.preferences.base import Preferences
-
-FloatVector = NDArray[np.float64]
 
 
 class WorkerSquares:
@@ -40,11 +38,11 @@ class WorkerSquares:
         return Coefficients(self._engine, make)
 
     def product(self, scores: Scores) -> Coefficients:
-        """Give L times the scores."""
+        """Return L times the scores."""
         return self._coefficients(LocalSquares.times, scores)
 
     def value_and_coefficients(self, scores: Scores) -> tuple[float, Coefficients]:
-        """Give the loss and its derivative by each score."""
+        """Return the loss and its derivative by each score."""
         parts = self._engine.round(
             lambda: self._engine.each(LocalSquares.value, self._losses.handles, *scores.columns())
         )
@@ -63,24 +61,24 @@ class LocalSquares:
         self._share = trace / float(self._loss.diagonal.sum()) if self._loss is not None else 0.0
 
     def pull(self) -> FloatVector:
-        """Give the vector r."""
+        """Return the vector r."""
         return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.pull
 
     def diagonal(self) -> FloatVector:
-        """Give the diagonal of L."""
+        """Return the diagonal of L."""
         return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.diagonal
 
     def times(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Give L times a sum of vectors."""
+        """Return L times a sum of vectors."""
         u = blocks.combined(numbers, vectors, self._n_rows)
         return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.product(u)
 
     def value(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> float:
-        """Give the loss at a sum of vectors."""
+        """Return the loss at a sum of vectors."""
         return self._evaluated(numbers, vectors)[0]
 
     def slopes(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Give the derivative of the loss at a sum of vectors."""
+        """Return the derivative of the loss at a sum of vectors."""
         return self._evaluated(numbers, vectors)[1]
 
     def _evaluated(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> tuple[float, FloatVector]:

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design, as_design
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.losses import Hinge
@@ -34,9 +35,6 @@ logger = logging.getLogger("rankwise")
 
 # What every objective ends with, in words.
 PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
-
-FloatVector = NDArray[np.float64]
-FloatArray = NDArray[np.float64]
 
 
 class BaseRanker(BaseEstimator):
@@ -88,7 +86,7 @@ class BaseRanker(BaseEstimator):
         return kernel_scores(X, basis, self.dual_coef_, n_threads=self._threads(), **self._kernel_arguments)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Give the position of each row within its query, 0 for the best; equal scores keep their order.
+        """Return the position of each row within its query, 0 for the best; equal scores keep their order.
 
         Parameters
         ----------
@@ -108,7 +106,7 @@ class BaseRanker(BaseEstimator):
     def score(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Give 1 minus the ranking error: the share of pairs in the right order, ties counting one half.
+        """Return 1 minus the ranking error: the share of pairs in the right order, ties counting one half.
 
         Queries weigh the same each, and those without pairs are left out. `y` may be a `Preferences`. The
         scores of several outputs are averaged.
@@ -128,7 +126,7 @@ class BaseRanker(BaseEstimator):
         return 1.0 - float(np.mean([float(error) for error in errors]))
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
-        """Give each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+        """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
 
         Parameters
         ----------
@@ -168,7 +166,7 @@ class BaseRanker(BaseEstimator):
     def _checked_input(
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, Preferences]:
-        """Give X as the solvers take it and the preferences among its rows."""
+        """Return X as the solvers take it and the preferences among its rows."""
         if y is None:
             raise ValueError(
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
@@ -233,7 +231,7 @@ class BaseRanker(BaseEstimator):
         return isinstance(self.kernel, str) and self.kernel == "linear"
 
     def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
-        """Give the design matrix of the function space: X itself, or the features of its kernel map."""
+        """Return the design matrix of the function space: X itself, or the features of its kernel map."""
         if self._is_linear():
             return as_design(X, n_threads=self._threads()), None
         kernel_map = self._kernel_map()
@@ -251,7 +249,7 @@ class BaseRanker(BaseEstimator):
         )
 
     def _start(self, design: Design) -> FloatVector | None:
-        """Give the weights to begin with under warm_start, where the last fit had the same shape."""
+        """Return the weights to begin with under warm_start, where the last fit had the same shape."""
         if not self.warm_start:
             return None
         previous = getattr(self, "_weights", None)
@@ -392,7 +390,7 @@ def thread_pools() -> ThreadpoolController:
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Give the position of each row within its query, 0 for the highest score."""
+    """Return the position of each row within its query, 0 for the highest score."""
     order = np.lexsort((-scores, query))
     begin = np.searchsorted(query[order], query[order])
     positions = np.empty(len(scores), dtype=np.int64)
@@ -401,7 +399,7 @@ def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[n
 
 
 def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
-    """Give the labels of each output; y needs one column for each column of the scores."""
+    """Return the labels of each output; y needs one column for each column of the scores."""
     if isinstance(y, Preferences):
         columns = [y] * (1 if scores.ndim == 1 else scores.shape[1])
     elif scores.ndim == 1:

@@ -23,6 +23,7 @@ from rankwise._checks import (
     declared_order,
     split_missing,
 )
+from rankwise._types import FloatVector
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
 from rankwise.kernels import KernelMap
@@ -37,9 +38,7 @@ from rankwise.solvers.interior_point import solve_interior_point
 from rankwise.solvers.result import SolverResult
 from rankwise.thresholds import holds_text, looks_continuous
 
-FloatVector = NDArray[np.float64]
-
-# Hulls that are closer than this share of the size of the data cannot be told from hulls that meet.
+# Hulls that are closer than this share of the size of the data count as hulls that meet.
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
 INEXACT_TOL = 1e-4
@@ -81,8 +80,8 @@ class HullRanker(BaseRanker):
         ||f||^2; there is no solution when hulls intersect.
     slack_per : "row" or "edge"
         One slack for each row, or one for each row and edge, where each edge also has thresholds of its own.
-        With one a row, classes in the middle of a chain may find it cheapest to give up their rows; with one
-        an edge every edge has its say.
+        With one per row, it may be cheapest to give up the rows of classes in the middle of a chain; with one
+        per edge every edge has its say.
     laplacian_weight : float
         Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
         whose label is not known, should score alike.
@@ -107,7 +106,7 @@ class HullRanker(BaseRanker):
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line an iteration.
+        1 prints a line for each iteration.
 
     Attributes
     ----------
@@ -330,7 +329,7 @@ class HullRanker(BaseRanker):
         return [as_array(y)]
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
-        """Give the class of each row, -1 for none, and the programme."""
+        """Return the class of each row, -1 for none, and the programme."""
         codes, weight = np.full(len(known), -1), np.zeros(len(known))
         codes[known] = graph.codes
         weight[known] = 1.0 if graph.weight is None else graph.weight
@@ -339,7 +338,7 @@ class HullRanker(BaseRanker):
         )
 
     def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
-        """Give the features; few rows with many features are as many features as rows."""
+        """Return the features; few rows with many features are as many features as rows."""
         m, n = X.shape
         if not (self._is_linear() and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
             return super()._function_space(X)
@@ -347,14 +346,14 @@ class HullRanker(BaseRanker):
         return as_design(kernel_map.fit_transform(X)), kernel_map
 
     def _centre(self, X: Any) -> FloatVector | None:
-        """Give the means of features that lie far from zero: moving them moves the thresholds and no more."""
+        """Return the means of features far from zero: moving them moves the thresholds and no more."""
         if not self._is_linear() or sp.issparse(X):
             return None
         centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         return centre if (np.abs(centre) > OFFSET * spread).any() else None
 
     def _smoothness(self, X: Any, design: Design) -> NDArray | None:
-        """Give the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
+        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
         if self.laplacian_weight == 0:
             return None
         laplacian, n_edges = self._laplacian(X)
@@ -399,7 +398,7 @@ class HullRanker(BaseRanker):
         return optimum, result
 
     def _ceiling(self, design: Design) -> float:
-        """Give the ||f||^2 of a margin that is lost in the size of the data."""
+        """Return the ||f||^2 of a margin that is lost in the size of the data."""
         if self.slack != "none":
             return np.inf
         size = float(design.weighted_squares(np.ones(design.shape[0])).sum()) / design.shape[0]
@@ -431,7 +430,7 @@ class HullRanker(BaseRanker):
     def _intervals(
         self, program: HullProgram, codes: NDArray[np.int64], optimum: HullOptimum
     ) -> NDArray[np.float64]:
-        """Give [L, U] of each class; with a slack an edge, the highest L and the lowest U of its edges."""
+        """Return [L, U] of each class; with a slack per edge, the highest L and the lowest U of its edges."""
         of_unit = codes[program.row]
         intervals = np.tile([-np.inf, np.inf], (len(self.classes_), 1))
         low, high = program.low >= 0, program.high >= 0
@@ -442,7 +441,7 @@ class HullRanker(BaseRanker):
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
     ) -> float:
-        """Give the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
+        """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
 
         It is the mean over edges of the share of row pairs in the right order, ties counting one half; see
         `rankwise.metrics.wmw`. Rows without a label are left out.

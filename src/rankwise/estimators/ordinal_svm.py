@@ -13,7 +13,8 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from rankwise._checks import as_array, as_codes, check_choice, check_positive
 from rankwise._memory import require_memory
-from rankwise.estimators.base import FloatVector, positions_within
+from rankwise._types import FloatVector
+from rankwise.estimators.base import positions_within
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.places import in_memory
 from rankwise.thresholds import (
@@ -198,7 +199,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
             self.thresholds_, self.fallback_ = midpoint_thresholds(utility, codes, weight, tol=tol)
 
     def utility(self, X: Any) -> FloatVector:
-        """Give the utility of each row, a score that is higher for higher ranks.
+        """Return the utility of each row, a score that is higher for higher ranks.
 
         Parameters
         ----------
@@ -211,7 +212,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return in_memory(super().predict(X))
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Give the label of each row: the rank between whose boundaries its utility lies.
+        """Return the label of each row: the rank between whose boundaries its utility lies.
 
         A utility that equals a boundary belongs to the lower rank.
         """
@@ -219,7 +220,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return self.classes_[ranks_of(utility, self.thresholds_)]
 
     def decision_function(self, X: Any) -> FloatVector:
-        """Give how far inside each rank a row lies.
+        """Return how far inside each rank a row lies.
 
         Returns
         -------
@@ -238,7 +239,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         return np.minimum(above, below)
 
     def rank(self, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
-        """Give the position of each row by utility, 0 for the highest; equal utilities keep their order.
+        """Return the position of each row by utility, 0 for the highest; equal utilities keep their order.
 
         Parameters
         ----------
@@ -253,7 +254,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         )
 
     def score(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> float:  # type: ignore[override]
-        """Give the accuracy, as scikit-learn expects of a classifier: the share of rows with the right label.
+        """Return the accuracy, as expected of a classifier: the share of rows with the right label.
 
         The share of pairs in the right order is `1 - ranking_error(y, model.utility(X))`.
         """

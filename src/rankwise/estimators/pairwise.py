@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_count, check_positive
+from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.base import PENALTY, BaseRanker, FloatArray, FloatVector
+from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, SolverResult, chosen_solver, solve_sample

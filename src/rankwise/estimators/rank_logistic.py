@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import expit
 
-from rankwise.estimators.base import FloatVector
+from rankwise._types import FloatVector
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.places import in_memory
 
@@ -52,7 +52,7 @@ class RankLogistic(PairwiseRanker):
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line an iteration.
+        1 prints a line for each iteration.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
 from rankwise._memory import available_memory, require_memory
+from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelMap
@@ -31,8 +32,6 @@ from rankwise.solvers import (
     solve_path,
     solve_primal,
 )
-
-FloatArray = NDArray[np.float64]
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 # Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
@@ -92,7 +91,7 @@ class RankRLS(BaseRanker):
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line an iteration of conjugate gradients.
+        1 prints a line for each iteration of conjugate gradients.
 
     Attributes
     ----------
@@ -225,7 +224,7 @@ class RankRLS(BaseRanker):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> FloatArray:
-        """Give what `fit` would learn for each alpha, from one eigendecomposition: equations (31) and (42).
+        """Return what `fit` would learn for each alpha, from one eigendecomposition: equations (31) and (42).
 
         Parameters
         ----------
@@ -293,7 +292,7 @@ class RankRLS(BaseRanker):
     def _checked_forms(
         self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
     ) -> tuple[Any, list[LeastSquares]]:
-        """Give X as the solvers take it and the forms to minimise: one, or one for each output."""
+        """Return X as the solvers take it and the forms to minimise: one, or one for each output."""
         X, outputs = self._checked_outputs(X, y, qid, sample_weight)
         return X, self._forms(outputs)
 
@@ -323,7 +322,7 @@ class RankRLS(BaseRanker):
         return LeastSquares(preferences, labels=labels, n_threads=self._threads(), **options)
 
     def _uses_kernel_matrix(self, n_rows: int) -> bool:
-        """Tell whether the function space is that of a kernel with all rows as its basis."""
+        """Return whether the function space is that of a kernel with all rows as its basis."""
         reduced = isinstance(self.n_components, Integral) and self.n_components < n_rows
         return not (self._is_linear() or reduced)
 
@@ -407,7 +406,7 @@ def check_closed_form(
 
 
 def label_columns(y: Any) -> NDArray[Any] | None:
-    """Give the labels as an array where they have several columns, and None otherwise."""
+    """Return the labels as an array where they have several columns, and None otherwise."""
     if y is None or isinstance(y, Preferences):
         return None
     array = as_array(y)

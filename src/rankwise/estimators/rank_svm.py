@@ -52,7 +52,7 @@ class RankSVM(PairwiseRanker):
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line an iteration.
+        1 prints a line for each iteration.
 
     Attributes
     ----------

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from rankwise._types import FloatArray, IntArray
 
 RESAMPLES = 1000
 # A resample of the rows measures everything anew, so that there are fewer of them for many rows, or none.

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array, as_codes, as_vector, check_choice
 from rankwise._text import table
+from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
 from rankwise.evaluation.labels import labels_and_queries
 from rankwise.evaluation.measures import (
@@ -24,9 +25,6 @@ from rankwise.evaluation.measures import (
 )
 from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
 from rankwise.places import in_memory
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 RANKS = (5, 10)
 

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
+from rankwise._types import FloatArray
 from rankwise.metrics import ranking_error
-
-FloatArray = NDArray[np.float64]
 
 BINS = 20
 MAX_CURVE_POINTS = 200

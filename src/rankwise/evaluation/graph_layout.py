@@ -9,7 +9,8 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-Edge = tuple[Hashable, Hashable]
+from rankwise._types import Edge
+
 Place = tuple[float, float]
 
 COLUMN = 1.6
@@ -158,7 +159,7 @@ def _touched(
 
 
 def _crosses(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
-    """Tell whether two curves cross away from their ends."""
+    """Return whether two curves cross away from their ends."""
     a, b = one[1:-2, None], one[2:-1, None]
     c, d = other[None, 1:-2], other[None, 2:-1]
     apart = (_side(a, b, c) != _side(a, b, d)) & (_side(c, d, a) != _side(c, d, b))

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise._checks import as_array, as_codes
+from rankwise._types import IntArray
 from rankwise.places import in_memory
 from rankwise.preferences import Preferences
-
-IntArray = NDArray[np.int64]
 
 
 def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:

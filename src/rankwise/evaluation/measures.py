@@ -7,16 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise import metrics
+from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, resampled_rows
 from rankwise.evaluation.names import measure_name
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 # Gains of 2^label say nothing for labels that are no grades.
 LARGEST_GRADE = 31

@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise._checks import as_array, as_vector
 from rankwise._pipeline import last_step
+from rankwise._types import FloatArray
 from rankwise.places import in_memory
-
-FloatArray = NDArray[np.float64]
 
 
 def is_scores(model: Any) -> bool:
@@ -43,13 +41,13 @@ def scores_of(model: Any, X: Any, name: str) -> FloatArray:
     else:
         scores = in_memory(model.predict(X))
     if np.ndim(scores) != 1:
-        raise ValueError(f"{name!r} must give one score a row; it gives shape {np.shape(scores)}.")
+        raise ValueError(f"{name!r} must give one score per row; it gives shape {np.shape(scores)}.")
     return as_vector(scores, f"the scores of {name!r}", X.shape[0])
 
 
 def _of_two_classes(probability: Any, name: str) -> FloatArray:
     if probability.shape[1] != 2:
         raise ValueError(
-            f"{name!r} must give one score a row, but it has {probability.shape[1]} classes, not 2."
+            f"{name!r} must give one score per row, but it has {probability.shape[1]} classes, not 2."
         )
     return np.asarray(probability[:, 1])

@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise._types import Edge
 from rankwise.metrics import wmw
 from rankwise.preferences.order_graph import check_acyclic, order_edges
-
-Edge = tuple[Hashable, Hashable]
 
 
 def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:

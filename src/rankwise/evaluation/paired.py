@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
 from rankwise.evaluation.measures import Measure, Measured
-
-FloatArray = NDArray[np.float64]
 
 TESTS = ("permutation", "wilcoxon")
 PERMUTATIONS = 9_999

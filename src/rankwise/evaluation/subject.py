@@ -10,13 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
 from rankwise._pipeline import last_step
+from rankwise._types import FloatArray
 from rankwise.evaluation.labels import class_numbers, labels_and_queries
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.places import in_memory
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 class Subject:

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise._pipeline import last_step
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from rankwise._types import FloatArray, IntArray
 
 
 class GapCurve(NamedTuple):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
+from rankwise._types import FloatArray, IntArray
 
 # Share of a lane that the rows of its rank may fill.
 LANE = 0.8

@@ -8,16 +8,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array
 from rankwise._pipeline import last_step
+from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.io.export.linear import LinearScorer, scaling_of
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ def _check_writable(target: Path) -> None:
 
 @contextmanager
 def _temporary_beside(target: Path) -> Iterator[Path]:
-    """Give the name of a new empty file in the folder of the target; remove it if it is still there."""
+    """Return the name of a new empty file in the folder of the target; remove it if it is still there."""
     with _errors_about(target):
         handle, temporary = _claimed(target)
     try:
@@ -107,7 +107,7 @@ def _claimed(target: Path) -> tuple[int | None, Path]:
 
 
 def _lock(handle: int) -> bool:
-    """Tell whether no other process holds the lock; a file system without locks has none."""
+    """Return whether no other process holds the lock; a file system without locks has none."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:

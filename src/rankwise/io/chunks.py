@@ -17,7 +17,7 @@ def query_chunks(
     take: Callable[[Rows, int, int], Rows],
     join: Callable[[list[Rows]], Rows],
 ) -> Iterator[Rows]:
-    """Give chunks of at most `chunk_rows` rows that end at query borders; a larger query is one chunk.
+    """Return chunks of at most `chunk_rows` rows that end at query borders; a larger query is one chunk.
 
     ``take(rows, begin, end)`` copies some rows, ``join(pieces)`` puts rows that follow one another together.
     """
@@ -52,12 +52,12 @@ def _cut(rows: Rows, chunk_rows: int, take: Callable[[Rows, int, int], Rows]) ->
 
 
 def n_rows(rows: Any) -> int:
-    """Give the number of rows."""
+    """Return the number of rows."""
     return int(rows.X.shape[0])
 
 
 def borders(pieces: list[Any]) -> NDArray[np.int64]:
-    """Give the rows at which a chunk may begin."""
+    """Return the rows at which a chunk may begin."""
     if pieces[0].qid is None:
         return np.arange(sum(map(n_rows, pieces)))
     qid = join_queries([piece.qid for piece in pieces])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import importlib.util
 import io
 import os
@@ -125,6 +126,44 @@ def iter_table(
     return query_chunks(table.pieces(chunk_rows), chunk_rows, _take, _join)
 
 
+def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
+    """Return columns of a table as they stand: text of a CSV or TSV file, values of a Parquet file.
+
+    An empty field is None. Words such as NA are text like any other.
+    """
+    location = Path(path)
+    file_format = _format(location)
+    if file_format in _PARQUET:
+        reader: Any = _reader(file_format)
+        _check_present(location, names, reader.columns(location, file_format))
+        (frame,) = reader.frames(location, file_format, list(names), None, None)
+        return {name: _to_numpy(frame[name]).tolist() for name in names}
+    with _open_text(location) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        try:
+            return _text_columns(location, csv.reader(text, delimiter=_SEPARATORS[file_format]), names)
+        except (csv.Error, UnicodeDecodeError) as error:
+            raise TableError(f"{location} is not a table that can be read: {error}") from None
+
+
+def _text_columns(path: Path, lines: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+    present: list[str] = next(lines, [])
+    _check_present(path, names, present)
+    columns: list[list[Any]] = [[] for _ in names]
+    places = [present.index(name) for name in names]
+    for row, fields in enumerate((line for line in lines if line), 1):
+        if len(fields) != len(present):
+            raise TableError(f"{path}, row {row}: it has {len(fields)} fields, but {len(present)} names.")
+        for column, place in zip(columns, places, strict=True):
+            column.append(fields[place].strip() or None)
+    return dict(zip(names, columns, strict=True))
+
+
+def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
+    missing = [name for name in names if name not in present]
+    if missing:
+        raise TableError(f"{path} has no column {_listing(missing)}; its columns are {_listing(present)}.")
+
+
 class _Table:
     """A table and the columns that are wanted of it."""
 
@@ -155,7 +194,7 @@ class _Table:
             first_row += len(frame)
 
     def empty(self) -> TableData:
-        """Give the data of a table without rows."""
+        """Return the data of a table without rows."""
         y = None if self.label is None else np.empty(0)
         qid = None if self.qid is None else np.empty(0, dtype=np.int64)
         return TableData(np.empty((0, len(self.features))), y, qid, self.features)
@@ -173,11 +212,7 @@ class _Table:
 
     def _check_columns(self, present: list[str]) -> None:
         named = self.wanted
-        missing = [name for name in named if name not in present]
-        if missing:
-            raise TableError(
-                f"{self.path} has no column {_listing(missing)}; its columns are {_listing(present)}."
-            )
+        _check_present(self.path, named, present)
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
             raise TableError(f"The column {_listing(twice)} of {self.path} is asked for more than once.")
@@ -294,7 +329,7 @@ def _word(value: Any) -> str:
 
 
 def _integers_or_words(words: list[str]) -> NDArray[Any]:
-    """Give int64 where each word is the usual way to write an integer, as for svmlight files."""
+    """Return int64 where each word is the usual way to write an integer, as for svmlight files."""
     try:
         integers = np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError):

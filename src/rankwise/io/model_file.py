@@ -25,7 +25,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise import estimators
+from rankwise import __version__, estimators
 from rankwise._pipeline import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
@@ -143,7 +143,7 @@ def save_model(
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
-    """Give the model of a file: it predicts what it did before it was saved, to the last bit.
+    """Return the model of a file: it predicts what it did before it was saved, to the last bit.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
 
 
 def model_info(path: str | os.PathLike[str]) -> ModelInfo:
-    """Give what a model file says of itself, without its arrays.
+    """Return what a model file says of itself, without its arrays.
 
     Examples
     --------
@@ -188,7 +188,7 @@ def _header(
 ) -> dict[str, Any]:
     return {
         "estimator": _described(model),
-        "rankwise": _package_version(),
+        "rankwise": __version__,
         "sklearn": sklearn.__version__,
         "created": datetime.now(UTC).isoformat(timespec="seconds"),
         "metadata": _checked_metadata(metadata),
@@ -198,19 +198,13 @@ def _header(
     }
 
 
-def _package_version() -> str:
-    from rankwise import __version__  # here, as the package imports this module before it has a version
-
-    return __version__
-
-
 def _described(model: Any) -> str:
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     return " > ".join(type(step).__name__ for step in steps if not isinstance(step, str))
 
 
 def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Give the metadata as JSON would give it back."""
+    """Return the metadata as JSON would give it back."""
     try:
         return json.loads(json.dumps({} if metadata is None else dict(metadata), allow_nan=False))
     except (TypeError, ValueError, RecursionError) as error:

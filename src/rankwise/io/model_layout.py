@@ -63,19 +63,19 @@ def _pieces(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Iterator[byte
 
 
 def described(array: NDArray[Any]) -> dict[str, Any]:
-    """Give what is needed to make an array from its bytes; the memory order decides how sums are rounded."""
+    """Return what makes an array from its bytes; the memory order decides how sums are rounded."""
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return {"dtype": array.dtype.str.lstrip("<>=|"), "shape": list(array.shape), "order": order}
 
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Give the little-endian bytes of an array in its own memory order, without a copy where they are so."""
+    """Return an array's little-endian bytes in its own memory order, without a copy where possible."""
     flat = array.ravel(order="F" if described(array)["order"] == "F" else "C")
     return flat.astype(flat.dtype.newbyteorder("<"), copy=False).view(np.uint8)
 
 
 def read_layout(file: IO[bytes], *, with_arrays: bool = True) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Give the header and the arrays of a file that is whole and unaltered; refuse any other."""
+    """Return the header and the arrays of a file that is whole and unaltered; refuse any other."""
     size = os.fstat(file.fileno()).st_size
     _check_start(file.read(len(_START) + 20))
     _check_whole(file, size)

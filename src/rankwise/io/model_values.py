@@ -24,7 +24,7 @@ _PLAIN = (str, bool, type(None))
 
 
 def encode(value: Any, arrays: Arrays) -> Any:
-    """Give a value as JSON, appending its arrays to `arrays`; refuse types that a model file does not hold.
+    """Return a value as JSON, appending its arrays to `arrays`; refuse types that a model file does not hold.
 
     Examples
     --------
@@ -72,7 +72,7 @@ def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
 
 
 def decode(node: Any, arrays: Arrays) -> Any:
-    """Give the value that `encode` was given.
+    """Return the value that `encode` was given.
 
     Examples
     --------

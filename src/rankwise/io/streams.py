@@ -171,7 +171,7 @@ def _packed(raw: Any, path: Path) -> Any:
 
 
 def _import_zstd() -> tuple[str, Any]:
-    """Give the standard library's module, where Python has it, or the zstandard package."""
+    """Return the standard library's module, where Python has it, or the zstandard package."""
     if sys.version_info >= (3, 14):
         from compression import zstd
 

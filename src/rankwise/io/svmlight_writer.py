@@ -84,7 +84,7 @@ class _RowSource:
         self.dtype = np.float32 if self.X.dtype in (np.float32, np.float16) else np.float64
 
     def spans(self) -> Iterator[tuple[int, int]]:
-        """Give the first row and the end of each part of about `_ENTRIES_PER_WRITE` entries."""
+        """Return the first row and the end of each part of about `_ENTRIES_PER_WRITE` entries."""
         n_columns = self.X.shape[1] or 1
         begin = 0
         while begin < self.n_rows:
@@ -98,7 +98,7 @@ class _RowSource:
             begin = end
 
     def csr(self, begin: int, end: int) -> tuple[NDArray, NDArray, NDArray]:
-        """Give indptr, indices and data of some rows."""
+        """Return indptr, indices and data of some rows."""
         if sp.issparse(self.X):
             first, last = self.X.indptr[[begin, end]]
             indptr = self.X.indptr[begin : end + 1].astype(np.int64) - int(first)
@@ -165,6 +165,6 @@ def _comment_words(comments: Sequence[str], n_rows: int) -> list[str]:
 
 
 def _pack(words: list[str]) -> tuple[bytes, NDArray[np.int64]]:
-    """Give all words as one text, and where each ends."""
+    """Return all words as one text, and where each ends."""
     encoded = [word.encode("utf-8", "surrogateescape") for word in words]
     return b"".join(encoded), np.cumsum([len(word) for word in encoded], dtype=np.int64)

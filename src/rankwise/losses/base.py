@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
+from rankwise._types import FloatVector
 from rankwise.preferences.base import COUNTING_METHODS, PartnerSums, Preferences
-
-FloatVector = NDArray[np.float64]
 
 
 @dataclass

@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 
 from rankwise import _memory
 from rankwise._checks import as_vector
+from rankwise._types import FloatArray
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences
-
-FloatArray = NDArray[np.float64]
 
 # Bytes for each pair of the sparse Laplacian at its peak: the pair itself, its four entries as they are
 # gathered (two int32 or int64 numbers and a float64 each) and the compressed copy.

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import check_choice
+from rankwise._types import FloatArray
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
     Laplacian,
@@ -22,8 +23,6 @@ from rankwise.losses.laplacians import (
 )
 from rankwise.losses.roots import Root
 from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
-
-FloatArray = NDArray[np.float64]
 
 TIES = ("keep", "drop")
 FORMULAS = {
@@ -220,7 +219,7 @@ class LeastSquares(Smooth):
 
 
 def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
-    """Tell whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
+    """Return whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
     return cost == "magnitude" and ties == "keep" and preferences.is_complete
 
 

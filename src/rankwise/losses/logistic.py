@@ -6,7 +6,8 @@ import math
 
 from numpy.typing import ArrayLike
 
-from rankwise.losses.base import FloatVector, ScoreHessian, Smooth
+from rankwise._types import FloatVector
+from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.preferences.base import Preferences
 
 

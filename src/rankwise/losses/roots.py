@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
-FloatArray = NDArray[np.float64]
+from rankwise._types import FloatArray
 
 
 class Root(Protocol):
@@ -22,13 +22,13 @@ class Root(Protocol):
     target: FloatArray
 
     def apply(self, U: FloatArray) -> FloatArray:
-        """Give R U."""
+        """Return R U."""
 
     def adjoint(self, Z: FloatArray) -> FloatArray:
-        """Give R' Z."""
+        """Return R' Z."""
 
     def congruence(self, K: FloatArray) -> FloatArray:
-        """Give R K R' for symmetric K, which may be overwritten."""
+        """Return R K R' for symmetric K, which may be overwritten."""
 
 
 class LevelRoot:
@@ -84,7 +84,7 @@ class LevelRoot:
         part: slice = slice(None),
         out: FloatArray | None = None,
     ) -> FloatArray:
-        """Give a part of the rows of R U / `common`, in `out`, from these rows of U and the means of all."""
+        """Return part of the rows of R U / `common`, in `out`, from these rows of U and all means."""
         of_query = self._query.spread(means[0], part)
         if self._alike:
             return np.subtract(U, of_query, out=out)
@@ -94,14 +94,14 @@ class LevelRoot:
         return deviations(U, of_query, self._between[part], of_level, self._within[part], out)
 
     def parts(self) -> tuple[FloatArray, list[NDArray[np.int64]], list[FloatArray]]:
-        """Give the weights, the groups (queries, then levels if they matter) and the scales B (and A)."""
+        """Return the weights, the groups (queries, then levels if they matter) and the scales B (and A)."""
         groups, scales = [self._query.group], [self._between]
         if self._level is not None and self._within is not None:
             groups, scales = [*groups, self._level.group], [*scales, self._within]
         return self._root_weight**2, groups, scales
 
     def apply(self, U: FloatArray) -> FloatArray:
-        """Give R U."""
+        """Return R U."""
         result = self.rows(U, self.means(U))
         result *= self.common
         return result
@@ -128,12 +128,12 @@ class LevelRoot:
         self.target = np.divide(pull, scale, where=scale > 0, out=np.zeros_like(pull))
 
     def adjoint(self, Z: FloatArray) -> FloatArray:
-        """Give R' Z: with u = w^(-1/2) z it is w^(1/2) R u."""
+        """Return R' Z: with u = w^(-1/2) z it is w^(1/2) R u."""
         inverse = np.divide(1.0, self._root_weight, where=self._root_weight > 0, out=np.zeros(self.n_rows))
         return _column(self._root_weight, Z) * self.apply(_column(inverse, Z) * Z)
 
     def congruence(self, K: FloatArray) -> FloatArray:
-        """Give R K R' for symmetric K."""
+        """Return R K R' for symmetric K."""
         return self.apply(self.apply(K).T)
 
 
@@ -197,15 +197,15 @@ class PivotedRoot:
         self._factor[:, self._pivot] = upper
 
     def apply(self, U: FloatArray) -> FloatArray:
-        """Give R U."""
+        """Return R U."""
         return self._factor @ U
 
     def adjoint(self, Z: FloatArray) -> FloatArray:
-        """Give R' Z."""
+        """Return R' Z."""
         return self._factor.T @ Z
 
     def congruence(self, K: FloatArray) -> FloatArray:
-        """Give R K R' for symmetric K."""
+        """Return R K R' for symmetric K."""
         return self._factor @ K @ self._factor.T
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.losses.base import FloatVector, ScoreHessian, Smooth
+from rankwise._types import FloatVector
+from rankwise.losses.base import ScoreHessian, Smooth
 
 
 class SquaredHinge(Smooth):

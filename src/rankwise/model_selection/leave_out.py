@@ -9,12 +9,13 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector
 from rankwise._memory import require_memory
 from rankwise._progress import Progress
+from rankwise._types import FloatArray, IntArray
 from rankwise.losses.least_squares import keeps_ties
 from rankwise.model_selection.pair_blocks import (
     Block,
@@ -29,9 +30,6 @@ from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
 from rankwise.model_selection.search import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 
 @dataclass
@@ -204,13 +202,13 @@ class HeldOutTask:
         return len(np.unique(self.outputs[0].groups())) > 1
 
     def features(self) -> FloatArray:
-        """Give the rows as points of the function space, shape (m, r) with r <= m."""
+        """Return the rows as points of the function space, shape (m, r) with r <= m."""
         if self._features is None:
             self._features = features(self.model, self.X)
         return self._features
 
     def batches(self) -> list[list[int]]:
-        """Give the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
+        """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
         numbers = list(range(len(self.outputs)))
         shared = all(keeps_ties(output, self.cost["cost"], self.cost["ties"]) for output in self.outputs)
         return [numbers] if shared else [[k] for k in numbers]
@@ -225,7 +223,7 @@ class HeldOutTask:
 
 
 def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
-    """Give the preferences of each output, and whether there is one that was given as such."""
+    """Return the preferences of each output, and whether there is one that was given as such."""
     if isinstance(y, Preferences):
         if qid is not None:
             raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
@@ -335,7 +333,7 @@ def _remaining_mass(equations: NormalEquations, fold: list[Block]) -> float:
 
 
 def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
-    """Give the number of each row's fold."""
+    """Return the number of each row's fold."""
     if folds is None:
         numbers = groups
     elif isinstance(folds, Integral):
@@ -383,7 +381,7 @@ def _pair_predictions(task: HeldOutTask, formulas: list[AllPairs | TwoClasses]) 
 
 
 def has_pair_formula(task: HeldOutTask) -> bool:
-    """Tell whether leaving a pair out has a closed form for every output."""
+    """Return whether leaving a pair out has a closed form for every output."""
     return all(_has_pair_formula(task, output) for output in task.outputs)
 
 
@@ -396,7 +394,7 @@ def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
 
 
 def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
-    """Give closed forms that together cover the outputs in their order; None where there are none."""
+    """Return closed forms that together cover the outputs in their order; None where there are none."""
     if not has_pair_formula(task):
         return None
     outputs: list[Any] = task.outputs
@@ -408,7 +406,7 @@ def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
 
 
 def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
-    """Give the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
+    """Return the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
     low, high = labels.min(), labels.max()
     if task.cost["cost"] == "unit":
         return TwoClasses(task.features(), (labels == high).astype(np.float64))

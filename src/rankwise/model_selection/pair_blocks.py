@@ -8,16 +8,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
+from rankwise._types import FloatArray, IntArray
 from rankwise.design import row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.solvers.least_squares import Spectrum
-
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
 
 _BLOCK_ENTRIES = 1 << 22
 
@@ -63,7 +60,7 @@ def query_blocks(outputs: list[Preferences], cost: str, ties: str, average: str)
 
 
 def rows_by_group(groups: IntArray) -> list[IntArray]:
-    """Give the row numbers of each group, in the order of the group numbers."""
+    """Return the row numbers of each group, in the order of the group numbers."""
     order = np.argsort(groups, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
 
@@ -142,7 +139,7 @@ def refitted_scores(
 
 
 def features(model: Any, X: Any) -> FloatArray:
-    """Give the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
+    """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 
     The features themselves where they are fewer than the rows, otherwise those of the kernel map. The kernel,
     its basis rows and `gamma="scale"` are fixed by all rows and stay when rows leave.

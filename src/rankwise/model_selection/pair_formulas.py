@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
+from rankwise._types import FloatArray
 from rankwise.model_selection.pair_blocks import centred
 
-FloatArray = NDArray[np.float64]
 Signs = NDArray[np.int8]
 
 # Differences of scores below this part of the spread of the scores are those of equal rows, rounded.
@@ -204,28 +204,28 @@ class TwoClasses:
         return scores
 
     def _times(self, A: FloatArray) -> FloatArray:
-        """Give L A."""
+        """Return L A."""
         means = (self.classes.T @ A) / self.sizes[:, None]
         return self.D[:, None] * (A - self.classes @ means) + self.c * np.outer(
             self.contrast, self.contrast @ A
         )
 
     def _decomposed(self, Phi: FloatArray) -> tuple[Any, Any, Any]:
-        """Give Z = Phi V, L Z and S of Phi'L Phi = V S V'."""
+        """Return Z = Phi V, L Z and S of Phi'L Phi = V S V'."""
         gram = Phi.T @ self._times(Phi)
         curvature, basis = np.linalg.eigh((gram + gram.T) / 2)
         Z = Phi @ basis
         return Z, self._times(Z), np.maximum(curvature, 0.0)
 
     def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
-        """Give the scores G L y of the rows by the model that saw them all."""
+        """Return the scores G L y of the rows by the model that saw them all."""
         Z, LZ, curvature = decomposed
         return Z @ ((LZ.T @ self.y) / (curvature + alpha * self.factor))
 
     def _scores(
         self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
     ) -> tuple[FloatArray, FloatArray]:
-        """Give the scores of both rows of each pair of a positive row i and a negative one, shape (i, q)."""
+        """Return the scores of both rows for each pair of a positive and a negative row, shape (i, q)."""
         Z, LZ, curvature = decomposed
         weights = 1.0 / (curvature + alpha * self.factor)
         j = self.negative
@@ -267,14 +267,14 @@ def _tiles(Y: FloatArray) -> Iterator[tuple[slice, slice]]:
 
 
 def _end_of_partners(Y: FloatArray, rows: slice) -> int:
-    """Give the end of the rows, sorted by the first output, that may be partners of the last of `rows`."""
+    """Return the end of the rows, sorted by the first output, that may be partners of the last of `rows`."""
     if Y.shape[1] > 1:
         return rows.stop
     return int(np.searchsorted(Y[:, 0], Y[rows.stop - 1, 0]))
 
 
 def _direction(Y: FloatArray, rows: slice, before: slice, output: int) -> Signs:
-    """Give the sign of y_i - y_j, 0 unless j comes before i: shape (rows, before)."""
+    """Return the sign of y_i - y_j, 0 unless j comes before i: shape (rows, before)."""
     y_i, y_j = Y[rows, output, None], Y[before, output]
     earlier = np.arange(before.start, before.stop) < np.arange(rows.start, rows.stop)[:, None]
     higher, lower = (y_i > y_j) & earlier, (y_i < y_j) & earlier

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_codes, as_vector
+from rankwise._types import FloatArray
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
     has_pair_formula,
@@ -17,8 +18,6 @@ from rankwise.model_selection.leave_out import (
     queries_left_out,
 )
 from rankwise.model_selection.pair_blocks import rows_by_group
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass

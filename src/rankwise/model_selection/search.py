@@ -20,13 +20,13 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
 from rankwise._checks import as_alphas, check_count
+from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 
-FloatArray = NDArray[np.float64]
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
@@ -168,7 +168,7 @@ class Choice:
         """The best alpha."""
         return float(self.alphas[self.best])
 
-    def warn_at_edge(self, stacklevel: int = 3) -> None:
+    def warn_at_edge(self, stacklevel: int = 4) -> None:
         """Say so where the best alpha is the first or the last of several, with the next ones to try."""
         advice = self._advice() if len(self.alphas) > 1 else None
         if advice is not None:

@@ -44,7 +44,7 @@ class QueryKFold(GroupKFold):
     def split(
         self, X: Any, y: Any = None, groups: ArrayLike | None = None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Give the row numbers of training and test rows, fold by fold.
+        """Return the row numbers of training and test rows, fold by fold.
 
         Parameters
         ----------

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array
 from rankwise._pipeline import last_step
+from rankwise._types import Edge
 from rankwise.evaluation.graph_layout import Layout, layout
-from rankwise.evaluation.order_graph import Edge, edge_shares, listed_edges
+from rankwise.evaluation.order_graph import edge_shares, listed_edges
 from rankwise.plotting._axes import new_axes
 
 NODE = {"boxstyle": "round,pad=0.45", "facecolor": "#eef3f8", "edgecolor": "#33506e"}

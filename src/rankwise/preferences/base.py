@@ -14,11 +14,11 @@ from scipy.special import expit, log_expit
 
 from rankwise._checks import as_vector, check_choice
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector
 
 if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
     from rankwise.preferences import order_graph, pair_list, ranking
 
-FloatVector = NDArray[np.float64]
 
 AVERAGES = ("queries", "pairs")
 COUNTING_METHODS = ("merge", "tree", "pairs")
@@ -69,7 +69,7 @@ class Preferences(ABC):
     ----------
     n_rows : int
     labels : array of shape (n_rows,), or None
-        What ranks the rows, where one number a row does.
+        What ranks the rows, where one number per row does.
     values : array of shape (n_rows,), or None
         The magnitude of a pair is the difference of its rows' values, where there are such numbers.
     classes : array of shape (n_classes,), or None

@@ -16,10 +16,10 @@ from scipy.sparse.csgraph import connected_components
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_weights, check_choice
 from rankwise._memory import require_memory
+from rankwise._types import FloatVector
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory
 from rankwise.preferences.ranking import Ranking
 
-FloatVector = NDArray[np.float64]
 Edges = list[tuple[Hashable, Hashable]]
 
 # What a fit to the edges takes for each of them, measured.
@@ -209,14 +209,14 @@ def from_order(
         structure: Preferences = Ranking(codes.astype(np.float64), weight=weight)
     else:
         present = codes if weight is None else codes[weight > 0]
-        warn_of_absent_classes(order, classes, "labels")
         structure = OrderGraph(codes, classes, order_edges(order, classes, present), weight)
     structure.require_pairs()
+    warn_of_absent_classes(order, classes, "labels")
     return structure
 
 
 def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Give the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
+    """Return the edges (higher, lower) of an order, as numbers of classes, among those that `codes` has."""
     if not isinstance(order, str):
         return _edge_codes(edge_list(order), classes).astype(np.int32)
     check_choice(order, "order", ("chain", "full"))
@@ -248,7 +248,7 @@ def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tup
 
 
 def edge_list(order: Any) -> Edges:
-    """Give the edges of a list or a graph, each once; refuse cycles."""
+    """Return the edges of a list or a graph, each once; refuse cycles."""
     if hasattr(order, "is_directed") and not order.is_directed():
         raise ValueError(
             "order must be a directed graph (networkx.DiGraph): an edge points from higher to lower."

@@ -11,8 +11,6 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise._checks import as_indices, as_vector, as_weights
 from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
 
-FloatVector = NDArray[np.float64]
-
 
 class PairList(Preferences):
     """A list of (better, worse) rows, each with a magnitude and a weight; O(l) for l pairs."""

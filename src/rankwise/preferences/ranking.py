@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
     NoPairsError,
@@ -19,8 +20,6 @@ from rankwise.preferences.base import (
     Preferences,
     check_pair_memory,
 )
-
-FloatVector = NDArray[np.float64]
 
 
 class Ranking(Preferences):
@@ -311,11 +310,11 @@ class Ranking(Preferences):
         return self._by_query(self.sums(None).up)
 
     def row_weight(self) -> FloatVector:
-        """Give the weights of the rows as `sums` takes them: the largest of each query is 1."""
+        """Return the weights of the rows as `sums` takes them: the largest of each query is 1."""
         return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight
 
     def pair_scale(self) -> FloatVector:
-        """Give for each query the number that turns pair weights as `sums` takes them into those given."""
+        """Return for each query the number that turns pair weights as `sums` takes them into those given."""
         largest = np.ones(self.n_queries)
         if self.weight is not None:
             largest = np.zeros(self.n_queries)
@@ -332,7 +331,7 @@ class Ranking(Preferences):
         return levels
 
     def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
-        """Give the number by which a query's sum over pairs enters the mean loss.
+        """Return the number by which a query's sum over pairs enters the mean loss.
 
         `total` is the weight of each query's pairs, by default of those that differ in label.
         """
@@ -437,7 +436,7 @@ def from_scores(
         and a row of weight 0 is not there. A weight that is constant within a query cancels under
         `average="queries"`: use `query_weight` for that.
     query_weight : array of shape (n_rows,), optional
-        What each query counts in the mean over queries; one value a row, constant within a query.
+        What each query counts in the mean over queries; one value per row, constant within a query.
     pair_weight : None, "difference" or array of gains of shape (n_rows,)
         With "difference", a pair also weighs the difference of its labels; with an array, the
         difference of its gains, which must not fall as the label rises.

@@ -6,14 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
+from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
-
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
 
 MAX_QUERIES = 40
 MAX_ROWS = 600

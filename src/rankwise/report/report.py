@@ -39,7 +39,7 @@ class Report:
     Parameters
     ----------
     model : estimator, Pipeline, or array of shape (n_rows,)
-        A fitted ranker of this library, or anything of scikit-learn with one score a row; or the scores.
+        A fitted ranker of this library, or anything of scikit-learn with one score per row; or the scores.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
     y : array of shape (n_rows,), or Preferences.from_scores
         Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes.

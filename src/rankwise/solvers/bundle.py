@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import PiecewiseLinear
 from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
-
-FloatVector = NDArray[np.float64]
 
 # A line is searched to this share of the gap: evaluations are cheaper than products with X, so the search may
 # be sharp (a share of 0.1 costs half as many iterations again on text data).
@@ -156,7 +154,7 @@ def _step_on_line(
         return _Iterate(coef, scores, point.value, coefficients, offset)
 
     def on_target(point: Point) -> float:
-        """Give what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
+        """Return what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
         rest = 1.0 - point.step
         return point.value + point.slope * rest + alpha * curve * rest * rest
 

@@ -9,12 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import SolverResult, concluded, distance
 from rankwise.solvers.rounding import UNIT, Rounding
-
-FloatVector = NDArray[np.float64]
 
 
 class Penalty:
@@ -26,15 +25,15 @@ class Penalty:
         self._factor = None if matrix is None else cho_factor(self.matrix)
 
     def gradient(self, w: FloatVector) -> FloatVector:
-        """Give 2 P w."""
+        """Return 2 P w."""
         return 2.0 * (self.alpha * w if self.matrix is None else self.matrix @ w)
 
     def value(self, w: FloatVector) -> float:
-        """Give w'P w."""
+        """Return w'P w."""
         return 0.5 * float(w @ self.gradient(w))
 
     def conjugate(self, g: FloatVector) -> float:
-        """Give the largest value of g'w - w'P w over w: g'inv(P) g / 4."""
+        """Return the largest value of g'w - w'P w over w: g'inv(P) g / 4."""
         return 0.25 * float(g @ self.solved(g))
 
     def solved(self, g: FloatVector) -> FloatVector:
@@ -47,7 +46,7 @@ class Penalty:
         return float(size @ (self.alpha * size if self.matrix is None else np.abs(self.matrix) @ size))
 
     def diagonal(self, n: int) -> FloatVector:
-        """Give the diagonal of P."""
+        """Return the diagonal of P."""
         return np.full(n, self.alpha) if self.matrix is None else self.matrix.diagonal()
 
 
@@ -79,7 +78,7 @@ class HullOptimum:
         return concluded(self.coef, self.objective, self.gap, n_iter, status, history, tol * self.objective)
 
     def joined(self, other: HullOptimum) -> HullOptimum:
-        """Give the lower objective of the two with the higher bound."""
+        """Return the lower objective of the two with the higher bound."""
         primal = self if self.objective <= other.objective else other
         dual = self if self.bound >= other.bound else other
         return HullOptimum(

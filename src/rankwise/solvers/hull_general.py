@@ -14,7 +14,7 @@ from rankwise.solvers.result import Monitor, SolverResult
 
 
 def has_general_solver() -> bool:
-    """Tell whether the general solver is installed."""
+    """Return whether the general solver is installed."""
     try:
         import clarabel  # noqa: F401
     except ImportError:
@@ -60,7 +60,7 @@ def _objective(n: int, program: HullProgram, penalty: Penalty) -> tuple[Any, Any
 
 
 def _constraints(design: Design, program: HullProgram) -> tuple[Any, Any, Any]:
-    """Give A x <= right for x = (w, t, y): lower, upper, slack and edge constraints, and where each ends."""
+    """Return A x <= right for x = (w, t, y): lower, upper, slack, edge constraints, and their ends."""
     p, m = program, program.n_units
     X = sp.csr_matrix(design.X).astype(np.float64)[p.row]
     lower, upper = np.flatnonzero(p.low >= 0), np.flatnonzero(p.high >= 0)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
+from rankwise._types import FloatVector, IntVector
 from rankwise.design import Design, SparseDesign
 from rankwise.solvers.hull_certificate import Penalty
-from rankwise.solvers.hull_program import HullProgram, IntVector
-
-FloatVector = NDArray[np.float64]
+from rankwise.solvers.hull_program import HullProgram
 
 # Systems with more weights than this are solved by conjugate gradients.
 MAX_DIRECT = 2000
@@ -57,7 +56,7 @@ class HullNewton:
         self._solve = self._factored() if direct else self._iterative(0.03 * min(1.0, 100.0 * relative_gap))
 
     def _inverse_curve(self, positive: FloatVector) -> FloatVector:
-        """Give the inverse of each slack's curvature, zero where there are no slacks."""
+        """Return the inverse of each slack's curvature, zero where there are no slacks."""
         p = self.program
         if p.slack == "none":
             return np.zeros(p.n_units)
@@ -143,7 +142,7 @@ class HullNewton:
 
 
 def _threshold_solver(T: sp.csc_matrix) -> Any:
-    """Factor the block of the thresholds; with a slack an edge it has no entries between edges."""
+    """Factor the block of the thresholds; with a slack per edge it has no entries between edges."""
     n = T.shape[0]
     if n <= MAX_DENSE_THRESHOLDS:
         return _scaled_cholesky(T.toarray())

@@ -19,8 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-FloatVector = NDArray[np.float64]
-IntVector = NDArray[np.int64]
+from rankwise._types import FloatVector, IntVector
 
 
 @dataclass
@@ -63,7 +62,7 @@ class HullProgram:
         return np.searchsorted(self.row, np.arange(self.n_rows + 1))
 
     def tightened(self, thresholds: FloatVector) -> FloatVector:
-        """Give feasible thresholds: each U as high as the L above it allow, then each L as low as it may."""
+        """Return feasible thresholds: each U as high as the L above it allow, then each L as low."""
         tight = thresholds.copy()
         tight[self.edge_high] = np.inf
         np.minimum.at(tight, self.edge_high, tight[self.edge_low] - 1.0)
@@ -72,7 +71,7 @@ class HullProgram:
         return tight
 
     def slacks(self, scores: FloatVector, thresholds: FloatVector) -> FloatVector:
-        """Give the slack of each unit: its largest violation."""
+        """Return the slack of each unit: its largest violation."""
         bounds = np.append(thresholds, 0.0)  # -1 finds an entry, which is not used
         f = scores[self.row]
         below = np.where(self.low >= 0, bounds[self.low] - f, 0.0)
@@ -80,12 +79,12 @@ class HullProgram:
         return np.maximum(0.0, np.maximum(below, above))
 
     def loss(self, scores: FloatVector, thresholds: FloatVector) -> float:
-        """Give the weighted sum of the slacks, or of their squares."""
+        """Return the weighted sum of the slacks, or of their squares."""
         slacks = self.slacks(scores, thresholds)
         return float(self.weight @ (slacks**2 if self.slack == "squared" else slacks))
 
     def hull_bounds(self, scores: FloatVector) -> FloatVector:
-        """Give the thresholds without slack: L is the lowest score of its class, U the highest."""
+        """Return the thresholds without slack: L is the lowest score of its class, U the highest."""
         f, bounds = scores[self.row], np.full(self.n_thresholds + 1, np.nan)
         bounds[self.low], bounds[self.high] = np.inf, -np.inf
         np.minimum.at(bounds, self.low, f)
@@ -93,7 +92,7 @@ class HullProgram:
         return bounds[:-1]
 
     def margin(self, thresholds: FloatVector) -> float:
-        """Give the smallest L - U over the edges."""
+        """Return the smallest L - U over the edges."""
         return float(np.min(thresholds[self.edge_low] - thresholds[self.edge_high]))
 
     def row_sums(self, values: FloatVector) -> FloatVector:
@@ -114,7 +113,7 @@ class DualPoint:
     edge: FloatVector
 
     def balanced(self, program: HullProgram) -> DualPoint:
-        """Give feasible multipliers near these, scaled threshold by threshold."""
+        """Return feasible multipliers near these, scaled threshold by threshold."""
         edge = np.maximum(self.edge, 0.0)
         below = _matched(self.below, program.low, edge, program.edge_low, program.n_thresholds)
         above = _matched(self.above, program.high, edge, program.edge_high, program.n_thresholds)
@@ -124,11 +123,11 @@ class DualPoint:
         return DualPoint(below, above, edge)
 
     def pull(self, program: HullProgram) -> FloatVector:
-        """Give the force on each row's score, upwards where positive; the loss has slope minus that."""
+        """Return the force on each row's score, upwards where positive; the loss has slope minus that."""
         return program.row_sums(self.below - self.above)
 
     def imbalance(self, program: HullProgram) -> FloatVector:
-        """Give the force on each threshold, upwards where positive; it is zero at feasible multipliers."""
+        """Return the force on each threshold, upwards where positive; it is zero at feasible multipliers."""
         n = program.n_thresholds
         edges = np.bincount(program.edge_low, self.edge, n) - np.bincount(program.edge_high, self.edge, n)
         units = np.bincount(program.high + 1, self.above, n + 1) - np.bincount(
@@ -137,7 +136,7 @@ class DualPoint:
         return edges + units[1:]
 
     def value(self, program: HullProgram) -> float:
-        """Give the dual objective less the penalty's part: the loss is at least value - pull'f, for any f."""
+        """Return the dual objective less the penalty's part: the loss is at least value - pull'f."""
         total = float(self.edge.sum())
         if program.slack == "squared":
             total -= float(np.sum((self.below + self.above) ** 2 / (4.0 * program.weight)))
@@ -205,7 +204,7 @@ def hull_program(
 
 
 def _units_of_edges(codes: IntVector, edges: IntVector) -> tuple[IntVector, IntVector, IntVector]:
-    """Give each edge two classes of its own: rows and classes of the units, and the edges between these."""
+    """Return each edge two classes of its own: rows and classes of the units, and the edges between these."""
     ends = edges.ravel()
     incidence = sp.csr_matrix((np.ones(len(ends)), (ends, np.arange(len(ends)))))
     classes = np.where(codes < incidence.shape[0], codes, -1)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import LinAlgError
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty, certified
 from rankwise.solvers.hull_newton import HullNewton
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import Monitor, SolverResult
-
-FloatVector = NDArray[np.float64]
 
 # A step ends this share of the way to the nearest bound.
 STEP_SHARE = 0.995
@@ -94,14 +92,14 @@ class _Iterate:
         self.z = self.exists.astype(np.float64)
 
     def _left(self, f: FloatVector, t: FloatVector, y: FloatVector, edge: float) -> FloatVector:
-        """Give the left sides of the constraints; `edge` is 1, or 0 for the change of the left sides."""
+        """Return the left sides of the constraints; `edge` is 1, or 0 for the change of the left sides."""
         p, bounds = self.program, np.append(t, 0.0)
         positive = y[: self.cuts[2] - self.cuts[1]]
         edges = t[p.edge_low] - t[p.edge_high] - edge
         return self.exists * np.concatenate([f + y - bounds[p.low], y - f + bounds[p.high], positive, edges])
 
     def _forces(self, z: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
-        """Give the multipliers' forces on the scores of rows, the thresholds and the slacks."""
+        """Return the multipliers' forces on the scores of rows, the thresholds and the slacks."""
         p = self.program
         below, above, positive, edge = np.split(z, self.cuts)
         slack = below + above
@@ -110,7 +108,7 @@ class _Iterate:
         return dual.pull(p), dual.imbalance(p), slack
 
     def certified(self) -> HullOptimum:
-        """Give the certificate of this iterate."""
+        """Return the certificate of this iterate."""
         scores = self.design.matvec(self.w)
         self.f = scores[self.program.row]
         below, above, _, edge = np.split(self.z / self.scale, self.cuts)
@@ -162,7 +160,7 @@ class _Iterate:
 
 
 def _longest(s: FloatVector, change_s: FloatVector, z: FloatVector, change_z: FloatVector) -> float:
-    """Give the largest step in (0, 1] that leaves both nonnegative; a z that is zero stays so."""
+    """Return the largest step in (0, 1] that leaves both nonnegative; a z that is zero stays so."""
     falls = float(np.max(-change_s / s, initial=0.0))
     falls = max(falls, float(np.max(np.divide(-change_z, z, out=np.zeros_like(z), where=z > 0), initial=0.0)))
     return min(1.0, 1.0 / falls) if falls > 0 else 1.0

@@ -13,15 +13,14 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
+from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, float_matrix, row_blocks
 from rankwise.losses import LeastSquares
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
 from rankwise.solvers.rounding import Rounding
-
-FloatArray = NDArray[np.float64]
 
 # Entries of a block of rows that is centred and multiplied while it is in a cache.
 BLOCK_ENTRIES = 1 << 18
@@ -103,7 +102,7 @@ def _kernel_gap(
 
 
 def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
-    """Give the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
+    """Return the weights for each alpha from one eigendecomposition, as in equations (31) and (42).
 
     Parameters
     ----------
@@ -136,7 +135,7 @@ def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArr
 
 
 def solve_kernel_path(K: FloatArray, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
-    """Give the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
+    """Return the coefficients of the kernel for each alpha, shape (n_alphas, [n_outputs,] m)."""
     spectrum = Spectrum.of(form.root.congruence(K), form.root.target)
     return spectrum.solutions(alphas, form.root.adjoint)
 
@@ -162,7 +161,7 @@ class Spectrum:
         return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
 
     def solutions(self, alphas: ArrayLike, lift: Any = None) -> FloatArray:
-        """Give the solution for each alpha, shape (n_alphas, [n_outputs,] n); `lift` maps each first."""
+        """Return the solution for each alpha, shape (n_alphas, [n_outputs,] n); `lift` maps each first."""
         shifts = np.asarray(alphas, dtype=np.float64).ravel()
         one_output = self.rotated.ndim == 1
         rotated = self.rotated[:, None] if one_output else self.rotated
@@ -285,7 +284,7 @@ class _Run:
 
 
 def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
-    """Give R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
+    """Return R Phi Phi'R' and the function that maps b to the weights Phi'R'b."""
     root = form.root
     if not sp.issparse(design.X):
         C = root.apply(design.dense())
@@ -359,5 +358,5 @@ def _result(
 
 
 def _fortran(symmetric: FloatArray) -> FloatArray:
-    """Give a symmetric matrix in the order in which LAPACK can overwrite it."""
+    """Return a symmetric matrix in the order in which LAPACK can overwrite it."""
     return symmetric if symmetric.flags.f_contiguous else symmetric.T

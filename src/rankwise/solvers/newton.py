@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import Smooth
 from rankwise.solvers.line_search import Point, minimise_on_line
 from rankwise.solvers.result import Monitor, SolverResult, concluded, require
 from rankwise.solvers.rounding import Rounding, share_left
-
-FloatVector = NDArray[np.float64]
 
 LINE_SHARE = 0.01
 

@@ -6,9 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise._types import FloatVector
 from rankwise.solvers.rounding import UNIT, terms
-
-FloatVector = NDArray[np.float64]
 
 # The dual is computed to about this share of its largest term in double precision.
 ROUNDING = 1e-13
@@ -51,7 +50,7 @@ class Planes:
         self._fill_gram(t)
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
-        """Give the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
+        """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
         The bound is the dual value, so it holds however accurately the programme was solved; what the
         rounding of the planes' combination may have added to it is taken off.

@@ -77,6 +77,8 @@ def concluded(
         )
     if status == "converged" and not np.all(gap <= goal):
         status = "stalled"
+    if np.ndim(objective) == 0:
+        objective, gap = float(objective), float(gap)
     return SolverResult(coef, objective, gap, n_iter, status, history)
 
 
@@ -128,6 +130,6 @@ class Monitor:
 
     @property
     def history(self) -> dict[str, NDArray[np.float64]]:
-        """Objective, bound, gap and seconds since the start, one entry an iteration."""
+        """Objective, bound, gap and seconds since the start, one entry per iteration."""
         table = np.array(self._rows, dtype=np.float64).reshape(-1, len(self.COLUMNS))
         return dict(zip(self.COLUMNS, table.T.copy(), strict=True))

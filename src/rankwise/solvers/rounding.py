@@ -11,12 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rankwise._checks import check_size
+from rankwise._types import FloatArray
 from rankwise.design import Design
-
-FloatArray = NDArray[np.float64]
 
 UNIT = 2.0**-53
 

@@ -7,7 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from rankwise.io.export.linear import FloatArray, linear_scorer
+from rankwise._types import FloatArray
+from rankwise.io.export.linear import linear_scorer
 
 # As one text to search in: the words of the language, each between blanks.
 KEYWORDS = (
@@ -25,7 +26,7 @@ def c_source(
     model_name: str = "rankwise_model",
     output: int | None = None,
 ) -> str:
-    """Give C source (C90 and later, and C++) of `double <model_name>(const double *x)`, the score of a row.
+    """Return C source (C90 and later, and C++) of `double <model_name>(const double *x)`, the score of a row.
 
     `x` holds the raw features in the order of the fit; scalers are part of the function. The numbers are
     exact. The names of the features stand in comments.
@@ -66,5 +67,5 @@ def _table(title: str, numbers: FloatArray, names: list[str] | None = None) -> s
 
 
 def _comment(name: str) -> str:
-    """Give a name as plain ASCII that neither ends a comment nor begins one."""
+    """Return a name as plain ASCII that neither ends a comment nor begins one."""
     return json.dumps(name)[1:-1].replace("*/", "* /").replace("/*", "/ *")

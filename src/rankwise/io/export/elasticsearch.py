@@ -18,7 +18,7 @@ def elasticsearch_model(
     model_name: str = "rankwise_model",
     output: int | None = None,
 ) -> str:
-    """Give the body of `POST _ltr/_featureset/<feature set>/_createmodel`, a `model/linear` definition.
+    """Return the body of `POST _ltr/_featureset/<feature set>/_createmodel`, a `model/linear` definition.
 
     The names of the features are those of the feature set. A scaler becomes `feature_normalizers` (`min_max`
     for MinMaxScaler, `standard` for others that shift) or a part of the weights (scalers that do not shift),

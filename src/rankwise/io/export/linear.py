@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise._types import FloatArray
 from rankwise.io.model_file import RANKERS
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class LinearScorer:
     scalings: list[Scaling]
 
     def composed(self) -> tuple[FloatArray, FloatArray]:
-        """Give slope and offset of all scalings together, feature by feature."""
+        """Return slope and offset of all scalings together, feature by feature."""
         slope, offset = np.ones(len(self.weights)), np.zeros(len(self.weights))
         with np.errstate(over="ignore", invalid="ignore", divide="ignore", under="ignore"):
             for scaling in self.scalings:
@@ -54,7 +52,7 @@ class LinearScorer:
         return slope, offset
 
     def folded(self) -> tuple[FloatArray, float]:
-        """Give weights for the raw features, and the constant that scalings add to every score.
+        """Return weights for the raw features, and the constant that scalings add to every score.
 
         Scores of the two forms differ by rounding.
         """
@@ -67,7 +65,7 @@ class LinearScorer:
 
 
 def parts_of(model: Any) -> tuple[Any, list[Scaling]]:
-    """Give the fitted ranker of a model and what stands in front of it; refuse what is neither."""
+    """Return the fitted ranker of a model and what stands in front of it; refuse what is neither."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     *front, ranker = steps
     if not isinstance(ranker, tuple(RANKERS.values())):
@@ -93,7 +91,7 @@ def _check_fitted(step: Any) -> None:
 
 
 def scaling_of(scaler: Any) -> Scaling:
-    """Give what a fitted scaler of scikit-learn does."""
+    """Return what a fitted scaler of scikit-learn does."""
     if isinstance(scaler, MinMaxScaler):
         if scaler.clip:
             raise ValueError("MinMaxScaler(clip=True) is not linear, and exports hold linear scaling only.")
@@ -120,21 +118,21 @@ def _vector(values: Any) -> FloatArray:
 def linear_scorer(
     model: Any, format: str, feature_names: Sequence[str] | None = None, output: int | None = None
 ) -> LinearScorer:
-    """Give a linear model as plain numbers; refuse kernels and, without `output`, several outputs."""
+    """Return a linear model as plain numbers; refuse kernels and, without `output`, several outputs."""
     ranker, scalings = parts_of(model)
     if not hasattr(ranker, "coef_"):
         raise ValueError(
             f"Format {format!r} holds linear models, and this {type(ranker).__name__} has "
             f"kernel={ranker.kernel!r}; format 'onnx' takes kernels."
         )
-    weights = chosen_output(_vector(ranker.coef_), output, f"Format {format!r} has one score a row")
+    weights = chosen_output(_vector(ranker.coef_), output, f"Format {format!r} has one score per row")
     if not np.isfinite(weights).all():
         raise ValueError("The weights of the model contain NaN or infinity.")
     return LinearScorer(names_of(model, ranker, feature_names), weights, scalings)
 
 
 def chosen_output(coef: FloatArray, output: int | None, reason: str) -> FloatArray:
-    """Give the coefficients of one output."""
+    """Return the coefficients of one output."""
     n_outputs = 1 if coef.ndim == 1 else len(coef)
     if output is None:
         if n_outputs > 1:
@@ -146,7 +144,7 @@ def chosen_output(coef: FloatArray, output: int | None, reason: str) -> FloatArr
 
 
 def names_of(model: Any, ranker: Any, feature_names: Sequence[str] | None) -> list[str]:
-    """Give the names of the features: as given, as fitted, as saved with the model, or f1, f2, ...
+    """Return the names of the features: as given, as fitted, as saved with the model, or f1, f2, ...
 
     Scalers change no names, so those of the first step are those of the ranker.
     """

@@ -24,7 +24,7 @@ class EngineFeature:
 
     @property
     def has_normalizer(self) -> bool:
-        """Tell whether there is more than a weight."""
+        """Return whether there is more than a weight."""
         return self.shift != 0.0 or self.scale != 1.0
 
     @property
@@ -34,7 +34,7 @@ class EngineFeature:
 
 
 def engine_features(scorer: LinearScorer) -> list[EngineFeature]:
-    """Give each feature with its weight and normalizer.
+    """Return each feature with its weight and normalizer.
 
     A scaling that does not shift goes into the weight. Where single precision cannot hold a normalizer, the
     scaling goes into the weight too and its constant, which is the same for all rows, is dropped: scores
@@ -62,7 +62,7 @@ def _feature(name: str, weight: float, slope: float, offset: float, min_max: boo
 
 
 def _keeps_spread(minimum: float, spread: float) -> bool:
-    """Tell whether minimum and maximum are far enough apart for their difference in single precision."""
+    """Return whether minimum and maximum are far enough apart for their difference in single precision."""
     with np.errstate(all="ignore"):
         rounded = np.float32(minimum + spread) - np.float32(minimum)
     return bool(abs(float(rounded) - spread) < 1e-6 * spread)

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise._checks import check_choice
-from rankwise.io.export.linear import FloatArray, Scaling, chosen_output, names_of, parts_of
+from rankwise._types import FloatArray
+from rankwise.io.export.linear import Scaling, chosen_output, names_of, parts_of
 
 OPSET = 17
 IR_VERSION = 8
@@ -26,7 +27,7 @@ def onnx_model(
     output: int | None = None,
     dtype: str = "float32",
 ) -> bytes:
-    """Give a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
+    """Return a serialised ONNX model with input `X` of shape (rows, features) and output `scores`.
 
     `scores` has shape (rows,), or (rows, outputs) where the model has several and `output` chooses none.
     `dtype` is the type of input and output. Linear models compute in it; kernels compute in float64, as

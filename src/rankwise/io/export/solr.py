@@ -19,7 +19,7 @@ def solr_model(
     output: int | None = None,
     feature_store: str | None = None,
 ) -> str:
-    """Give the JSON of an `org.apache.solr.ltr.model.LinearModel`, for `PUT .../schema/model-store`.
+    """Return the JSON of an `org.apache.solr.ltr.model.LinearModel`, for `PUT .../schema/model-store`.
 
     The names of the features are those of Solr's feature store. A scaler becomes the normalizers of the
     features (`MinMaxNormalizer` for MinMaxScaler, `StandardNormalizer` for others that shift) or a part of

@@ -22,7 +22,7 @@ def sql_expression(
     output: int | None = None,
     quote: str = '"',
 ) -> str:
-    """Give the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
+    """Return the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
 
     The names of the features are the names of the columns, always in quotes: `quote` is '"' for the standard
     (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server.
@@ -49,7 +49,7 @@ def _term(scorer: LinearScorer, k: int, quote: str) -> str:
 
 
 def quoted(name: str, quote: str) -> str:
-    """Give the name of a column in quotes.
+    """Return the name of a column in quotes.
 
     Examples
     --------

@@ -28,7 +28,7 @@ def svmrank_model(
     output: int | None = None,
     n_documents: int = 0,
 ) -> str:
-    """Give a linear model as the text that svm_rank_learn writes and svm_rank_classify reads.
+    """Return a linear model as the text that svm_rank_learn writes and svm_rank_classify reads.
 
     Feature k of the model has index k + 1. Scaling is folded into the weights, and the constant that it adds
     into the threshold b, so that scores are kept. The numbers are exact; SVMrank itself rounds them to
@@ -53,12 +53,12 @@ def svmrank_model(
 
 
 def _short(number: float) -> str:
-    """Give the shortest text that reads as the same number."""
+    """Return the shortest text that reads as the same number."""
     return f"{float(number)!r}".removesuffix(".0")
 
 
 def read_svmrank_model(path: str | os.PathLike[str]) -> RankSVM:
-    """Give the linear model of a file that SVMrank, SVM-light or `export_model` wrote.
+    """Return the linear model of a file that SVMrank, SVM-light or `export_model` wrote.
 
     The model has `coef_`; several support vectors, as SVM-light writes, are added up. The threshold b, which
     SVMrank subtracts from every score, changes no order: it is kept as `threshold_`, and `predict` leaves it
@@ -119,7 +119,7 @@ def _number(text: str, line: int) -> float:
 
 
 def _entries(lines: list[str], number: int, n_features: int) -> Iterator[tuple[int, float]]:
-    """Give index and weight of each entry of a line `alpha*y index:value ... # comment`."""
+    """Return index and weight of each entry of a line `alpha*y index:value ... # comment`."""
     if number > len(lines) or not lines[number - 1].strip():
         raise ModelFileError(f"it is cut short: line {number}, a vector, is missing")
     content, mark, _ = lines[number - 1].partition("#")

@@ -1,0 +1,484 @@
+"""Scores of named items from matches: optimum, certificate, intervals, ranks, and what is refused."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.optimize import minimize
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.linear_model import LogisticRegression
+
+from rankwise import BradleyTerry, ModelFileError, save_model
+from rankwise.estimators import bradley_terry
+from rankwise.estimators.leaderboard import critical_value, rank_ranges
+from rankwise.losses.comparisons import ComparisonLoss
+from rankwise.preferences.comparisons import Comparisons
+from rankwise.solvers.comparisons import decrement_gap, solve_comparisons
+from reference import match_loss
+
+N_ITEMS = 6
+
+
+def drawn(n_matches=200, n_items=N_ITEMS, seed=0, ties=0.25, home=0.5):
+    """Matches in which every outcome occurs: a, b, result, weight."""
+    generator = np.random.default_rng(seed)
+    strength = generator.normal(size=n_items)
+    a = generator.integers(n_items, size=n_matches)
+    b = (a + 1 + generator.integers(n_items - 1, size=n_matches)) % n_items
+    won = generator.random(n_matches) < 1 / (1 + np.exp(strength[b] - strength[a] - home))
+    result = np.where(generator.random(n_matches) < ties, 0.5, won.astype(float))
+    return a, b, result, generator.integers(1, 4, size=n_matches).astype(float)
+
+
+@st.composite
+def matches(draw):
+    """A few matches among a few items, with weights that may be 0 but not all."""
+    rows = draw(
+        st.lists(
+            st.tuples(
+                st.integers(0, 4), st.integers(1, 4), st.sampled_from([0.0, 0.5, 1.0]), st.integers(0, 3)
+            ),
+            min_size=1,
+            max_size=12,
+        ).filter(lambda rows: any(row[3] for row in rows))
+    )
+    return [(a, (a + step) % 5, result, float(weight)) for a, step, result, weight in rows]
+
+
+def fitted(rows, **options):
+    a, b, result, weight = map(list, zip(*rows, strict=True))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # few matches leave groups
+        return BradleyTerry(**options).fit(a, b, weight, outcome=result)
+
+
+def textbook_optimum(rows, n_items, alpha, order_effect, davidson):
+    """Minimise the textbook likelihood by a general optimiser; give all parameters."""
+
+    def objective(parameters):
+        order = parameters[n_items] if order_effect else 0.0
+        nu = np.exp(parameters[-1]) if davidson else None
+        return match_loss(parameters[:n_items], rows, alpha, order, nu)
+
+    start = np.zeros(n_items + order_effect + davidson)
+    found = minimize(objective, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 1000})
+    return found.x, objective
+
+
+def numerical_hessian(function, point, step=1e-3):
+    """Second differences of fourth order."""
+    n, offsets, weights = len(point), np.array([-2, -1, 1, 2]), np.array([1, -8, 8, -1]) / 12
+    hessian = np.zeros((n, n))
+    for i in range(n):
+        for j in range(n):
+            hessian[i, j] = sum(
+                u * v * function(point + step * (p * np.eye(n)[i] + q * np.eye(n)[j]))
+                for p, u in zip(offsets, weights, strict=True)
+                for q, v in zip(offsets, weights, strict=True)
+            )
+    return hessian / step**2
+
+
+@pytest.mark.parametrize("alpha", [1e-2, 1e-4])
+def test_the_optimum_is_that_of_logistic_regression(alpha):
+    a, b, result, weight = drawn(400, ties=0.0)
+    X = np.zeros((len(a), N_ITEMS))
+    X[np.arange(len(a)), a], X[np.arange(len(a)), b] = 1.0, -1.0
+    other = LogisticRegression(
+        C=1 / (2 * alpha * weight.sum()), fit_intercept=False, solver="newton-cholesky", tol=1e-12
+    )
+    other.fit(X, result, sample_weight=weight)
+    model = BradleyTerry(alpha=alpha).fit(a, b, weight, outcome=result)
+    assert model.scores_ == pytest.approx(other.coef_[0], abs=1e-8)
+    assert model.predict_pair_proba(2, 4) == pytest.approx(
+        other.predict_proba(np.eye(N_ITEMS)[[2]] - np.eye(N_ITEMS)[[4]])[0, 1], abs=1e-8
+    )
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize("order_effect", [False, True])
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_the_optimum_is_that_of_a_general_optimiser(ties, order_effect, alpha):
+    rows = list(zip(*drawn(), strict=True))
+    expected, objective = textbook_optimum(rows, N_ITEMS, alpha, order_effect, ties == "davidson")
+    model = fitted(rows, alpha=alpha, ties=ties, order_effect=order_effect)
+    scores = expected[:N_ITEMS] - expected[:N_ITEMS].mean()
+    assert model.scores_ == pytest.approx(scores, abs=1e-5)
+    assert model.order_effect_ == pytest.approx(expected[N_ITEMS] if order_effect else 0.0, abs=1e-5)
+    assert model.tie_effect_ == pytest.approx(np.exp(expected[-1]) if ties == "davidson" else 0.0, abs=1e-5)
+    assert model.objective_ == pytest.approx(objective(expected), abs=1e-10)
+    assert model.objective_ <= objective(expected) + 1e-13
+    assert 0 <= model.gap_ <= 1e-16
+
+
+@pytest.mark.parametrize("order_effect", [False, True])
+@pytest.mark.parametrize("ties", ["half", "davidson"])
+def test_gradient_and_hessian_are_those_of_the_textbook_loss(ties, order_effect):
+    a, b, result, weight = drawn(60)
+    counted = Comparisons.count(N_ITEMS, a, b, result, weight, ordered=order_effect)
+    loss = ComparisonLoss(counted, ties=ties, order_effect=order_effect)
+    point = np.random.default_rng(1).normal(size=loss.n_parameters)
+    rows = list(zip(a, b, result, weight, strict=True))
+
+    def textbook(parameters):
+        order = parameters[N_ITEMS] if order_effect else 0.0
+        nu = np.exp(parameters[-1]) if ties == "davidson" else None
+        return match_loss(parameters[:N_ITEMS], rows, 0.0, order, nu)
+
+    at = loss.at(point)
+    assert at.value == pytest.approx(textbook(point), rel=1e-13)
+    unit = np.eye(len(point))
+    slopes = [(textbook(point + 1e-5 * e) - textbook(point - 1e-5 * e)) / 2e-5 for e in unit]
+    assert at.gradient == pytest.approx(np.array(slopes), abs=1e-9)
+    hessian = at.hessian(0.25)
+    expected = numerical_hessian(textbook, point) + 0.25 * unit
+    assert np.array([hessian.product(e) for e in unit]) == pytest.approx(expected, abs=1e-7)
+    assert hessian.diagonal == pytest.approx(np.diag(expected), abs=1e-7)
+
+
+def test_a_value_far_out_neither_overflows_nor_loses_its_digits():
+    counted = Comparisons.count(2, np.array([0]), np.array([1]), np.array([0.0]), None, ordered=False)
+    for ties in ("half", "davidson"):
+        at = ComparisonLoss(counted, ties=ties).at(np.array([2000.0, -2000.0] + [0.0] * (ties != "half")))
+        assert at.value == pytest.approx(4000.0)
+        assert at.gradient[:2] == pytest.approx([1.0, -1.0])
+
+
+@given(matches())
+def test_the_optimum_of_any_matches_is_the_textbook_one(rows):
+    model = fitted(rows, alpha=0.01)
+    names = {name: number for number, name in enumerate(model.items_.tolist())}
+    used = [(names[a], names[b], result, weight) for a, b, result, weight in rows if weight]
+    assert model.objective_ == pytest.approx(match_loss(model.scores_, used, 0.01), abs=1e-13)
+    for k in range(len(names)):
+        for step in (-1e-4, 1e-4):
+            moved = model.scores_ + step * np.eye(len(names))[k]
+            assert match_loss(moved, used, 0.01) > model.objective_
+    assert model.n_comparisons_ == len(used)
+    assert abs(model.scores_.mean()) < 1e-12
+
+
+@given(matches(), st.permutations(range(5)), st.randoms(use_true_random=False))
+def test_names_order_of_rows_and_repetition_change_nothing(rows, relabelled, random):
+    model = fitted(rows, alpha=0.01, ties="davidson", order_effect=True)
+    renamed = [(f"item {relabelled[a]}", f"item {relabelled[b]}", r, w) for a, b, r, w in rows]
+    split = [
+        (a, b, r, w / 2) for a, b, r, w in renamed for _ in range(2)
+    ]  # each match as two of half a weight
+    random.shuffle(split)
+    other = fitted(split, alpha=0.01, ties="davidson", order_effect=True)
+    places = [other.items_.tolist().index(f"item {relabelled[name]}") for name in model.items_.tolist()]
+    assert other.scores_[places] == pytest.approx(model.scores_, abs=1e-7)
+    assert other.order_effect_ == pytest.approx(model.order_effect_, abs=1e-7)
+    assert other.tie_effect_ == pytest.approx(model.tie_effect_, abs=1e-7)
+
+
+@given(matches())
+def test_a_match_of_weight_0_is_no_match(rows):
+    without = [row for row in rows if row[3]]
+    model, other = fitted(rows, alpha=0.01), fitted(without, alpha=0.01)
+    assert model.items_.tolist() == other.items_.tolist()
+    assert model.scores_ == pytest.approx(other.scores_, abs=1e-12)
+    assert model.n_comparisons_ == len(without)
+
+
+@given(st.floats(1e-9, 0.99), st.floats(1e-6, 10.0))
+def test_the_gap_of_a_decrement_bounds_the_gap_of_the_worst_function(c, least):
+    """exp(-t) + t - 1 less the slope c t is the lowest function with that bound on its third derivative."""
+    t = -np.log1p(-c)
+    worst = c * t - (np.expm1(-t) + t)
+    assert decrement_gap(c * c * least, least) == pytest.approx(least * worst, rel=1e-6, abs=1e-16 * least)
+
+
+def test_the_gap_holds_on_the_way():
+    a, b, result, weight = drawn()
+    for alpha in (0.0, 1e-4):
+        loss = ComparisonLoss(Comparisons.count(N_ITEMS, a, b, result, weight, ordered=False))
+        history = solve_comparisons(loss, alpha).history
+        best = history["objective"].min()
+        assert (history["objective"] - best <= history["gap"] + 1e-15).all()
+        assert (history["bound"] <= best + 1e-15).all()
+        assert len(history["gap"]) > 3
+
+
+@pytest.mark.parametrize("dense_items", [0, 3000])
+@pytest.mark.parametrize("alpha", [0.0, 1e-3])
+@pytest.mark.parametrize(("ties", "order_effect"), [("half", False), ("davidson", True)])
+def test_standard_errors_are_those_of_the_inverse_hessian(
+    ties, order_effect, alpha, dense_items, monkeypatch
+):
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", dense_items)
+    rows = list(zip(*drawn(), strict=True))
+    model = fitted(rows, alpha=alpha, ties=ties, order_effect=order_effect)
+    extra = [model.order_effect_, np.log(model.tie_effect_)] if order_effect else []
+
+    def total(parameters):
+        order, nu = (parameters[-2], np.exp(parameters[-1])) if order_effect else (0.0, None)
+        return sum(row[3] for row in rows) * match_loss(parameters[:N_ITEMS], rows, alpha, order, nu)
+
+    hessian = numerical_hessian(total, np.concatenate([model.scores_, extra]), 1e-2)
+    centre = np.eye(N_ITEMS) - 1 / N_ITEMS
+    covariance = centre @ np.linalg.pinv(hessian, rcond=1e-7)[:N_ITEMS, :N_ITEMS] @ centre
+    assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-5)
+    assert model.standard_errors([3, 1]) == pytest.approx(np.sqrt(np.diag(covariance))[[3, 1]], rel=1e-5)
+    apart = model.difference(3, 1, confidence=0.9)
+    error = np.sqrt(covariance[3, 3] + covariance[1, 1] - 2 * covariance[3, 1])
+    assert apart.standard_error == pytest.approx(error, rel=1e-5)
+    assert apart.difference == pytest.approx(model.scores_[3] - model.scores_[1])
+    assert (apart.low, apart.high) == pytest.approx(
+        (apart.difference - 1.6448536 * error, apart.difference + 1.6448536 * error), rel=1e-5
+    )
+    assert model.leaderboard()[0].standard_error == pytest.approx(
+        np.sqrt(covariance[np.argmax(model.scores_)].max()), rel=1e-5
+    )
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    generator, held = np.random.default_rng(0), []
+    strength = np.array([1.0, 0.3, -0.3, -1.0])
+    a, b = np.repeat(np.array([(i, j) for i in range(4) for j in range(i)]).T, 40, axis=1)
+    for _ in range(200):
+        won = generator.random(len(a)) < 1 / (1 + np.exp(strength[b] - strength[a]))
+        model = BradleyTerry(alpha=1e-6).fit(a, b, outcome=won.astype(float))
+        held.append([row.low <= strength[row.item] <= row.high for row in model.leaderboard()])
+    assert 0.92 < np.mean(held) < 0.98
+
+
+def test_rank_ranges_by_hand():
+    """With variances 1 and no covariance, a difference is clear beyond z sqrt(2), z for 3 differences."""
+    clear = critical_value(0.95, 3) * np.sqrt(2)
+    assert critical_value(0.95, 3) == pytest.approx(2.3939797998185104)
+    scores = np.array([0.0, -1.01 * clear, 0.5 * clear, -1.4 * clear])
+    best, worst = rank_ranges(scores, np.eye(4), 0.95)
+    # The third is clearly above the second and the fourth, the first too; the rest is open.
+    assert best.tolist() == [1, 3, 1, 3]
+    assert worst.tolist() == [2, 4, 2, 4]
+
+
+def test_the_leaderboard_says_who_is_where():
+    a = ["x"] * 30 + ["y"] * 10 + ["z"] * 10 + ["x"] * 2
+    b = ["y"] * 15 + ["z"] * 15 + ["z"] * 10 + ["y"] * 10 + ["y"] * 2
+    outcome = ["win"] * 28 + ["loss"] * 2 + ["win"] * 20 + ["tie"] * 2
+    board = BradleyTerry().fit(a, b, outcome=outcome).leaderboard()
+    assert [(row.rank, row.item, row.matches) for row in board] == [
+        (1, "x", 32.0),
+        (2, "z", 35.0),
+        (3, "y", 37.0),
+    ]
+    assert board[0].won == pytest.approx(29 / 32)
+    assert [row.ranks for row in board] == ["1", "2 to 3", "2 to 3"]
+    assert (board[0].low + board[0].high) / 2 == pytest.approx(board[0].score)
+    assert board[0].high - board[0].score == pytest.approx(1.959964 * board[0].standard_error, rel=1e-6)
+    assert str(board).splitlines()[0].split() == [
+        "rank",
+        "item",
+        "score",
+        "from",
+        "to",
+        "ranks",
+        "matches",
+        "won",
+    ]
+    assert len(str(board).splitlines()) == 4
+    assert "<td>2 to 3</td>" in board._repr_html_()
+    assert pd.DataFrame(board)["item"].tolist() == ["x", "z", "y"]
+
+
+def test_a_large_leaderboard_solves_for_what_it_shows(monkeypatch):
+    a, b, result, weight = drawn(500, 40)
+    model = BradleyTerry().fit(a, b, weight, outcome=result)
+    whole = model.leaderboard()
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 10)
+    top = model.leaderboard(3)
+    assert [row.item for row in top] == [row.item for row in whole[:3]]
+    assert [row.low for row in top] == pytest.approx([row.low for row in whole[:3]], abs=1e-6)
+    assert [row.ranks for row in top] == ["", "", ""]
+
+
+def test_probabilities_of_a_match():
+    rows = list(zip(*drawn(), strict=True))
+    model = fitted(rows, ties="davidson", order_effect=True)
+    s, h, nu = model.scores_, model.order_effect_, model.tie_effect_
+    pi, pj = np.exp(s[1] + h), np.exp(s[3])
+    tie = nu * np.sqrt(pi * pj)
+    assert model.predict_match_proba(1, 3) == pytest.approx(np.array([pi, tie, pj]) / (pi + tie + pj))
+    several = model.predict_match_proba([1, 2], [3, 0])
+    assert several.shape == (2, 3)
+    assert several[0] == pytest.approx(model.predict_match_proba(1, 3))
+    assert model.predict_pair_proba(1, 3) == pytest.approx(1 / (1 + np.exp(s[3] - s[1])))
+    assert model.predict_pair_proba([1, 2], 3) + model.predict_pair_proba(3, [1, 2]) == pytest.approx(1.0)
+    assert fitted(rows).predict_match_proba(1, 3)[1] == 0.0
+
+
+def test_every_kind_of_column_gives_the_same_scores():
+    a, b, result, weight = drawn()
+    names = np.array(["ann", "bob", "cid", "dora", "eve", "finn"])
+    expected = BradleyTerry().fit(a, b, weight, outcome=result).scores_
+    words = np.array(["loss", "tie", "win"])[(2 * result).astype(int)]
+    columns = {"a": names[a], "b": names[b], "outcome": words, "weight": weight}
+    forms = [
+        BradleyTerry().fit(names[a], names[b], weight, outcome=words),
+        BradleyTerry().fit(
+            names[a].tolist(), tuple(names[b].tolist()), weight.tolist(), outcome=result.tolist()
+        ),
+        BradleyTerry().fit(pd.DataFrame(columns)),
+        BradleyTerry().fit(pl.DataFrame(columns)),
+        BradleyTerry().fit(columns),
+        BradleyTerry().fit(pd.Series(names[a]), pl.Series(names[b]), weight, outcome=pd.Series(words)),
+    ]
+    for model in forms:
+        assert model.items_.tolist() == names.tolist()
+        assert model.scores_ == pytest.approx(expected, abs=1e-10)
+    assert forms[0].predict_pair_proba(pd.Series(["ann"]), pl.Series(["bob"])).shape == (1,)
+
+
+def test_names_of_any_type():
+    model = BradleyTerry().fit([("a", 1), 7, 7, "7"], [7, "7", ("a", 1), ("a", 1)])
+    assert set(model.items_.tolist()) == {("a", 1), 7, "7"}
+    assert 0 < model.predict_pair_proba(("a", 1), 7) < 1
+    large = BradleyTerry().fit([10**12, 5, -3], [5, -3, 10**12])
+    assert large.items_.tolist() == [-3, 5, 10**12]
+    far = BradleyTerry().fit(np.array([10**12, 5, -3]), np.array([5, -3, 10**12]))
+    assert far.items_.tolist() == [-3, 5, 10**12]
+    small = BradleyTerry().fit(np.array([127, -128], dtype=np.int8), np.array([-128, 0], dtype=np.int8))
+    assert small.items_.tolist() == [-128, 0, 127]
+    unsigned = BradleyTerry().fit(np.array([2**64 - 1], dtype=np.uint64), np.array([3], dtype=np.uint64))
+    assert unsigned.items_.tolist() == [3, 2**64 - 1]
+
+
+def test_a_winner_alone_needs_no_outcome():
+    frame = {"winner": ["x", "x", "y"], "loser": ["y", "y", "x"]}
+    direct = BradleyTerry().fit(["x", "x", "y"], ["y", "y", "x"])
+    assert BradleyTerry().fit(frame).scores_ == pytest.approx(direct.scores_)
+    assert direct.scores_[0] > 0
+
+
+@pytest.mark.parametrize("date", [["2024-01-11", "2024-01-01", "2024-01-21"], [10, 0, 20]])
+def test_a_match_weighs_half_after_each_half_life(date):
+    model = BradleyTerry(alpha=0.01, half_life=10).fit(["x", "y", "y"], ["y", "x", "x"], date=date)
+    other = BradleyTerry(alpha=0.01).fit(["x", "y", "y"], ["y", "x", "x"], [0.5, 0.25, 1.0])
+    assert model.scores_ == pytest.approx(other.scores_, abs=1e-9)
+
+
+def test_groups_that_never_met_are_named():
+    with pytest.warns(UserWarning, match=r"2 groups that were never compared: a, b, c; d, e\. Their scores"):
+        model = BradleyTerry().fit(["a", "b", "d"], ["b", "c", "e"])
+    assert [group.tolist() for group in model.groups_] == [["a", "b", "c"], ["d", "e"]]
+    with pytest.raises(ValueError, match="2 groups that were never compared: a, b; c, d"):
+        BradleyTerry(alpha=0).fit(["a", "b", "c", "d"], ["b", "a", "d", "c"])
+
+
+def test_perfect_separation_without_a_penalty_is_refused():
+    with pytest.raises(ValueError, match=r"no optimum. Some items won, or lost, every match .* away: c; a"):
+        BradleyTerry(alpha=0).fit(["a", "b", "b", "d"], ["b", "c", "d", "b"])
+    with pytest.warns(UserWarning, match=r"infinitely far away: .*Only alpha=1e-09 holds them in place"):
+        model = BradleyTerry(alpha=1e-9).fit(["a", "a"], ["b", "c"])
+    assert np.isfinite(model.scores_).all()
+    with pytest.raises(ValueError, match="No match was a tie"):
+        BradleyTerry(alpha=0, ties="davidson").fit(["a", "b"], ["b", "a"])
+    with pytest.raises(ValueError, match="Every match was a tie"):
+        BradleyTerry(alpha=0, ties="davidson").fit(["a", "b"], ["b", "a"], outcome=["tie", "tie"])
+    with pytest.raises(ValueError, match="order effect grow without end"):
+        BradleyTerry(alpha=0, order_effect=True).fit(["a", "b"], ["b", "a"], outcome=["win", "win"])
+
+
+def test_a_long_ladder_may_reach_far_without_a_penalty():
+    """Each beats the next 9 times of 10: the scores are steps of log 9, and no limit is set to their sum."""
+    upper, lower = np.arange(60), np.arange(1, 61)
+    a, b = np.repeat(upper, 10), np.repeat(lower, 10)
+    model = BradleyTerry(alpha=0).fit(a, b, outcome=np.tile([1.0] * 9 + [0.0], 60))
+    assert np.diff(model.scores_) == pytest.approx(np.full(60, -np.log(9)), abs=1e-6)
+    assert model.gap_ <= 1e-16
+
+
+def test_a_short_fit_warns_and_says_how_far_it_is():
+    a, b, result, _ = drawn()
+    with pytest.warns(ConvergenceWarning, match="did not fall to tol"):
+        model = BradleyTerry(max_iter=2).fit(a, b, outcome=result)
+    best = BradleyTerry().fit(a, b, outcome=result).objective_
+    assert best <= model.objective_ <= best + model.gap_
+
+
+def test_a_callback_sees_the_scores_and_may_stop():
+    states = []
+    a, b, result, _ = drawn()
+    BradleyTerry(callback=lambda state: states.append(state) or len(states) == 2).fit(a, b, outcome=result)
+    assert len(states) == 2
+    assert len(states[0].coef) == N_ITEMS
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "message"),
+    [
+        ((["a"], ["a"]), {}, "Row 0 compares 'a' with itself"),
+        (([], []), {}, "There are no matches"),
+        ((["a", "b"], ["b"]), {}, "winner has 2 and loser has 1 entries"),
+        ((["a", None], ["b", "a"]), {}, "winner is missing in row 1"),
+        (([1.0, 2.0], [2.0, np.nan]), {}, "loser is missing in row 1"),
+        ((["a"], ["b"], [-1.0]), {}, "weight must not be negative"),
+        ((["a"], ["b"], [0.0]), {}, "weight is zero for every row"),
+        ((["a"], ["b"], [1.0, 2.0]), {}, "weight has 2 entries"),
+        ((["a"], ["b"], [np.nan]), {}, "weight contains NaN"),
+        (("a", "b"), {}, "winner must be a column of names"),
+        (([["a"]], ["b"]), {}, "winner must hold names"),
+        ((np.array([["a"]]), ["b"]), {}, "winner must be one-dimensional"),
+        ((["a"],), {}, "loser must be given"),
+        (({"a": ["x"], "b": ["y"]},), {}, "winner and loser, or a, b and outcome; it has a, b"),
+        ((["a"], ["b"]), {"alpha": -1.0}, "alpha must be a positive number; got -1.0"),
+        ((["a"], ["b"]), {"alpha": float("nan")}, "alpha must be a positive number"),
+        ((["a"], ["b"]), {"ties": "third"}, "ties must be one of 'half', 'davidson'"),
+        ((["a"], ["b"]), {"order_effect": True}, "order_effect needs outcome"),
+        ((["a"], ["b"]), {"half_life": 1.0}, "half_life needs the date"),
+        ((["a"], ["b"]), {"tol": 0.0}, "tol must be a positive number"),
+        ((["a"], ["b"]), {"max_iter": 0}, "max_iter must be a whole number"),
+    ],
+)  # fmt: skip
+def test_bad_input_is_refused_in_a_sentence(arguments, options, message):
+    with pytest.raises(ValueError, match=message):
+        BradleyTerry(**options).fit(*arguments)
+
+
+def test_bad_outcomes_dates_and_names_are_refused():
+    with pytest.raises(ValueError, match=r"outcome must be win, loss or tie .* got 'won'"):
+        BradleyTerry().fit(["a"], ["b"], outcome=["won"])
+    with pytest.raises(ValueError, match=r"outcome must be win, loss or tie .* got 2"):
+        BradleyTerry().fit(["a"], ["b"], outcome=[2])
+    with pytest.raises(ValueError, match="outcome has 2 entries, but there are 1 matches"):
+        BradleyTerry().fit(["a"], ["b"], outcome=["win", "win"])
+    with pytest.raises(ValueError, match="outcome is missing in row 0"):
+        BradleyTerry().fit(["a"], ["b"], outcome=[None])
+    with pytest.raises(ValueError, match="date must hold dates or numbers"):
+        BradleyTerry(half_life=1).fit(["a"], ["b"], date=["yesterday"])
+    model = BradleyTerry().fit(["a"], ["b"])
+    with pytest.raises(ValueError, match="a names 'c', which was in no match"):
+        model.predict_pair_proba("c", "b")
+    with pytest.raises(ValueError, match="a must be the name of one item"):
+        model.difference(["a"], "b")
+    with pytest.raises(ValueError, match="confidence must be a number between 0 and 1; got 95"):
+        model.leaderboard(confidence=95)
+    with pytest.raises(ValueError, match="top must be a whole number"):
+        model.leaderboard(0)
+    with pytest.raises(NotFittedError):
+        BradleyTerry().leaderboard()
+    with pytest.raises(NotFittedError):
+        BradleyTerry().predict_pair_proba("a", "b")
+
+
+def test_parameters_are_those_of_scikit_learn():
+    model = BradleyTerry(0.1, ties="davidson", order_effect=True, half_life=3.0)
+    assert clone(model).get_params() == model.get_params()
+    assert model.set_params(alpha=0.5).alpha == 0.5
+
+
+def test_a_model_is_pickled_and_refused_by_model_files(tmp_path):
+    model = BradleyTerry().fit(["a", "b"], ["b", "c"])
+    copy = pickle.loads(pickle.dumps(model))
+    assert copy.leaderboard() == model.leaderboard()
+    with pytest.raises(ModelFileError, match=r"must be one of RankSVM, .* got BradleyTerry\(\)"):
+        save_model(model, tmp_path / "model.json")

@@ -1,0 +1,185 @@
+"""A leaderboard as a command, as a page and as a picture."""
+
+import gzip
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from html_page import Page
+from rankwise import BradleyTerry
+from rankwise.cli.main import main
+from rankwise.io.frames import TableError, read_text_columns
+from rankwise.report.leaderboard import headline, leaderboard_page
+
+NAMES = ["Ann", "Bob <b>", "NA", "007"]
+
+
+@pytest.fixture(scope="module")
+def games():
+    """Home, away, result, weight and day of 200 games; the first is the best."""
+    generator = np.random.default_rng(0)
+    a = generator.integers(4, size=200)
+    b = (a + 1 + generator.integers(3, size=200)) % 4
+    won = generator.random(200) < 1 / (1 + np.exp(0.8 * (a - b) - 0.3))
+    result = np.where(generator.random(200) < 0.2, "tie", np.where(won, "win", "loss"))
+    names = np.array(NAMES)
+    day = pd.date_range("2024-01-01", periods=200).strftime("%Y-%m-%d")
+    weight = generator.integers(1, 4, size=200)
+    return pd.DataFrame({"home": names[a], "away": names[b], "result": result, "n": weight, "day": day})
+
+
+@pytest.fixture(scope="module")
+def table(games, tmp_path_factory):
+    path = tmp_path_factory.mktemp("games") / "games.csv"
+    games.to_csv(path, index=False)
+    return path
+
+
+@pytest.fixture(scope="module")
+def model(games):
+    return BradleyTerry(ties="davidson", order_effect=True).fit(games.home, games.away, outcome=games.result)
+
+
+def run(capsys, *arguments):
+    capsys.readouterr()
+    assert main(["leaderboard", *map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def columns(*more):
+    return ["--a", "home", "--b", "away", "--outcome", "result", *more]
+
+
+def test_the_command_gives_the_numbers_of_the_estimator(capsys, table, model):
+    found = run(capsys, table, *columns("--ties", "davidson", "--order-effect"))
+    board = model.leaderboard()
+    assert [row["item"] for row in found["leaderboard"]] == [row.item for row in board]
+    for row, expected in zip(found["leaderboard"], board, strict=True):
+        assert row == pytest.approx(expected._asdict(), abs=1e-9)
+    assert found["order_effect"] == pytest.approx(model.order_effect_)
+    assert found["tie_effect"] == pytest.approx(model.tie_effect_)
+    assert (found["matches"], found["items"], found["groups"]) == (200, 4, 1)
+
+
+def test_the_command_takes_weights_dates_alpha_and_top(capsys, table, games):
+    more = ["--weight", "n", "--date", "day", "--half-life", "50", "--alpha", "0.01", "--top", "2"]
+    found = run(capsys, table, *columns(*more, "--confidence", "0.8"))
+    model = BradleyTerry(0.01, half_life=50)
+    model.fit(games.home, games.away, games.n, outcome=games.result, date=games.day)
+    expected = model.leaderboard(2, confidence=0.8)
+    assert [row["score"] for row in found["leaderboard"]] == pytest.approx([row.score for row in expected])
+    assert [row["high"] for row in found["leaderboard"]] == pytest.approx([row.high for row in expected])
+    assert found["confidence"] == 0.8
+
+
+def test_the_command_prints_a_table_and_writes_a_page(capsys, table, tmp_path, model):
+    output = tmp_path / "page.html"
+    options = columns("--ties", "davidson", "--order-effect", "-o", str(output), "--title", "Games & more")
+    assert main(["leaderboard", str(table), *options]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[:5] == str(model.leaderboard()).splitlines()
+    assert lines[-1] == f"written to {output}"
+    page = Page(output.read_text(encoding="utf-8"))
+    assert page.names("leaderboard") == [row.item for row in model.leaderboard()]
+    assert page.column("leaderboard", "Score") == [row.score for row in model.leaderboard()]
+    assert "Games & more" in page.words
+
+
+def test_every_form_of_a_table_is_read(capsys, table, games, tmp_path):
+    packed, tabs, parquet = (tmp_path / name for name in ("games.csv.gz", "games.tsv", "games.parquet"))
+    packed.write_bytes(gzip.compress(table.read_bytes()))
+    games.to_csv(tabs, sep="\t", index=False)
+    games.to_parquet(parquet)
+    expected = run(capsys, table, *columns())["leaderboard"]
+    for path in (packed, tabs, parquet):
+        assert run(capsys, path, *columns())["leaderboard"] == expected
+    numbers = games.assign(result=games.result.map({"win": 1, "tie": 0.5, "loss": 0}))
+    numbers.to_csv(tmp_path / "numbers.csv", index=False)
+    assert run(capsys, tmp_path / "numbers.csv", *columns())["leaderboard"] == expected
+
+
+def test_winners_and_losers_need_no_outcome(capsys, tmp_path):
+    path = tmp_path / "matches.csv"
+    path.write_text("winner,loser\nx,y\nx,z\n\ny,z\nz,y\n", encoding="utf-8")
+    found = run(capsys, path, "--a", "winner", "--b", "loser")
+    assert found["leaderboard"][0]["item"] == "x"
+    assert found["matches"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("winner,loser\nx,\n", "loser is missing in row 0"),
+        ("winner,loser\nx,x\n", "Row 0 compares 'x' with itself"),
+        ("winner,loser\n", "There are no matches"),
+        ("winner,beaten\nx,y\n", "has no column 'loser'; its columns are 'winner', 'beaten'"),
+        ("winner,loser\nx,y,z\n", "row 1: it has 3 fields, but 2 names"),
+        ("", "has no column 'winner', 'loser'"),
+    ],
+)
+def test_a_bad_table_is_named(capsys, tmp_path, text, message):
+    path = tmp_path / "matches.csv"
+    path.write_text(text, encoding="utf-8")
+    assert main(["leaderboard", str(path), "--a", "winner", "--b", "loser"]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_options_that_lack_another_are_refused(capsys, table):
+    assert main(["leaderboard", str(table), "--a", "home", "--b", "away", "--order-effect"]) == 2
+    assert "--order-effect needs --outcome" in capsys.readouterr().err
+    assert main(["leaderboard", str(table), *columns("--half-life", "3")]) == 2
+    assert "--half-life needs --date" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main(["leaderboard", str(table), *columns("--confidence", "95")])
+    assert "must be a number between 0 and 1; got '95'" in capsys.readouterr().err
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path):
+    path = tmp_path / "matches.csv"
+    path.write_bytes(b"winner,loser\n\xff\xfe,y\n")
+    with pytest.raises(TableError, match="is not a table that can be read"):
+        read_text_columns(path, ["winner", "loser"])
+
+
+def test_the_page_shows_chances_and_is_safe(model):
+    board = model.leaderboard()
+    html = leaderboard_page(model, board)
+    page = Page(html)
+    assert "<b>" not in html
+    names = page.names("chances")
+    assert page.tables["chances"][1][2][1] == pytest.approx(model.predict_pair_proba(names[0], names[1]))
+    assert page.tables["chances"][2][1][1] == pytest.approx(model.predict_pair_proba(names[1], names[0]))
+    assert page.tables["chances"][1][1][1] is None
+    assert headline(model, board) in page.words
+    assert "Tie effect nu" in page.words
+    assert page.column("leaderboard", "Ranks it may have") == [row.best_rank for row in board]
+
+
+def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):
+    from rankwise.estimators import bradley_terry
+
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
+    board = model.leaderboard(2)
+    page = Page(leaderboard_page(model, board))
+    assert page.column("leaderboard", "Ranks it may have") == [None, None]
+    assert headline(model, board) == "Ann is ahead after 200 matches of 4 items."
+
+
+def test_the_picture_draws_scores_with_their_intervals(model):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from rankwise.plotting import LeaderboardDisplay
+
+    display = LeaderboardDisplay.from_estimator(model, top=3, confidence=0.9)
+    board = model.leaderboard(3, confidence=0.9)
+    points, _, (bars,) = display.errorbar_
+    assert points.get_xdata().tolist() == [row.score for row in board]
+    ends = [segment[:, 0].tolist() for segment in bars.get_segments()]
+    assert ends == pytest.approx(np.array([[row.low, row.high] for row in board]))
+    assert display.ax_.get_yticklabels()[0].get_text() == f"1  {board[0].item}"
+    assert [text.get_text() for text in display.ax_.texts] == [row.ranks for row in board]
+    pyplot.close("all")
