@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise import Preferences, RankRLS, RankSVM, RankSVMCV
+from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.distributed import DaskDesign, gathered, is_distributed, scatter, whole_queries
 from rankwise.distributed import client as client_module
 from rankwise.distributed.codec import decode_counts, decode_scores, encode_counts, encode_scores
@@ -27,6 +27,7 @@ N_ROWS, N_FEATURES, CHUNK = 480, 5, 120
 MODELS = {
     "hinge": RankSVM(1e-1, tol=1e-3),
     "squared hinge": RankSVM(1e-1, tol=1e-10, loss="squared_hinge"),
+    "logistic": RankLogistic(1e-1, tol=1e-10),
     "least squares, cg": RankRLS(1e-2, solver="cg", tol=1e-10),
     "least squares, primal": RankRLS(1e-2, solver="primal"),
     "least squares, no ties": RankRLS(1e-2, solver="primal", ties="drop"),
@@ -146,7 +147,7 @@ def test_workers_find_the_solution_in_memory(client, name, problem):
 @pytest.mark.parametrize(
     ("problem", "average"), [("queries inside", "queries"), ("weights", "pairs"), ("pairs inside", "pairs")]
 )
-@pytest.mark.parametrize("name", ["hinge", "squared hinge", "least squares, cg"])
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "logistic", "least squares, cg"])
 def test_workers_that_count_find_the_solution_in_memory(client, monkeypatch, name, problem, average):
     monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0)
     y, columns = PROBLEMS[problem]

@@ -802,7 +802,7 @@ BAD_PARAMETERS = [
     ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
     ({"max_iter": 0.5}, "max_iter must be a whole number of at least 1; got 0.5"),
-    ({"loss": "logistic"}, "loss must be one of 'hinge', 'squared_hinge'; got 'logistic'"),
+    ({"loss": "x"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got 'x'"),
     ({"solver": "sgd"}, "solver must be one of 'auto', 'bundle', 'bmrm', 'newton'; got 'sgd'"),
     ({"solver": "newton"}, "solver='newton' does not solve loss='hinge'; use 'bundle' or 'bmrm'"),
     ({"loss": "squared_hinge", "solver": "bmrm"}, "does not solve loss='squared_hinge'; use 'newton'"),

@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-METHODS = ("rank-svm", "rank-rls", "ordinal-svm", "hull")
+METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull")
 SCALES = ("none", "standard", "minmax", "maxabs")
 
 
@@ -192,7 +192,9 @@ def add_model_options(parser: Any) -> None:
     group.add_argument("--n-components", type=COUNT, help="basis rows of a kernel; all rows by default")
     group.add_argument("--average", choices=("queries", "pairs"), help="mean over queries or over all pairs")
     group.add_argument(
-        "--pair-weight", choices=("difference",), help="weigh a pair by its difference (rank-svm)"
+        "--pair-weight",
+        choices=("difference",),
+        help="weigh a pair by its difference (rank-svm, rank-logistic)",
     )
     group.add_argument(
         "--thresholds", choices=("midpoint", "min-error"), help="how labels are parted (ordinal-svm)"

@@ -33,7 +33,7 @@ def check_dask_options(options: argparse.Namespace) -> None:
         return
     if os.path.exists(options.dask):
         raise UsageError(f"--dask takes an address, but {options.dask!r} is a file; give the files first.")
-    if options.method not in ("rank-svm", "rank-rls"):
+    if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
         raise UsageError(
             f"--method {options.method} needs all rows in one place and does not go with --dask."
         )

@@ -31,6 +31,7 @@ SHARED = (
 )
 ESTIMATORS = {
     "rank-svm": "RankSVM",
+    "rank-logistic": "RankLogistic",
     "rank-rls": "RankRLS",
     "ordinal-svm": "OrdinalSVM",
     "hull": "HullRanker",

@@ -3,9 +3,20 @@
 from rankwise.estimators.bradley_terry import BradleyTerry
 from rankwise.estimators.hull_ranker import HullRanker
 from rankwise.estimators.ordinal_svm import OrdinalSVM
+from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_rls_cv import RankRLSCV
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.estimators.rank_svm_cv import RankSVMCV
 
-__all__ = ["BradleyTerry", "HullRanker", "OrdinalSVM", "RankRLS", "RankRLSCV", "RankSVM", "RankSVMCV"]
+__all__ = [
+    "BradleyTerry",
+    "HullRanker",
+    "OrdinalSVM",
+    "RankLogistic",
+    "RankLogisticCV",
+    "RankRLS",
+    "RankRLSCV",
+    "RankSVM",
+    "RankSVMCV",
+]

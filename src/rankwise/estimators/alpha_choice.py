@@ -14,7 +14,7 @@ from rankwise.model_selection.search import AlphaSearch, Choice
 class ChoosesAlpha(BaseRanker):
     """An estimator with `alphas` and `cv` in place of the alpha of another."""
 
-    _takes_dask = False  # folds are rows that are taken out
+    _takes_places = False  # folds are rows that are taken out
     # The estimator for one alpha.
     _plain: type[BaseRanker]
 

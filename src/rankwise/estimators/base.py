@@ -195,8 +195,8 @@ class BaseRanker(BaseEstimator):
             return self._validated(X, reset=True)
         if not self._takes_places:
             raise ValueError(
-                f"{type(self).__name__} needs all rows in one place, but X is {place.name}; use RankSVM or "
-                "RankRLS."
+                f"{type(self).__name__} needs all rows in one place, but X is {place.name}; use RankSVM, "
+                "RankLogistic or RankRLS."
             )
         self._check_linear(place)
         design = place.design(X)

@@ -11,13 +11,12 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
 
-from rankwise._checks import as_array, as_codes, check_choice, check_count, check_positive
+from rankwise._checks import as_array, as_codes, check_choice, check_positive
 from rankwise._memory import require_memory
 from rankwise._types import FloatVector
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.places import in_memory
-from rankwise.solvers import chosen_solver
 from rankwise.thresholds import (
     ERRORS,
     METHODS,
@@ -182,11 +181,9 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
 
     def _check_parameters(self) -> None:
         check_positive("alpha", self.alpha)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
+        self._check_solver()
         check_choice(self.thresholds, "thresholds", METHODS)
         check_choice(self.error, "error", ERRORS)
-        self.solver_ = chosen_solver(self.loss, self.solver)
 
     def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the ranking of the rows by rank: boundaries change no order of utilities."""

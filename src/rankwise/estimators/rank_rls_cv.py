@@ -75,7 +75,6 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     0.75
     """
 
-    _takes_places = False  # folds are rows that are taken out
     _plain = RankRLS
 
     def __init__(

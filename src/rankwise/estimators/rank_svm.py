@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from rankwise._checks import check_count, check_positive
-from rankwise._types import FloatArray, FloatVector
-from rankwise.design import Design
-from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.losses import LOSSES
-from rankwise.preferences import Preferences
-from rankwise.solvers import SOLVERS, SolverResult, chosen_solver, solve_sample
+from rankwise.estimators.pairwise import PairwiseRanker
 
 
-class RankSVM(BaseRanker):
+class RankSVM(PairwiseRanker):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
@@ -95,8 +84,6 @@ class RankSVM(BaseRanker):
     0.74
     """
 
-    _takes_places = True
-
     def __init__(
         self,
         alpha: float = 1e-3,
@@ -119,116 +106,23 @@ class RankSVM(BaseRanker):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.alpha = alpha
+        super().__init__(
+            alpha,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            n_components=n_components,
+            average=average,
+            pair_weight=pair_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            warm_start=warm_start,
+            callback=callback,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
         self.loss = loss
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.average = average
-        self.pair_weight = pair_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
-    @property
-    def formula(self) -> str:
-        """The objective, in words."""
-        return LOSSES[self.loss].formula + PENALTY
-
-    def fit(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> RankSVM:
-        """Learn to rank.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
-            list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
-        y : array of shape (n_rows,) or Preferences
-            Labels, higher is better; or explicit preferences among the rows.
-        qid : array of shape (n_rows,), optional
-            The query of each row: only rows of the same query are compared.
-        sample_weight : array of shape (n_rows,), optional
-            A pair weighs the product of its rows' weights.
-        """
-        check_positive("alpha", self.alpha)
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        self.solver_ = chosen_solver(self.loss, self.solver)
-        X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._hinted_space(X)
-        self._store(self._solve(design, preferences, self._start(design)), kernel_map)
-        return self
-
-    def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator[SolverResult]:
-        """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path.
-
-        The cutting planes of the hinge are valid for every alpha and are handed on.
-        """
-        more = SOLVERS[self.solver_].carried(design.shape[1])
-        coef = None
-        for alpha in alphas:
-            result = self._solve(design, preferences, coef, alpha, **more)
-            coef = result.coef
-            yield result
-            if result.status == "interrupted":
-                return
-
-    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
-        """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
-        self.solver_ = chosen_solver(self.loss, self.solver)
-        design, kernel_map = self._function_space(X)
-        results = list(self._path(design, targets[0], alphas))
-        if results[-1].status == "interrupted":  # there is no model yet that could be kept
-            raise KeyboardInterrupt
-        coef = np.stack([result.coef for result in results])
-        dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
-        return self._scores_by(dual, kernel_map, rows)[:, None]
-
-    def _solve(
-        self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
-    ) -> SolverResult:
-        strength = float(self.alpha if alpha is None else alpha)
-        averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
-
-        def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
-            loss = LOSSES[self.loss](preferences, **averaging)
-            design, loss = design.placed_for(loss, options["tol"])
-            return SOLVERS[self.solver_].solve(design, loss, strength, **options)
-
-        return self._solve_from_sample(solve, design, preferences, start, more)
-
-    def _solve_from_sample(
-        self,
-        solve: Callable[..., SolverResult],
-        design: Design,
-        preferences: Preferences,
-        start: Any,
-        more: dict[str, Any],
-    ) -> SolverResult:
-        """Solve, beginning with a rough solution on a sample of the rows where there is no other start."""
-        monitor, max_iter, sampled = self._monitor(), int(self.max_iter), None
-        if start is None and SOLVERS[self.solver_].from_sample:
-            rough = partial(solve, tol=max(self.tol, 3e-3), max_iter=max_iter)
-            sampled = solve_sample(design, preferences, rough)
-        interrupted = sampled is not None and sampled.status == "interrupted"
-        with self._keeping_best(monitor):
-            result = solve(
-                design,
-                preferences,
-                start=start if sampled is None else sampled.coef,
-                monitor=monitor,
-                tol=self.tol,
-                max_iter=1 if interrupted else max_iter,
-                **more,
-            )
-        return replace(result, status="interrupted") if interrupted else result

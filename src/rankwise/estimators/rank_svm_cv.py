@@ -6,13 +6,11 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_count, check_positive
-from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.pairwise import PairwiseRankerCV
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.solvers import chosen_solver
 
 
-class RankSVMCV(ChoosesAlpha, RankSVM):
+class RankSVMCV(PairwiseRankerCV, RankSVM):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
@@ -50,7 +48,6 @@ class RankSVMCV(ChoosesAlpha, RankSVM):
     (8, 3)
     """
 
-    _takes_places = False  # folds are rows that are taken out
     _plain = RankSVM
 
     def __init__(
@@ -76,7 +73,8 @@ class RankSVMCV(ChoosesAlpha, RankSVM):
         verbose: int = 0,
     ):
         super().__init__(
-            loss=loss,
+            alphas,
+            cv=cv,
             kernel=kernel,
             gamma=gamma,
             degree=degree,
@@ -93,26 +91,4 @@ class RankSVMCV(ChoosesAlpha, RankSVM):
             random_state=random_state,
             verbose=verbose,
         )
-        del self.alpha, self.warm_start
-        self.alphas = alphas
-        self.cv = cv
-
-    def fit(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> RankSVMCV:
-        """Choose alpha and learn to rank; parameters as for `RankSVM.fit`."""
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        self.solver_ = chosen_solver(self.loss, self.solver)
-        X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._hinted_space(X)
-        search = self._search(X, [preferences])
-        self.alphas_ = search.candidates(self.alphas, design)
-        choice = self._choice(search, 5 if self.cv is None else self.cv, y, qid)
-        self.cv_errors_ = choice.errors
-        results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
-        self.alpha_ = float(self.alphas_[len(results) - 1])
-        self._store(results[-1], kernel_map)
-        if self.alpha_ == choice.alpha:
-            choice.warn_at_edge()
-        return self
+        self.loss = loss

@@ -35,7 +35,16 @@ __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_mode
 
 RANKERS: dict[str, type[BaseEstimator]] = {
     name: getattr(estimators, name)
-    for name in ("RankSVM", "RankSVMCV", "RankRLS", "RankRLSCV", "OrdinalSVM", "HullRanker")
+    for name in (
+        "RankSVM",
+        "RankSVMCV",
+        "RankLogistic",
+        "RankLogisticCV",
+        "RankRLS",
+        "RankRLSCV",
+        "OrdinalSVM",
+        "HullRanker",
+    )
 }
 # What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
 SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {

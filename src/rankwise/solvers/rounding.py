@@ -109,6 +109,11 @@ class Rounding:
         By Cauchy and Schwarz the slopes of the loss add up to at most 4 (mass value)^(1/2), and they change
         by at most 8 mass times a change of the scores. The loss is evaluated as a sum of products of scores
         and targets that are not larger than `scale`.
+
+        All of that holds for the logistic loss too, with room to spare. The slope of a pair is at most 1 and
+        at most its loss l, so at most l^(1/2), where the square of an excess has 2 l^(1/2); the curvature is
+        at most 1/4, where the square has 2; and the parts it is summed from, a line and an even function,
+        are at most 1 + reach, which is not larger than the square of `scale`.
         """
         score, root = self.scores(coef), np.sqrt(self.mass)
         scale = root * reach + np.sqrt(self.start)

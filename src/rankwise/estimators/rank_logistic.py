@@ -1,0 +1,160 @@
+"""Logistic regression of pairs: a ranking with probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+from rankwise._types import FloatVector
+from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
+from rankwise.places import in_memory
+
+
+class RankLogistic(PairwiseRanker):
+    """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
+
+    The model says how likely a row is above another: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
+    Bradley and Terry (1952) with features, and the loss of RankNet (Burges et al. 2005). All pairs count,
+    none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
+
+    Cost: O(nnz + m) for m rows with nnz nonzeros and each of some tens of products with the Hessian, whatever
+    the number of pairs, label levels and queries (O(nnz + m log m) with `pair_weight` or censored times).
+    With a kernel O(m^3) once and O(m^2) memory, with `n_components=b` basis rows O(m b^2) and O(m b).
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty. With N pairs and `average="pairs"`, scikit-learn's
+        `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
+        the same solution.
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    average : "queries" or "pairs"
+        The mean over queries of each query's mean, or the mean over all pairs.
+    pair_weight : None or "difference"
+        With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
+    solver : "auto" or "newton"
+    tol : float
+        The fit ends when the objective is certified to be this close to the optimum. The objective of the
+        zero function is log 2.
+    max_iter : int
+    warm_start : bool
+        Begin with the weights of the previous fit.
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
+        return value ends the fit.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all. The result does not depend on it.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line for each iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights, for the linear kernel: the change of the log odds of a pair by a unit of each feature.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    n_pairs_ : int
+        The number of pairs of the training data.
+    objective_, gap_ : float
+        The objective reached and a bound on its distance to the optimum.
+    n_iter_ : int
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration.
+    solver_ : str
+        The solver that ran.
+    rounds_ : RoundLog
+        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
+
+    Examples
+    --------
+    >>> from rankwise import RankLogistic
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankLogistic(alpha=1e-3).fit(X, y)
+    >>> model.gap_ <= 1e-3
+    True
+    >>> model.predict_pair_proba(X[:3], X[0]).shape
+    (3,)
+    """
+
+    loss = "logistic"
+
+    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
+        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row.
+
+        Parameters
+        ----------
+        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
+            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
+            all rows of the other.
+
+        Returns
+        -------
+        probability : array of shape (n_rows,)
+            Exactly one half for equal rows, and exactly 1 less than what it is with A and B exchanged.
+        """
+        first, second = (self._finite_scores(rows, name) for rows, name in ((A, "A"), (B, "B")))
+        if len(first) != len(second) and 1 not in (len(first), len(second)):
+            raise ValueError(
+                f"A and B must have the same number of rows, or one of them a single row; got {len(first)} "
+                f"and {len(second)}."
+            )
+        with np.errstate(over="ignore"):  # two scores further apart than any number: for sure
+            difference = first - second
+        # The smaller of the two probabilities is exact to its last digit, and the other is what is left.
+        smaller = expit(-np.abs(difference))
+        return np.where(difference > 0, 1.0 - smaller, smaller)
+
+    def _finite_scores(self, rows: Any, name: str) -> FloatVector:
+        alone = isinstance(rows, np.ndarray) and rows.ndim == 1
+        scores = in_memory(self.predict(rows[None] if alone else rows))
+        if not np.isfinite(scores).all():
+            row = int(np.argmin(np.isfinite(scores)))
+            raise ValueError(f"The score of row {row} of {name} is beyond what a number can hold.")
+        return scores
+
+
+class RankLogisticCV(PairwiseRankerCV, RankLogistic):
+    """RankLogistic with alpha chosen by cross-validation over queries, then fitted to all rows.
+
+    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
+
+    Parameters
+    ----------
+    alphas : array, optional
+        Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
+    cv : int, splitter or iterable of (train, test)
+        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+    kernel, gamma, ... :
+        As in `RankLogistic`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
+        of the candidates, an `EdgeOfGridWarning` says which to add. Where the last fit was interrupted on
+        its way to it, the alpha that was reached.
+    alphas_ : array of shape (n_alphas,)
+        Candidates, from the largest to the smallest.
+    cv_errors_ : array of shape (n_alphas, n_folds)
+        Ranking error on the held-out rows: the mean over queries or, under `average="pairs"`, the share of
+        all pairs. Folds without pairs are left out.
+
+    Examples
+    --------
+    >>> from rankwise import RankLogisticCV
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankLogisticCV(cv=3).fit(X, y)
+    >>> model.cv_errors_.shape
+    (8, 3)
+    """
+
+    _plain = RankLogistic
