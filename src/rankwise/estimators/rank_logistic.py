@@ -98,7 +98,7 @@ class RankLogistic(PairwiseRanker):
         Returns
         -------
         probability : array of shape (n_rows,)
-            Exactly one half for equal rows, and exactly 1 less than what it is with A and B exchanged.
+            Exactly one half for equal rows; with A and B exchanged, the two add up to exactly 1.
         """
         first, second = (self._finite_scores(rows, name) for rows, name in ((A, "A"), (B, "B")))
         if len(first) != len(second) and 1 not in (len(first), len(second)):
