@@ -197,7 +197,8 @@ def test_primal_and_dual_are_the_textbook_equations(cost, ties, shape, average):
         for solver in ("primal", "dual", "auto", "cg"):
             model = RankRLS(alpha, cost=cost, ties=ties, average=average, solver=solver, tol=1e-11)
             model.fit(X, y, qid=qid)
-            close(model.coef_, expected, 1e-7 if solver == "cg" else 1e-8)
+            # A gap that rounding lets be certified leaves conjugate gradients this far away.
+            close(model.coef_, expected, 5e-8 if solver == "cg" else 1e-8)
             objective = reference.least_squares_objective(
                 pairs, X @ expected, cost, alpha * expected @ expected
             )
