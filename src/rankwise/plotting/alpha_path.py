@@ -59,7 +59,8 @@ class AlphaPathDisplay:
         """
         model = last_step(estimator)
         if alpha_path_of(model) is None:
-            raise ValueError(f"{type(model).__name__} has no cv_errors_: fit RankSVMCV, RankLogisticCV or RankRLSCV.")
+            name = type(model).__name__
+            raise ValueError(f"{name} has no cv_errors_: fit RankSVMCV, RankLogisticCV or RankRLSCV.")
         return cls(alphas=model.alphas_, errors=model.cv_errors_, alpha=model.alpha_).plot(ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> AlphaPathDisplay:
