@@ -65,7 +65,7 @@ def concluded(
     history: dict[str, NDArray[np.float64]],
     goal: Any,
 ) -> SolverResult:
-    """Return what a run came to: it has converged only where the gap is at most `goal`.
+    """Return what a run came to: it has converged where the gap is at most `goal`, and only there.
 
     Every solver ends here, so that no gap above its goal, and none that is not a number, passes for a
     solution. Numbers that have overflowed are refused.
@@ -75,8 +75,11 @@ def concluded(
             "The fit overflowed: the features, labels or weights are too large or alpha is too small for "
             "numbers of double precision; scale the features and the labels."
         )
-    if status == "converged" and not np.all(gap <= goal):
+    reached = bool(np.all(gap <= goal))
+    if status == "converged" and not reached:
         status = "stalled"
+    elif reached and status in ("stalled", "max_iter"):
+        status = "converged"
     if np.ndim(objective) == 0:
         objective, gap = float(objective), float(gap)
     return SolverResult(coef, objective, gap, n_iter, status, history)
