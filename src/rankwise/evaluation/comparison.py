@@ -36,13 +36,13 @@ class Comparison:
     Attributes
     ----------
     measures : dict of name to list of Measured
-        Each measure of each model: `.values` for each query, `.mean`, and its interval, `.low` to `.high`.
+        Each measure of each model: ``values`` for each query, ``mean``, its interval ``low`` to ``high``.
     differences : list of Difference
-        The first model minus each of the others, by measure: `.mean`, `.low`, `.high`, `.p`, `.wins`,
-        `.ties`, `.losses`, and `.is_clear`, which tells whether the two differ by more than chance.
+        The first model minus each of the others, by measure: ``mean``, ``low``, ``high``, ``p``, ``wins``,
+        ``ties``, ``losses``, and ``is_clear``, which tells whether the two differ by more than chance.
     n_queries : int
     test : str
-        The paired test over queries that gave `.p`: "permutation" or "wilcoxon".
+        The paired test over queries that gave ``p``: "permutation" or "wilcoxon".
     confidence : float
         That of the intervals.
     """

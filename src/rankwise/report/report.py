@@ -65,9 +65,9 @@ class Report:
     Attributes
     ----------
     measures : dict of name to list of Measured
-        Each measure of each model: `.values` for each query, `.mean`, `.low`, `.high`.
+        Each measure of each model: ``values`` for each query, ``mean``, ``low``, ``high``.
     differences : list of Difference
-        For each other model and measure: `.mean`, `.low`, `.high`, `.wins`, `.ties`, `.losses`, `.p`.
+        For each other model and measure: ``mean``, ``low``, ``high``, ``wins``, ``ties``, ``losses``, ``p``.
 
     Examples
     --------
