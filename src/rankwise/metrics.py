@@ -193,7 +193,7 @@ def wmw(
                 f"wmw takes the preferences of from_order, got {y!r}; ranking_error takes preferences of all "
                 "kinds."
             )
-        y, sample_weight = y.labels, y.weight
+        sample_weight, y = y.weight, y.labels
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
