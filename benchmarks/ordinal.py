@@ -203,7 +203,7 @@ def cost(largest):
         n = min(n, 1_000_000)
         X, y = make_ranking(n, 10, n_levels=5, noise=0.5, random_state=0)
         values = np.random.default_rng(0).random(n)
-        model = OrdinalSVM(1e-3)
+        model = OrdinalSVM(1e-3, thresholds="midpoint")
         least = OrdinalSVM(1e-3, thresholds="min_error")
         tasks = {
             "fit": lambda model=model, X=X, y=y: model.fit(X, y),

@@ -438,6 +438,7 @@ WRONG_USAGE = {
     "method": ["train", "TRAIN", "-o", "OUT", "--method", "forest"],
     "option of another method": ["train", "TRAIN", "-o", "OUT", "--cost", "unit"],
     "loss of another method": ["train", "TRAIN", "-o", "OUT", "--method", "rank-rls", "--loss", "hinge"],
+    "unknown kernel": ["train", "TRAIN", "-o", "OUT", "--kernel", "cubist"],
     "precomputed": ["train", "TRAIN", "-o", "OUT", "--kernel", "precomputed"],
     "columns of no table": ["train", "TRAIN", "-o", "OUT", "--label", "grade"],
     "standard input twice": ["train", "-", "-", "-o", "OUT"],
@@ -466,7 +467,6 @@ FAILURES = {
     "bad scores": (["evaluate", "BAD_SCORES", "TRAIN"], "line 2"),
     "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "one query"),
     "kernel to solr": (["export", "KERNEL", "-o", "OUT", "--format", "solr"], "linear"),
-    "unknown kernel": (["train", "TRAIN", "-o", "OUT", "--kernel", "cubist"], "cubist"),
     "wrong features": (["export", "MODEL", "-o", "OUT", "--format", "sql", "--features", "a"], "features"),
 }
 
@@ -513,6 +513,22 @@ def odd_files(folder):
 def test_wrong_usage_has_exit_code_2(name, odd_files, capsys):
     said = fails(capsys, 2, *(odd_files.get(word, word) for word in WRONG_USAGE[name]))
     assert said.startswith(("usage: rankwise", "rankwise "))
+
+
+def test_queries_of_one_label_are_counted_apart(folder, tmp_path, capsys):
+    (tmp_path / "data.txt").write_text("1 qid:1 1:2\n1 qid:1 1:1\n0 qid:2 1:3\n1 qid:2 1:4\n1 qid:3 1:4\n")
+    command = ["evaluate", str(folder / "model.json"), str(tmp_path / "data.txt")]
+    assert main(command) == 0
+    assert "2 queries have rows of one label only" in capsys.readouterr().out
+    assert main([*command, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["equal_labels"] == 2
+
+
+@pytest.mark.parametrize("program", [learn, classify])
+def test_svmrank_commands_find_an_output_that_cannot_be_written_before_they_work(program, odd_files, capsys):
+    files = [odd_files["MALFORMED"], odd_files["MODEL"]][: 1 + (program is classify)]
+    assert program([*files, "nowhere/output"]) == 1
+    assert "The folder" in capsys.readouterr().err  # not what is wrong with the data, which is not read
 
 
 @pytest.mark.parametrize("name", FAILURES)

@@ -241,6 +241,15 @@ def test_a_damaged_packed_table(tmp_path, package):
         read_table(path, label="y")
 
 
+def test_the_index_of_a_frame_is_not_a_feature(tmp_path, package):
+    frame = pd.DataFrame({"grade": [1, 0], "price": [2.5, 3.5]})
+    frame.to_csv(tmp_path / "frame.csv")
+    with pytest.raises(TableError, match="a column without a name, which looks like the row num"):
+        read_table(tmp_path / "frame.csv", label="grade")
+    named = read_table(tmp_path / "frame.csv", label="grade", features=["price"])
+    assert named.X.tolist() == [[2.5], [3.5]]
+
+
 def test_wrong_arguments(tmp_path):
     with pytest.raises(ValueError, match=r"path must end in \.csv"):
         read_table(tmp_path / "table.xlsx", label="y")

@@ -1,4 +1,5 @@
 import math
+import warnings
 from functools import partial
 from itertools import pairwise
 
@@ -420,8 +421,64 @@ def test_bad_choices_are_refused():
         metrics.ndcg([1, 0], [1, 0], gain="cubic")
     with pytest.raises(ValueError, match="sample_weight has 1 entries"):
         metrics.ranking_error([1, 0], [1, 0], sample_weight=[1])
-    with pytest.raises(TypeError, match="y must be an array here, got a Preferences"):
-        metrics.ndcg(Preferences.from_scores([1, 0]), [1, 0])
+
+
+@pytest.mark.parametrize("name", ["kendall_tau", "ndcg", "average_precision", "reciprocal_rank", "precision"])
+def test_measures_of_places_take_preferences_made_from_labels(name):
+    y, scores, qid = large_ranking(60, 4)
+    measure = getattr(metrics, name)
+    weight = 1.0 + np.arange(qid.max() + 1)
+    preferences = Preferences.from_scores(y, qid, query_weight=weight[qid])
+    each = measure(y, scores, qid, per_query=True)
+    np.testing.assert_array_equal(measure(preferences, scores, per_query=True), each)
+    assert measure(preferences, scores) == pytest.approx(np.average(each, weights=weight[np.unique(qid)]))
+    part = np.flatnonzero(qid != 1)  # a slice keeps the numbers of the queries that it has rows of
+    np.testing.assert_array_equal(
+        measure(preferences[part], scores[part], per_query=True), each[np.unique(qid) != 1]
+    )
+    with pytest.raises(ValueError, match="qid must be None when y is a Preferences"):
+        measure(preferences, scores, qid)
+    for other, why in [
+        (Preferences.from_pairs([0], [1]), "have none"),
+        (Preferences.from_order([0, 1], [(1, 0)]), "have none"),
+        (Preferences.from_survival([1, 0], [1.0, 2.0]), "have censored rows"),
+    ]:
+        with pytest.raises(TypeError, match=f"{name} needs a label for each row.*{why}; ranking_error"):
+            measure(other, [0.0, 1.0])
+
+
+@pytest.mark.parametrize("ties", ["half", "error", "correct"])
+@pytest.mark.parametrize("order", ["full", "chain", [(3, 1), (2, 0)]])
+def test_wmw_takes_the_preferences_of_an_order(order, ties):
+    generator = np.random.default_rng(3)
+    y, scores, weight = generator.integers(0, 4, 40), generator.integers(0, 6, 40), generator.random(40)
+    preferences = Preferences.from_order(y, order, weight)
+    expected = metrics.wmw(y, scores, order=order, ties=ties, sample_weight=weight)
+    assert metrics.wmw(preferences, scores, ties=ties) == pytest.approx(expected, rel=1e-12)
+    with pytest.raises(ValueError, match="sample_weight must be None"):
+        metrics.wmw(preferences, scores, sample_weight=weight)
+
+
+def test_wmw_refuses_preferences_without_classes():
+    for other in (Preferences.from_pairs([0], [1]), Preferences.from_scores([0, 1, 0, 1], [0, 0, 1, 1])):
+        with pytest.raises(TypeError, match="wmw takes the preferences of from_order"):
+            metrics.wmw(other, np.arange(len(other)))
+
+
+def test_an_undefined_query_may_count_as_a_number():
+    y, scores, qid = [0, 0, 1, 0], [1, 2, 2, 1], ["a", "a", "b", "b"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert metrics.ndcg(y, scores, qid, undefined=0) == 0.5
+        assert metrics.average_precision(y, scores, qid, undefined=1.0) == 1.0
+        np.testing.assert_array_equal(metrics.ndcg(y, scores, qid, undefined=0, per_query=True), [0, 1])
+        assert metrics.ranking_error(y, scores, qid, undefined=0.5) == 0.25
+
+
+def test_one_warning_a_call_tells_of_undefined_queries():
+    with pytest.warns(UndefinedMetricWarning, match="2 of 3 queries") as caught:
+        metrics.ndcg([0, 0, 1], [1, 2, 2], ["a", "b", "c"])
+    assert len(caught) == 1
 
 
 def test_inputs_are_left_as_they_were():

@@ -156,7 +156,7 @@ def test_a_constraint_on_the_sum_of_multipliers_would_be_wrong():
 )
 def test_midpoints_are_those_of_listed_pairs(loss, options):
     X, y = data(80)
-    model = OrdinalSVM(loss=loss, **options).fit(X, y)
+    model = OrdinalSVM(loss=loss, thresholds="midpoint", **options).fit(X, y)
     tol = np.sqrt(model.tol)
     expected = [reference_ordinal.midpoint(model.utility(X), y, k, tol=tol) for k in range(3)]
     assert not model.fallback_.any()
@@ -166,7 +166,7 @@ def test_midpoints_are_those_of_listed_pairs(loss, options):
 def test_separable_ranks_have_boundaries_in_the_middle_of_the_margin():
     X = np.array([[0.0], [1.0], [3.0], [4.0], [8.0]])
     y = np.array([0, 0, 1, 1, 2])
-    model = OrdinalSVM(1e-6, tol=1e-10).fit(X, y)
+    model = OrdinalSVM(1e-6, tol=1e-10, thresholds="midpoint").fit(X, y)
     # The narrower gap, from 1 to 3, is the margin of 1; halfway to 8 lies 6.
     np.testing.assert_allclose(model.coef_, [0.5], atol=1e-3)
     np.testing.assert_allclose(model.thresholds_ / model.coef_, [2.0, 6.0], atol=1e-6)
@@ -224,12 +224,30 @@ def test_min_error_makes_no_needless_error_on_identical_rows():
 
 def test_fallback_when_no_pair_differs_by_one():
     X, y = data(60)
-    model = OrdinalSVM(10.0, tol=1e-6).fit(X, y)  # the penalty keeps all utilities close together
+    model = OrdinalSVM(10.0, tol=1e-6, thresholds="midpoint").fit(
+        X, y
+    )  # the penalty keeps all utilities close together
     assert np.ptp(model.utility(X)) < 1
     assert model.fallback_.all()
     least = OrdinalSVM(10.0, tol=1e-6, thresholds="min_error").fit(X, y)
     np.testing.assert_array_equal(model.thresholds_, least.thresholds_)
     assert model.score(X, y) > 0.5
+
+
+def test_midpoints_that_do_much_worse_than_the_best_boundaries_are_told():
+    random = np.random.default_rng(0)
+    y = np.repeat(np.arange(6), [10, 50, 600, 600, 200, 20])
+    X = (y + random.normal(scale=1.5, size=len(y)))[:, None]
+    with pytest.warns(
+        UserWarning, match="midpoint' miss the ranks of the training rows by .*'min_error' by 0"
+    ):
+        midpoint = OrdinalSVM(thresholds="midpoint").fit(X, y)
+    least = OrdinalSVM().fit(X, y)
+    assert least.thresholds == "min_error"
+    errors = [np.abs(model.predict(X) - y).mean() for model in (midpoint, least)]
+    assert errors[0] > 2 * errors[1]
+    constant = np.abs(np.median(y) - y).mean()
+    assert errors[1] <= constant
 
 
 # Prediction
@@ -356,6 +374,7 @@ def test_classes_without_weight_do_not_occur():
     np.testing.assert_allclose(weighted.thresholds_, without.thresholds_, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:The boundaries of thresholds='midpoint':UserWarning")
 @pytest.mark.parametrize("thresholds", ["midpoint", "min_error"])
 @pytest.mark.parametrize("loss", LOSSES)
 def test_integer_weights_equal_repeated_rows(thresholds, loss):

@@ -14,7 +14,7 @@ from sklearn import config_context
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics.pairwise import rbf_kernel
-from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, GroupKFold, StratifiedKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
@@ -531,13 +531,32 @@ def test_query_k_fold():
     for (train, _), (train_2, _) in zip(QueryKFold(4).split(X, groups=qid), by_preferences, strict=True):
         np.testing.assert_array_equal(train, train_2)
     rows, components = np.zeros((6, 1)), Preferences.from_pairs([0, 2, 4], [1, 3, 5])
-    assert [len(test) for _, test in QueryKFold(4).split(rows)] == [2, 2, 1, 1]
+    one_ranking = Preferences.from_scores(np.arange(6))
+    assert [len(test) for _, test in QueryKFold(4).split(rows, one_ranking)] == [2, 2, 1, 1]
     tests = sorted(test.tolist() for _, test in QueryKFold(3).split(rows, components))
     assert tests == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(ValueError, match="3 folds need as many queries; got 2"):
         next(QueryKFold(3).split(X, groups=qid > 5))
     with pytest.raises(ValueError, match="groups has 5 entries, but there are 100 rows"):
         next(QueryKFold(3).split(X, groups=qid[:5]))
+
+
+def test_query_k_fold_refuses_to_cut_queries():
+    X, y, qid = data(40, n_queries=8)
+    message = r"needs the query of each row.*split\(X, y, groups=qid\).*enable_metadata_routing=True"
+    with pytest.raises(ValueError, match=message):
+        next(QueryKFold(3).split(X, y))
+    with pytest.raises(ValueError, match=message):
+        cross_val_score(RankSVM(), X, y, cv=QueryKFold(3), params={"qid": qid}, error_score="raise")
+    alone = RankSVMCV([0.1], cv=QueryKFold(3)).fit(X, y)  # a fit without qid has one ranking
+    folds = list(QueryKFold(3).split(X, Preferences.from_scores(y)))
+    np.testing.assert_array_equal(alone.cv_errors_, RankSVMCV([0.1], cv=folds).fit(X, y).cv_errors_)
+
+
+def test_a_score_without_qid_names_the_line_to_write():
+    X, y, qid = data(40, n_queries=8)
+    with pytest.warns(UserWarning, match=r"score\(\.\.\., qid=qid\).*enable_metadata_routing=True"):
+        RankSVM().fit(X, y, qid=qid).score(X, y)
 
 
 # RankSVMCV
@@ -942,7 +961,6 @@ def test_folds_of_rows_share_the_labels_out():
     y = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1.0])
     X = np.zeros((9, 1))
     for cv in (QueryKFold(3), QueryKFold(3, shuffle=True, random_state=0)):
-        for target in (y, Preferences.from_scores(y)):
-            assert [y[test].sum() for _, test in cv.split(X, target)] == [1, 1, 1]
+        assert [y[test].sum() for _, test in cv.split(X, Preferences.from_scores(y))] == [1, 1, 1]
     model = RankSVMCV(alphas=[1e-2], cv=StratifiedKFold(3)).fit(np.arange(9.0)[:, None], y)
     np.testing.assert_array_equal(model.cv_errors_, 0.0)

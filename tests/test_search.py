@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import StratifiedKFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import reference
@@ -111,7 +111,7 @@ def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tm
     hinge = RankSVMCV(cv=3, n_jobs=1).fit(X, y)
     np.testing.assert_allclose(alphas, hinge.alphas_)  # scores in units of the margin have one grid
     assert values["alphas"] == alphas.tolist()
-    folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, y))
+    folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, Preferences.from_scores(y)))
     for k, (train, test) in enumerate(folds):
         for row, alpha in list(enumerate(alphas))[2:5]:
             fitted = type(model)(alpha, tol=model.tol).fit(X[train], y[train])
@@ -130,7 +130,7 @@ def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tm
 def test_errors_weigh_what_the_objective_weighs(average, seed):
     X, y, qid = data(seed, n=60)
     weight = np.random.default_rng(seed).integers(1, 3, 60).astype(float)
-    folds, alphas = list(QueryKFold(3).split(X, y)), [10.0, 0.1, 1e-3]
+    folds, alphas = list(KFold(3).split(X)), [10.0, 0.1, 1e-3]
     model = RankRLSCV(alphas, cv=folds, average=average).fit(X, y, qid=qid, sample_weight=weight)
     expected = np.empty((3, 3))
     for k, (train, test) in enumerate(folds):
@@ -148,7 +148,7 @@ def test_errors_weigh_what_the_objective_weighs(average, seed):
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
 def test_errors_of_a_fold_are_the_share_of_its_pairs(loss):
     X, y, qid = data()
-    folds = list(QueryKFold(3).split(X, y))
+    folds = list(KFold(3).split(X))
     model = RankSVMCV(ALPHAS, cv=folds, loss=loss, average="pairs", tol=1e-8).fit(X, y, qid=qid)
     for k, (train, test) in enumerate(folds):
         for row, alpha in enumerate(ALPHAS):
@@ -189,7 +189,7 @@ def test_equal_rows_are_tied_wherever_they_stand(model):
 def test_outputs_are_averaged():
     X, y, _ = data()
     Y = np.column_stack([y, -X[:, 0], X[:, 1]])
-    folds = list(QueryKFold(4).split(X))
+    folds = list(KFold(4).split(X))
     joint = RankRLSCV([0.1], cv=folds, cost="unit").fit(X, Y).cv_errors_
     alone = [RankRLSCV([0.1], cv=folds, cost="unit").fit(X, column).cv_errors_ for column in Y.T]
     np.testing.assert_allclose(joint, np.mean(alone, axis=0))

@@ -223,6 +223,7 @@ BAD = [
     ({"error": "squared"}, "error must be one of 'absolute', 'zero_one'; got 'squared'"),
     ({"utility": [1.0, np.nan, 2.0]}, "utility contains NaN or infinity"),
     ({"utility": [1.0, 2.0]}, "utility has 2 entries, but y has 3"),
+    ({"utility": [1.0, 2.0], "y": [1]}, "utility has 2 entries, but y has 1"),
     ({"y": [1, 1, 1]}, r"y has one class only \(1\)"),
     ({"y": [1, np.nan, 2]}, "y contains missing values"),
     ({"y": [1, np.inf, 2]}, "y contains NaN or infinity"),

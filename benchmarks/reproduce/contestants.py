@@ -95,7 +95,7 @@ def catboost_ranker(task, X, y, qid):
 
 
 def ordinal_svm(task, X, y, qid):
-    return OrdinalSVM(ALPHA[task], n_jobs=THREADS).fit(X, y)
+    return OrdinalSVM(ALPHA[task], thresholds="midpoint", n_jobs=THREADS).fit(X, y)
 
 
 def mord(task, X, y, qid):

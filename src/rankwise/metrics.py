@@ -7,6 +7,7 @@ equal scores never count by their position in the input.
 
 import warnings
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -16,6 +17,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise._checks import as_codes, as_vector, as_weights, check_choice
 from rankwise._types import FloatArray, IntArray
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.order_graph import OrderGraph
+from rankwise.preferences.ranking import Ranking
 
 __all__ = [
     "average_precision",
@@ -29,7 +32,7 @@ __all__ = [
 ]
 
 Ties = Literal["half", "error", "correct"]
-Undefined = Literal["skip", "nan"]
+Undefined = Literal["skip", "nan"] | float
 
 
 def ranking_error(
@@ -65,9 +68,10 @@ def ranking_error(
         What a pair with equal scores counts: one half, 1 or 0. Airola et al. count 0, Pahikkala et al. 1.
     average : {"queries", "pairs"}
         Mean of the queries' errors, or the share among all pairs of all queries.
-    undefined : {"skip", "nan"}
+    undefined : {"skip", "nan"} or float
         A query without pairs is left out of the mean, with a warning; or it is NaN, and so is the mean of
-        queries. When no query has a pair, "skip" raises a ValueError and "nan" gives NaN.
+        queries; or it counts as this number. When no query has a pair, "skip" raises a ValueError and "nan"
+        gives NaN.
     per_query : bool
         Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
 
@@ -87,7 +91,7 @@ def ranking_error(
             raise ValueError("qid and sample_weight must be None when y is a Preferences, which has its own.")
         wrong, total, importance = _query_errors(y, scores, ties)
     else:
-        labels, scores, query = _columns(y, scores, qid)
+        labels, scores, query, _ = _columns(y, scores, qid, "ranking_error")
         violations = _label_violations(labels, scores, query, sample_weight)
         wrong, total, importance = violations.errors(ties), violations.total, np.ones(query.max() + 1)
     if average == "pairs" and not per_query:
@@ -139,7 +143,7 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
 
 
 def wmw(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     *,
     order: Any = "full",
@@ -156,8 +160,8 @@ def wmw(
 
     Parameters
     ----------
-    y : array of shape (m,)
-        Class of each row.
+    y : array of shape (m,), or Preferences
+        Class of each row; or the preferences of `Preferences.from_order`, with their own edges and weights.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     order : {"full", "chain"}, list of (higher, lower) labels, or networkx.DiGraph
@@ -179,6 +183,17 @@ def wmw(
     0.75
     """
     check_choice(ties, "ties", ("half", "error", "correct"))
+    if isinstance(y, Preferences):
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
+        if isinstance(y, OrderGraph):
+            return _mean_over_edges(_violations(y, y.check_scores(scores)), ties)
+        if not (isinstance(y, Ranking) and y.is_complete) or y.has_queries:
+            raise TypeError(
+                f"wmw takes the preferences of from_order, got {y!r}; ranking_error takes preferences of all "
+                "kinds."
+            )
+        sample_weight, y = y.weight, y.labels
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
@@ -189,12 +204,17 @@ def wmw(
             rows, np.bincount(class_of_row, rows)[class_of_row], where=rows > 0, out=np.zeros_like(rows)
         )
     preferences = Preferences.from_order(y, order, weight)
-    violations = _violations(preferences, scores)
-    return float(np.mean(1.0 - _share(violations.errors(ties), violations.total)))
+    return _mean_over_edges(_violations(preferences, scores), ties)
+
+
+def _mean_over_edges(violations: "_Violations", ties: Ties) -> float:
+    if not violations.total.any():
+        raise ValueError("wmw is undefined: no edge has rows with weights above 0 in both of its classes.")
+    return float(np.nanmean(1.0 - _share(violations.errors(ties), violations.total)))
 
 
 def kendall_tau(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
     *,
@@ -211,12 +231,16 @@ def kendall_tau(
 
     Parameters
     ----------
-    y, scores : arrays of shape (m,)
-        Labels and predicted scores, any real numbers.
+    y : array of shape (m,), or Preferences
+        Labels, any real numbers. A `Preferences` made from labels has its own queries and their weights;
+        weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, any real numbers.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
-    undefined : {"skip", "nan"}
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
     per_query : bool
         Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
 
@@ -229,7 +253,7 @@ def kendall_tau(
     >>> kendall_tau([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.2], qid=[7, 7, 7, 4, 4], per_query=True)
     array([1.        , 0.33333333])
     """
-    labels, scores, query = _columns(y, scores, qid)
+    labels, scores, query, importance = _columns(y, scores, qid, "kendall_tau")
     discordant, discordant_or_tied, label_pairs = _label_violations(labels, scores, query, None)
     ranked = _Ranked.by(scores, query)
     tied_scores = np.bincount(ranked.run_query, weights=_n_pairs(ranked.run_size))
@@ -237,11 +261,11 @@ def kendall_tau(
     concordant = label_pairs - discordant_or_tied
     tau = _share(concordant - discordant, np.sqrt(label_pairs * score_pairs))
     reason = "a query needs two different labels and two different scores"
-    return _summary(tau, "kendall_tau", reason, undefined, per_query)
+    return _summary(tau, "kendall_tau", reason, undefined, per_query, importance)
 
 
 def ndcg(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
     *,
@@ -261,8 +285,9 @@ def ndcg(
 
     Parameters
     ----------
-    y : array of shape (m,)
-        Labels, not negative: a negative gain is a ValueError. Large labels do not overflow.
+    y : array of shape (m,), or Preferences
+        Labels, not negative: a negative gain is a ValueError. Large labels do not overflow. A `Preferences`
+        made from labels has its own queries and their weights; weights of its pairs do not enter.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
@@ -271,8 +296,9 @@ def ndcg(
         Ranks that count; all by default.
     gain : {"exponential", "linear"}
         The gain g of a label.
-    undefined : {"skip", "nan"}
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number: 0 is what the evaluation script of LETOR prints.
     per_query : bool
         Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
 
@@ -289,7 +315,7 @@ def ndcg(
     """
     check_choice(gain, "gain", ("exponential", "linear"))
     _check_k(k)
-    labels, scores, query = _columns(y, scores, qid)
+    labels, scores, query, importance = _columns(y, scores, qid, "ndcg")
     if labels.min() < 0:
         raise ValueError(
             f"y must not be negative for ndcg, got {labels.min():g}: a {gain} gain would be negative. "
@@ -303,11 +329,11 @@ def ndcg(
     best = gains[np.lexsort((-gains, query))]
     found = ranked.total(discount * ranked.expected(gains))
     value = _share(found, ranked.total(discount * best))
-    return _summary(value, "ndcg", "a query needs a label above 0", undefined, per_query)
+    return _summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
 
 
 def average_precision(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
     *,
@@ -326,16 +352,18 @@ def average_precision(
 
     Parameters
     ----------
-    y : array of shape (m,)
-        Labels; a row is relevant when its label is above `relevant_above`.
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     relevant_above : float
         Labels above this are relevant.
-    undefined : {"skip", "nan"}
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
     per_query : bool
         Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
 
@@ -348,7 +376,7 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.8, 0.7, 0.1])
     0.8333333333333333
     """
-    labels, scores, query = _columns(y, scores, qid)
+    labels, scores, query, importance = _columns(y, scores, qid, "average_precision")
     ranked = _Ranked.by(scores, query)
     run_hits = ranked.run_total(labels > relevant_above)
     hits_before = np.cumsum(run_hits) - run_hits
@@ -357,11 +385,11 @@ def average_precision(
     rows = ranked.run_start + ranked.run_size - ranked.start[ranked.run_query]
     relevant = np.add.reduceat(run_hits, first_run)
     value = _share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
-    return _summary(value, "average_precision", _NO_RELEVANT, undefined, per_query)
+    return _summary(value, "average_precision", _NO_RELEVANT, undefined, per_query, importance)
 
 
 def reciprocal_rank(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
     *,
@@ -379,16 +407,18 @@ def reciprocal_rank(
 
     Parameters
     ----------
-    y : array of shape (m,)
-        Labels; a row is relevant when its label is above `relevant_above`.
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     relevant_above : float
         Labels above this are relevant.
-    undefined : {"skip", "nan"}
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
     per_query : bool
         Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
 
@@ -403,7 +433,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [0.5, 0.5])
     0.75
     """
-    labels, scores, query = _columns(y, scores, qid)
+    labels, scores, query, importance = _columns(y, scores, qid, "reciprocal_rank")
     ranked = _Ranked.by(scores, query)
     run_hits = ranked.run_total(labels > relevant_above)
     hit_runs = np.flatnonzero(run_hits)
@@ -412,11 +442,11 @@ def reciprocal_rank(
     above = ranked.run_start[run] - ranked.start[found]
     value = np.full(ranked.start.size, np.nan)
     value[found] = _expected_reciprocal(above, ranked.run_size[run], run_hits[run])
-    return _summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query)
+    return _summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query, importance)
 
 
 def precision(
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     scores: ArrayLike,
     qid: ArrayLike | None = None,
     *,
@@ -434,8 +464,9 @@ def precision(
 
     Parameters
     ----------
-    y : array of shape (m,)
-        Labels; a row is relevant when its label is above `relevant_above`.
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
@@ -457,14 +488,14 @@ def precision(
     0.6666666666666666
     """
     _check_k(k)
-    labels, scores, query = _columns(y, scores, qid)
+    labels, scores, query, importance = _columns(y, scores, qid, "precision")
     ranked = _Ranked.by(scores, query)
     run_hits = ranked.run_total(labels > relevant_above)
     depth = ranked.size if k is None else np.full(ranked.size.size, k)
     above = ranked.run_start - ranked.start[ranked.run_query]
     within = np.clip(depth[ranked.run_query] - above, 0, ranked.run_size)
     value = np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
-    return value if per_query else float(value.mean())
+    return value if per_query else float(np.average(value, weights=importance))
 
 
 _NO_RELEVANT = "a query needs a row with a label above relevant_above"
@@ -600,12 +631,15 @@ def _summary(
     values: FloatArray,
     measure: str,
     reason: str,
-    undefined: str,
+    undefined: Undefined,
     per_query: bool,
     importance: FloatArray | None = None,
 ) -> float | FloatArray:
     """All values, or their mean with the undefined ones treated as `undefined` asks."""
-    check_choice(undefined, "undefined", ("skip", "nan"))
+    if isinstance(undefined, Real) and not isinstance(undefined, bool):
+        values = np.where(np.isnan(values), float(undefined), values)
+    else:
+        check_choice(undefined, "undefined", ("skip", "nan"))
     if per_query:
         return values
     importance = np.ones(values.size) if importance is None else importance
@@ -623,17 +657,38 @@ def _summary(
     return float(_share(np.atleast_1d(importance @ values), np.atleast_1d(importance.sum()))[0])
 
 
-def _columns(
-    y: ArrayLike, scores: ArrayLike, qid: ArrayLike | None
-) -> tuple[FloatArray, FloatArray, IntArray]:
-    """Checked labels and scores, and the number of each row's query in sorted order of the unique qid."""
+class _Columns(NamedTuple):
+    """Checked labels and scores of the rows, and the number of each row's query in sorted order."""
+
+    labels: FloatArray
+    scores: FloatArray
+    query: IntArray
+    importance: FloatArray | None  # of each query in the mean
+
+
+def _columns(y: ArrayLike | Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> _Columns:
     if isinstance(y, Preferences):
-        raise TypeError("y must be an array here, got a Preferences; ranking_error accepts one.")
+        return _columns_of_preferences(y, scores, qid, measure)
     labels = as_vector(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one row.")
     query = np.zeros(labels.size, np.int64) if qid is None else as_codes(qid, "qid", labels.size)[1]
-    return labels, as_vector(scores, "scores", labels.size), query
+    return _Columns(labels, as_vector(scores, "scores", labels.size), query, None)
+
+
+def _columns_of_preferences(
+    y: Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str
+) -> _Columns:
+    """Take labels, queries and their weights; weights of pairs have no meaning for a measure of places."""
+    if qid is not None:
+        raise ValueError("qid must be None when y is a Preferences, which has its own.")
+    if not isinstance(y, Ranking) or y.event is not None:
+        why = "have censored rows" if isinstance(y, Ranking) else "have none"
+        raise TypeError(
+            f"{measure} needs a label for each row, and {y!r} {why}; ranking_error takes them as they are."
+        )
+    query = np.unique(y.groups(), return_inverse=True)[1]
+    return _Columns(y.labels, y.check_scores(scores), query, y.query_importance())
 
 
 def _check_k(k: Any) -> None:

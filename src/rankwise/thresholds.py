@@ -90,9 +90,10 @@ def fit_thresholds(
     check_choice(method, "method", METHODS)
     check_choice(error, "error", ERRORS)
     scores = as_vector(utility, "utility")
+    rows = as_array(y).shape[:1]
+    if rows and rows != scores.shape:
+        raise ValueError(f"utility has {len(scores)} entries, but y has {rows[0]}.")
     _, codes, weight = ordered_classes(y, categories, sample_weight)
-    if len(codes) != len(scores):
-        raise ValueError(f"utility has {len(scores)} entries, but y has {len(codes)}.")
     if method == "midpoint":
         return midpoint_thresholds(scores, codes, weight, margin=margin, tol=tol)[0]
     return min_error_thresholds(scores, codes, weight, error=error)

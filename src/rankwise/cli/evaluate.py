@@ -74,6 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "command": "evaluate",
         "rows": data.X.shape[0],
         "queries": data.n_queries,
+        "equal_labels": equal_labels(data),
         "relevant_at": options.relevant_at,
         "models": [summary(ranking.path, found) for ranking, found in zip(rankings, measured, strict=True)],
     }
@@ -100,6 +101,18 @@ def values_of(data: Any, scores: Any, options: argparse.Namespace) -> dict[str, 
         key: named_measure(key, relevant_above=above, gain=options.gain).of(data.y, scores, data.qid)
         for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at))
     }
+
+
+def equal_labels(data: Any) -> int:
+    """Return the number of queries whose rows all have the same label, so that any order is as good."""
+    import numpy as np
+
+    query = np.zeros(len(data.y)) if data.qid is None else data.qid
+    _, codes = np.unique(query, return_inverse=True)
+    lowest, highest = np.full(data.n_queries, np.inf), np.full(data.n_queries, -np.inf)
+    np.minimum.at(lowest, codes, data.y)
+    np.maximum.at(highest, codes, data.y)
+    return int(np.sum(lowest == highest))
 
 
 def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
@@ -145,6 +158,12 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
         "are relevant for map, mrr and p@k"
     ]
     lines += ["", *table([*header, "queries"], rows)]
+    if values["equal_labels"]:
+        lines += [
+            "",
+            f"{values['equal_labels']:,} queries have rows of one label only: any order is right there, and "
+            "ndcg, map, mrr and p@k say nothing of the model",
+        ]
     if n_models == 2:
         lines += ["", f"p: two-sided paired {values['test']} test over queries"]
     if "per_query" in values:

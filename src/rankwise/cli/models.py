@@ -71,11 +71,20 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
-    if given.get("kernel") == "precomputed":
-        raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
+    check_kernel(given.get("kernel", "linear"))
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
     return Recipe(options.method, given, options.scale)
+
+
+def check_kernel(kernel: str) -> None:
+    """Refuse a kernel that scikit-learn does not have, or that files cannot hold."""
+    from sklearn.metrics.pairwise import kernel_metrics
+
+    if kernel == "precomputed":
+        raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
+    if kernel not in kernel_metrics():
+        raise UsageError(f"--kernel must be one of {', '.join(sorted(kernel_metrics()))}; got {kernel}.")
 
 
 def takes_queries(ranker: Any) -> bool:

@@ -101,6 +101,9 @@ class _Units:
 
 
 def _learn(options: Options) -> None:
+    from rankwise.cli.training import check_output
+
+    check_output(options.files[1])
     say = options.say
     say(1, "Reading training examples...", end="")
     X, y, qid = _read(options.files[0], None)
@@ -194,9 +197,11 @@ def _write_model(options: Options, model: Any, n_rows: int) -> None:
 
 
 def _classify(options: Options) -> None:
+    from rankwise.cli.training import check_output
     from rankwise.io.atomic import atomic_write
 
     alone = options.files[2] == "-"  # scores on standard output, and all else on standard error
+    check_output(None if alone else options.files[2])
     standard_output = sys.stdout
     with redirect_stdout(sys.stderr if alone else standard_output):
         scores, y, qid, seconds = _scored(options)

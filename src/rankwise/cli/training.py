@@ -255,6 +255,8 @@ def check_output(path: str | None) -> None:
         raise FileNotFoundError(f"The folder {folder!r} of the output does not exist.")
     if os.path.isdir(path):
         raise IsADirectoryError(f"The output {path!r} is a folder; it must be a file.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"No file may be written in the folder {folder!r} of the output.")
 
 
 def require_rows(data: Data) -> None:

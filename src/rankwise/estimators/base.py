@@ -113,7 +113,9 @@ class BaseRanker(BaseEstimator):
         """
         if qid is None and getattr(self, "fitted_with_qid_", False) and not isinstance(y, Preferences):
             warnings.warn(
-                "The model was fitted with qid, but score got none: rows of different queries are compared.",
+                "The model was fitted with qid, but score got none: rows of different queries are compared. "
+                "Pass score(..., qid=qid); scikit-learn's searches pass it on after "
+                "sklearn.set_config(enable_metadata_routing=True).",
                 stacklevel=2,
             )
         scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -53,11 +54,12 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         experiments, (x'z + 1)^2, is `kernel="poly", degree=2, gamma=1.0`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
-    thresholds : "midpoint" or "min_error"
-        "midpoint" is equation (12): halfway between the closest rows of two neighbouring ranks whose
-        utilities differ by at least 1, the mean of the midpoints where several pairs are closest (up to
-        the square root of `tol`, to which the differences are known). "min_error" has the least training
-        error, and is the better choice where ranks overlap much. See `fit_thresholds`.
+    thresholds : "min_error" or "midpoint"
+        "min_error" has the least training error. "midpoint" is equation (12) of the paper: halfway between
+        the closest rows of two neighbouring ranks whose utilities differ by at least 1, the mean of the
+        midpoints where several pairs are closest (up to the square root of `tol`, to which the differences
+        are known). It is of little use where ranks overlap much, and warns where it does much worse on the
+        training rows. See `fit_thresholds`.
     categories : sequence, optional
         The labels from the lowest rank to the highest. Without it an ordered categorical column (pandas, or
         a polars Enum) has its own order, numbers are sorted, and text is sorted with a warning. Categories
@@ -114,7 +116,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
-        thresholds: str = "midpoint",
+        thresholds: str = "min_error",
         categories: Sequence[Any] | None = None,
         error: str = "absolute",
         solver: str = "auto",
@@ -197,6 +199,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
             # Around its minimum the objective rises with the square of a change of the utilities.
             tol = float(np.clip(np.sqrt(self.tol), *MARGIN_TOLERANCE))
             self.thresholds_, self.fallback_ = midpoint_thresholds(utility, codes, weight, tol=tol)
+            warn_of_needless_errors(self.thresholds_, utility, codes, weight)
 
     def utility(self, X: Any) -> FloatVector:
         """Return the utility of each row, a score that is higher for higher ranks.
@@ -263,3 +266,20 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         check_consistent_length(predicted, labels, sample_weight)
         right = predicted == labels
         return float(np.average(right, weights=None if sample_weight is None else as_array(sample_weight)))
+
+
+def warn_of_needless_errors(
+    thresholds: FloatVector, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector
+) -> None:
+    """Warn where boundaries miss the ranks of the training rows by much more than others would."""
+
+    def error(boundaries: FloatVector) -> float:
+        return float(np.average(np.abs(ranks_of(utility, boundaries) - codes), weights=weight))
+
+    found, least = error(thresholds), error(min_error_thresholds(utility, codes, weight, error="absolute"))
+    if found > 2 * least and found > least + 0.1:
+        warnings.warn(
+            f"The boundaries of thresholds='midpoint' miss the ranks of the training rows by {found:.2g} on "
+            f"average, those of thresholds='min_error' by {least:.2g}: the ranks overlap within the margin.",
+            stacklevel=4,
+        )

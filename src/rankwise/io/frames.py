@@ -173,8 +173,8 @@ class _Table:
         self.label, self.qid = label, qid
         self.reader: Any = _reader(self.format)
         present = self.reader.columns(self.path, self.format)
-        others = (name for name in present if name not in (label, qid))
-        self.features = list(others) if features is None else _names(features)
+        others = [name for name in present if name not in (label, qid)]
+        self.features = _named(others, self.path) if features is None else _names(features)
         self._check_columns(present)
 
     @property
@@ -290,6 +290,17 @@ def _names(features: Any) -> list[str]:
     if isinstance(features, str):
         raise ValueError(f"features must be a sequence of column names; got the string {features!r}.")
     return list(features)
+
+
+def _named(columns: list[str], path: Path) -> list[str]:
+    """Return columns that are taken as features unasked; one without a name would be the index of a frame."""
+    unnamed = [name for name in columns if name == "" or name.startswith(("Unnamed: ", "__index_level_"))]
+    if unnamed:
+        raise TableError(
+            f"{path} has a column without a name, which looks like the row numbers of a frame. Name the "
+            "columns of the features, or write the table without its index (to_csv(..., index=False))."
+        )
+    return columns
 
 
 def _listing(names: Sequence[str]) -> str:

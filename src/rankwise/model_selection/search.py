@@ -77,6 +77,8 @@ class AlphaSearch:
             check_count("cv", cv)
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
             return self._with_pairs(splitter.split(self.X, self.held_out[0]))
+        if isinstance(cv, QueryKFold) and qid is None:
+            y = self.held_out[0]  # which knows that there is one ranking, or its queries
         return self._with_pairs(check_cv(cv).split(self.X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[Fold]) -> list[Fold]:

@@ -10,16 +10,17 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
-from rankwise._checks import as_codes, as_vector
+from rankwise._checks import as_codes
+from rankwise._types import FloatVector
 from rankwise.preferences import Preferences
 
 
 class QueryKFold(GroupKFold):
     """K folds of queries: the rows of a query are all in the same fold.
 
-    Without queries the rows themselves are dealt out and, where labels are given, each fold gets its share of
-    high and low ones. With metadata routing on, scikit-learn passes `qid` on
-    to it by itself.
+    With metadata routing on, scikit-learn passes `qid` on to it by itself; without the query of each row it
+    refuses to split, as it would cut queries. A `Preferences` knows its queries: the rows of one that has
+    a single ranking are dealt out so that each fold gets its share of high and low labels.
 
     Parameters
     ----------
@@ -51,16 +52,25 @@ class QueryKFold(GroupKFold):
         X : array of shape (n_rows, n_features)
         y : array or Preferences, optional
             A `Preferences` brings its own groups.
-        groups : array of shape (n_rows,), optional
-            The query of each row.
+        groups : array of shape (n_rows,)
+            The query of each row; not needed with a `Preferences`.
         """
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if groups is not None:
             codes = as_codes(groups, "groups", n_rows)[1]
-        elif isinstance(y, Preferences) and len(np.unique(y.groups())) > 1:
+        elif not isinstance(y, Preferences):
+            raise ValueError(
+                "QueryKFold needs the query of each row, or it would cut queries: "
+                "split(X, y, groups=qid). With scikit-learn's searches, switch routing on by "
+                "sklearn.set_config(enable_metadata_routing=True) and pass qid: "
+                "GridSearchCV(..., cv=QueryKFold()).fit(X, y, qid=qid), "
+                "cross_val_score(..., cv=QueryKFold(), params={'qid': qid}). "
+                "Rows without queries are for KFold."
+            )
+        elif len(np.unique(y.groups())) > 1:
             codes = y.groups()
         else:
-            yield from self._split_rows(n_rows, y.labels if isinstance(y, Preferences) else y)
+            yield from self._split_rows(n_rows, y.labels)
             return
         n_groups = len(np.unique(codes))
         if n_groups < self.n_splits:
@@ -68,14 +78,14 @@ class QueryKFold(GroupKFold):
         yield from super().split(np.zeros(n_rows), groups=codes)
 
     def _split_rows(
-        self, n_rows: int, labels: ArrayLike | None
+        self, n_rows: int, labels: FloatVector | None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Go through the rows from the lowest label to the highest and give each fold one in turn."""
         if n_rows < self.n_splits:
             raise ValueError(f"{self.n_splits} folds need as many rows; got {n_rows}.")
         generator = check_random_state(self.random_state if self.shuffle else 0)
         tie_break = generator.permutation(n_rows) if self.shuffle else np.arange(n_rows)
-        values = np.zeros(n_rows) if labels is None else as_vector(labels, "y", n_rows)
+        values = np.zeros(n_rows) if labels is None else labels
         order = np.lexsort((tie_break, values))
         rounds = [generator.permutation(self.n_splits) for _ in range(-(-n_rows // self.n_splits))]
         fold = np.empty(n_rows, dtype=np.int64)
