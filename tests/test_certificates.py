@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -18,10 +18,12 @@ from sklearn.exceptions import ConvergenceWarning
 import independent
 import independent_hull
 import reference
-from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
+from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankSVM, RankSVMCV
 from rankwise.design import as_design
+from rankwise.losses import Hinge, SquaredHinge
 from rankwise.solvers import Monitor
 from rankwise.solvers.result import concluded, distance
+from rankwise.solvers.rounding import Rounding
 
 SCALES = st.sampled_from([1e-8, 1e-4, 1.0, 1e4, 1e8])
 OFFSETS = st.sampled_from([0.0, 1.0, 1e4, 1e8, 1e12])
@@ -213,6 +215,64 @@ def test_hull_rankers_of_any_scale(problem, alpha, slack, scale, offset):
     points += [(coef, gamma)] if np.isfinite(coef).all() else []
     best = min(independent_hull.feasible_objective(*programme, slack, *point) for point in points)
     assert_certified(model, exact, best, model.tol * model.objective_, warned)
+
+
+# What rounding is allowed to do
+
+
+@st.composite
+def points(draw):
+    """Draw rows as the solvers see them, their pairs, and weights whose scores nearly cancel or do not."""
+    X, y, qid = draw(problems())
+    if draw(st.booleans()):
+        X = np.hstack([X, X + np.abs(X).max() * 1e-6 * X[::-1]])
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    rng = np.random.default_rng(draw(st.integers(0, 2**31)))
+    spread = np.maximum(np.ptp(X, axis=0), 1e-12 * np.abs(X).max())
+    coef = draw(st.sampled_from([1e-3, 1.0, 1e3])) * rng.normal(size=X.shape[1]) / spread
+    return X, Preferences.from_scores(y, qid), pairs, coef
+
+
+def exact_slopes(X, pairs, coef, loss):
+    """The gradient of the mean loss by the weights, in extended precision."""
+    weight, apart = np.array([pair[2] for pair in pairs], dtype=np.longdouble), differences(X, pairs)
+    short = np.maximum(0, 1 - apart @ coef.astype(np.longdouble))
+    return -((weight * (short > 0 if loss == "hinge" else 2 * short)) @ apart)
+
+
+@settings(max_examples=40, deadline=None)
+@given(points(), ALPHAS)
+def test_an_objective_is_off_by_no_more_than_its_allowance(point, alpha):
+    X, preferences, pairs, coef = point
+    design = as_design(X).centred()
+    rounding, scores = Rounding.of(design), design.matvec(coef)
+    penalty, reach = alpha * float(coef @ coef), rounding.reach(coef, scores)
+    hinge = exact_objective(X, pairs, alpha, "hinge", coef)
+    allowed = rounding.hinge(alpha, coef, reach)
+    assert abs(Hinge(preferences).value(scores) + penalty - hinge) <= allowed
+    square = exact_objective(X, pairs, alpha, "squared_hinge", coef)
+    value, coefficients = SquaredHinge(preferences).value_and_coefficients(scores)
+    allowed, slope_allowed = rounding.square(alpha, coef, value + penalty, reach)
+    assert abs(value + penalty - square) <= allowed
+    exact = exact_slopes(X, pairs, coef, "squared_hinge") + 2 * alpha * coef.astype(np.longdouble)
+    off = design.rmatvec(coefficients) + 2 * alpha * coef - exact
+    assert np.linalg.norm(off.astype(float)) <= slope_allowed
+
+
+@settings(max_examples=40, deadline=None)
+@given(points(), ALPHAS)
+def test_the_minimum_of_a_plane_is_off_by_no_more_than_its_allowance(point, alpha):
+    X, preferences, pairs, coef = point
+    design = as_design(X).centred()
+    scores = design.matvec(coef)
+    apart = (differences(X, pairs) @ coef.astype(np.longdouble)).astype(float)
+    assume(np.abs(apart - 1).min() > 1e-3 * max(1.0, np.abs(apart).max()))  # the same pairs are violated
+    _, coefficients, offset = Hinge(preferences).plane(scores)
+    slopes, exact = design.rmatvec(coefficients), exact_slopes(X, pairs, coef, "hinge")
+    exact_offset = sum(pair[2] for pair, d in zip(pairs, apart, strict=True) if d < 1)
+    off = offset - slopes @ slopes / (4 * alpha) - (exact_offset - exact @ exact / (4 * alpha))
+    allowed = Rounding.of(design).plane(alpha, -slopes / (2 * alpha))
+    assert abs(float(off)) <= allowed
 
 
 # What was found by attack

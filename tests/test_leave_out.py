@@ -4,6 +4,7 @@ import gzip
 import itertools
 import os
 import pickle
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,14 @@ from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
 from rankwise._progress import Progress
 from rankwise.kernels import KernelMap
 from rankwise.metrics import ranking_error
-from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, pair_formulas
+from rankwise.model_selection import (
+    QueryKFold,
+    leave_pair_out,
+    leave_query_out,
+    pair_formulas,
+    permutation_test,
+)
+from rankwise.model_selection.permutation import permuted_labels
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -501,6 +509,51 @@ def test_progress_tells_how_long_it_takes(capsys, caplog):
         "Work will take about 33 minutes; with verbose=1 it tells how far it is."
     ]
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("queries", [None, np.arange(24) // 6])
+def test_a_permutation_test_compares_with_shuffled_labels(queries):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(24, 2)), rng.normal(size=24)
+    result = permutation_test(RankRLS(), X, y, queries, n_permutations=19, random_state=3)
+    query = np.zeros(24, dtype=np.int64) if queries is None else queries
+    shuffled = permuted_labels(y, query, 19, np.random.default_rng(3))
+    for q in np.unique(query):
+        expected = np.sort(y[query == q])
+        np.testing.assert_array_equal(np.sort(shuffled[query == q], axis=0).T, [expected] * 19)
+    assert len(np.unique(shuffled, axis=1).T) == 19
+
+    def held_out(labels):
+        left_out = leave_pair_out if queries is None else partial(leave_query_out, qid=queries)
+        return left_out(RankRLS(), X, labels).auc
+
+    null = [held_out(column) for column in shuffled.T]
+    assert result.statistic == pytest.approx(held_out(y), abs=1e-12)
+    np.testing.assert_allclose(result.null_distribution, null, atol=1e-12)
+    as_good = np.count_nonzero(np.array(null) >= result.statistic - 1e-9)
+    assert result.pvalue == pytest.approx((1 + as_good) / 20)
+
+
+def test_a_long_permutation_test_says_so_before_it_begins(monkeypatch, caplog):
+    def begun(*arguments):
+        raise InterruptedError
+
+    monkeypatch.setattr("rankwise.model_selection.permutation.permuted_labels", begun)
+    X, y = np.zeros((20_000, 1)), np.arange(20_000.0)
+    for options in ({"n_permutations": 1}, {"qid": y // 10}, {"n_permutations": 1000}):
+        assert not caplog.records
+        with pytest.raises(InterruptedError):
+            permutation_test(RankRLS(), X, y, **options)
+    told = "The permutation test will take about 33 minutes; with verbose=1 it tells how far it is."
+    assert [record.getMessage() for record in caplog.records] == [told]
+
+
+def test_outputs_one_by_one_are_progress(monkeypatch):
+    steps = []
+    monkeypatch.setattr(Progress, "advance", lambda self, amount: steps.append(amount))
+    rng = np.random.default_rng(0)
+    leave_pair_out(RankRLS(), rng.normal(size=(12, 2)), rng.normal(size=(12, 3)), alphas=[1.0, 0.1])
+    assert steps == [144.0] * 6
 
 
 @pytest.mark.parametrize("cost", ["magnitude", "unit", "relative"])

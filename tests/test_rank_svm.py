@@ -605,6 +605,10 @@ def test_default_alphas_follow_the_scale_of_the_data():
     X, y, qid = data(60)
     first, second = (RankSVMCV(cv=3, max_iter=1000, tol=1e-7).fit(A, y, qid=qid) for A in (X, 100 * X))
     assert len(first.alphas_) == 8
+    # Where every pair falls short of its margin, the gradient is the mean difference of the two rows.
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    gradient = sum(weight * (X[worse] - X[better]) for better, worse, weight, *_ in pairs)
+    assert first.alphas_[0] == pytest.approx(np.std(X @ gradient) / 2, rel=1e-9)
     np.testing.assert_allclose(second.alphas_, 1e4 * first.alphas_, rtol=1e-9)
     np.testing.assert_allclose(first.alphas_[1:] / first.alphas_[:-1], 0.1)
     np.testing.assert_allclose(second.cv_errors_, first.cv_errors_, atol=1e-12)

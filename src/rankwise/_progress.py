@@ -40,6 +40,12 @@ class Progress:
         self._done = 0.0
         self._next_line = FIRST_SECONDS
 
+    def foresee(self, seconds: float) -> None:
+        """Tell of work that will take long, by what a unit of it takes on common hardware."""
+        expected = seconds * self.total
+        if expected > LONG_SECONDS:
+            self._warn(expected)
+
     def advance(self, amount: float) -> None:
         """Note that so much more of the work is done."""
         self._done += amount
@@ -51,9 +57,10 @@ class Progress:
         if self.verbose:
             print(f"{self.name}: {self._done / self.total:.0%} done, {_about(left)} left", file=sys.stderr)
         elif is_first and left > LONG_SECONDS:
-            logger.warning(
-                "%s will take %s; with verbose=1 it tells how far it is.", self.name, _about(seconds + left)
-            )
+            self._warn(seconds + left)
+
+    def _warn(self, seconds: float) -> None:
+        logger.warning("%s will take %s; with verbose=1 it tells how far it is.", self.name, _about(seconds))
 
 
 def _about(seconds: float) -> str:

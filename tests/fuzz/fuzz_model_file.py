@@ -9,7 +9,9 @@ cut, its header is replaced or patched and the checksum made right again, or the
 import hashlib
 import io
 import json
+import re
 import tempfile
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,8 @@ from rankwise.io import model_file, model_layout, model_values
 from rankwise.io.model_file import ModelFileError, load_model, save_model
 from rankwise.io.model_layout import read_layout, write_layout
 
+# What `predict` says of rows that do not fit the model.
+REFUSALS = r"X has 3 features, but \w+ is expecting \d+ features as input"
 ROWS = np.array([[0.0, 1.0, 2.0], [1.0, 0.5, 0.0], [2.0, 2.0, 1.0], [0.5, 0.0, 3.0]])
 
 
@@ -70,7 +74,7 @@ class Target:
         assert np.array_equal(model.predict(ROWS), scores)
 
     def check_header(self, text, arrays):
-        """A header that somebody signed is refused or gives a model; using that may fail, but not crash."""
+        """A header that somebody signed is refused or gives a model, which scores rows or says what it lacks."""
         try:
             header = json.loads(text)
             header["metadata"]
@@ -87,11 +91,19 @@ class Target:
         except ModelFileError:
             return
         try:
-            model.predict(ROWS)
-        except MemoryError:
-            raise
-        except Exception:
-            return
+            scores = predicted(model)
+        except ValueError as error:
+            assert re.match(REFUSALS, str(error)), error
+        else:
+            assert len(scores) == len(ROWS)
+            assert np.isfinite(scores).all()
+
+
+def predicted(model):
+    """Score the rows, whatever names the model would have their columns have."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "X does not have valid feature names")
+        return model.predict(ROWS)
 
 
 def write_signed(file, header, arrays):

@@ -20,6 +20,8 @@ TIE = 1e-11
 # The terms of such a difference are known to this part of their size.
 ROUNDING = 1e-15
 _BLOCK_BYTES = 1_000_000
+# What a pair takes for each alpha and output, on a core of these years.
+SECONDS_PER_PAIR = 1e-8
 # Rows and partners of a tile whose arrays stay in a cache.
 _TILE = 256, 512
 
@@ -78,8 +80,7 @@ class AllPairs:
             direction = lru_cache(maxsize=64)(partial(_direction, Y, rows, before))
             n_pairs += [np.count_nonzero(direction(k)) for k in range(Y.shape[1])]
             for k, smoother in enumerate(smoothers):
-                wrong[k] += smoother.wrong(rows, before, direction)
-                advance((rows.stop - rows.start) * (before.stop - before.start) * Y.shape[1])
+                wrong[k] += smoother.wrong(rows, before, direction, advance)
         return wrong / n_pairs
 
     def predictions(self, alpha: float) -> FloatArray:
@@ -117,7 +118,9 @@ class _Smoother:
         self.left = 1.0 - 2.0 / len(Y) - self.diagonal
         self.spread = np.abs(self.fitted).max(axis=0)
 
-    def wrong(self, rows: slice, before: slice, direction: Callable[[int], Signs]) -> FloatArray:
+    def wrong(
+        self, rows: slice, before: slice, direction: Callable[[int], Signs], advance: Advance
+    ) -> FloatArray:
         """Count the pairs of the two sets of rows whose scores differ in the wrong direction.
 
         p_i - p_j is, up to the positive determinant, u_i a_j - u_j a_i - (y_i + y_j)(P_ii - P_jj) / m with
@@ -135,6 +138,7 @@ class _Smoother:
             difference -= (self.own[before, k] - P * y[rows, None]) * a_i
             difference -= (y[rows, None] + y[before]) * steepness
             wrong[k] = _wrong(difference, direction(k), smallest * self.spread[k])
+            advance(P.size)
         return wrong
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_codes, as_vector
+from rankwise._progress import Progress
 from rankwise._types import FloatArray
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
@@ -18,6 +19,7 @@ from rankwise.model_selection.leave_out import (
     queries_left_out,
 )
 from rankwise.model_selection.pair_blocks import rows_by_group
+from rankwise.model_selection.pair_formulas import SECONDS_PER_PAIR
 
 
 @dataclass
@@ -88,6 +90,9 @@ def permutation_test(
     if not isinstance(n_permutations, Integral) or n_permutations < 1:
         raise ValueError(f"n_permutations must be a whole number of at least 1; got {n_permutations!r}.")
     labels = as_vector(y, "y")
+    if qid is None:  # labels are shuffled and rows decomposed before the first pair tells how long it takes
+        n_pairs = len(labels) ** 2 / 2 * (n_permutations + 1)
+        Progress("The permutation test", n_pairs).foresee(SECONDS_PER_PAIR)
     query = np.zeros(len(labels), np.int64) if qid is None else as_codes(qid, "qid", len(labels))[1]
     shuffled = permuted_labels(labels, query, n_permutations, np.random.default_rng(random_state))
     task = HeldOutTask(model, X, np.column_stack([labels, shuffled]), qid)
@@ -108,7 +113,7 @@ def permuted_labels(
     labels: FloatArray, query: NDArray[np.int64], n_permutations: int, generator: np.random.Generator
 ) -> FloatArray:
     """Shuffle the labels within each query, once for each column: shape (m, n_permutations)."""
-    shuffled = np.repeat(labels[:, None], n_permutations, axis=1)
+    shuffled = np.repeat(labels[None], n_permutations, axis=0).T  # columns are shuffled where they lie
     for rows in rows_by_group(query):
         shuffled[rows] = generator.permuted(shuffled[rows], axis=0)
     return shuffled
