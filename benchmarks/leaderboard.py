@@ -7,20 +7,32 @@ evalica, a pandas frame for arena-rank, pairs of numbers for choix. All maximise
 penalty (opt_pairwise: with a tiny one). The error is the largest difference of a centred score from the
 optimum, our own fit to rounding, where the largest entry of the plain gradient is printed. evalica runs with
 its default tolerance and with a tighter one. The packages take turns and the shortest time of each counts, so
-that what is compiled at the first call is left out. Those that are not installed are named and left out: they
-are in the `race` extra.
+that what is compiled at the first call is left out; what takes more than five seconds runs once. Those that
+are not installed are named and left out: they are in the `race` extra.
+
+The numbers go to benchmarks/results/leaderboard.json, and as a table to docs/leaderboard.md; with --quick,
+sizes are small and nothing is written. Takes some three minutes.
 """
 
 import argparse
 import importlib.util
+import json
 import os
+import re
 from functools import partial
+from pathlib import Path
+from time import perf_counter
 
 import numpy as np
 from timing import best_times
 
 from rankwise import BradleyTerry
 
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "leaderboard.json"
+PAGE = HERE.parent / "docs" / "leaderboard.md"
+SIZES = [(n_matches, n_items) for n_matches in (100_000, 1_000_000) for n_items in (100, 1000, 10_000)]
+LONG = 5.0  # seconds
 # Python loops over matches, or dense matrices of items by items: beyond these they take minutes or more.
 MOST_MATCHES = {"choix ilsr_pairwise": 100_000, "choix opt_pairwise": 20_000}
 MOST_ITEMS = {"choix ilsr_pairwise": 1000, "choix opt_pairwise": 100, "arena-rank": 1000}
@@ -98,34 +110,71 @@ def gradient_at(scores, winner, loser):
 
 
 def compare(n_matches, n_items, repeats):
+    """Return the time and the error of each package, and print them."""
     winner, loser = drawn(n_matches, n_items)
     tasks = contestants(winner, loser, n_items)
     best = BradleyTerry(alpha=0, tol=1e-22).fit(winner, loser).scores_
     gradient = gradient_at(best, winner, loser)
-    print(f"\n{n_matches:,} matches of {n_items:,} items; gradient at the optimum {gradient:.0e}")
-    errors = {name: np.abs((found := task()) - found.mean() - best).max() for name, task in tasks.items()}
-    times = best_times(tasks, repeats)
+    print(f"\n{n_matches:,} matches of {n_items:,} items; gradient at the optimum {gradient:.0e}", flush=True)
+    errors, times = {}, {}
+    for name, task in tasks.items():
+        start = perf_counter()
+        found = task()
+        times[name] = perf_counter() - start
+        errors[name] = float(np.abs(found - found.mean() - best).max())
+    times |= best_times({name: task for name, task in tasks.items() if times[name] < LONG}, repeats)
     for name, seconds in times.items():
         ratio = seconds / times["rankwise"]
-        print(f"  {name:<28} {seconds:9.3f} s   {ratio:8.2f} x   error {errors[name]:.0e}")
+        print(f"  {name:<28} {seconds:9.3f} s   {ratio:8.2f} x   error {errors[name]:.0e}", flush=True)
+    packages = {name: {"seconds": times[name], "error": errors[name]} for name in tasks}
+    return {"matches": n_matches, "items": n_items, "packages": packages}
+
+
+def markdown(rows):
+    """Return the table of the page: our time, and how many times as long others take, with their errors."""
+    others = ["evalica", "evalica, tolerance 1e-10", "choix ilsr_pairwise", "arena-rank"]
+    lines = [
+        f"| matches | items | rankwise | {' | '.join(others)} |",
+        "|---|---|---|" + "---|" * len(others),
+    ]
+    for row in rows:
+        packages, ours = row["packages"], row["packages"]["rankwise"]
+        cells = [f"{ours['seconds']:.2g} s ({ours['error']:.0e})"]
+        for name in others:
+            found = packages.get(name)
+            cells.append(
+                "" if found is None else f"{found['seconds'] / ours['seconds']:.2g} x ({found['error']:.0e})"
+            )
+        lines.append(f"| {row['matches']:,} | {row['items']:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def write(rows):
+    """Write the numbers, and the table where the page has one."""
+    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+    page, n_tables = re.subn(
+        r"\| matches \| items \|.*?\n(?=\n|\Z)",
+        lambda _: markdown(rows) + "\n",
+        PAGE.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    assert n_tables == 1, "the page has no table, or several"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--quick", action="store_true", help="small sizes")
+    parser.add_argument("--quick", action="store_true", help="small sizes, and nothing is written")
     options = parser.parse_args()
     missing = [package for package in ("choix", "evalica", "arena_rank") if not has(package)]
     if missing:
         print(f"not installed, and left out: {', '.join(missing)}")
-    sizes = (
-        [(10_000, 100)]
-        if options.quick
-        else [(100_000, 100), (100_000, 1000), (1_000_000, 100), (1_000_000, 10_000)]
-    )
-    for n_matches, n_items in sizes:
-        compare(n_matches, n_items, 3 if n_items < 10_000 else 1)  # there evalica takes most of a minute
+    rows = [compare(*size, 3) for size in ([(10_000, 100)] if options.quick else SIZES)]
+    print("\n" + markdown(rows))
+    if not options.quick and not missing:
+        write(rows)
 
 
 if __name__ == "__main__":

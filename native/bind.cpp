@@ -17,6 +17,7 @@
 #include <type_traits>
 
 #include "column_range.hpp"
+#include "comparisons.hpp"
 #include "logistic_ranking.hpp"
 #include "order_graph.hpp"
 #include "ranking.hpp"
@@ -224,6 +225,65 @@ nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t>
         value = rankwise::logistic_ranking(task, widest);
     }
     return nb::make_tuple(value, out);
+}
+
+// The number of each name in the dict, where new names are entered with the next number.
+Output<std::int32_t> number_names(nb::list names, nb::dict number_of) {
+    auto numbers = new_vector<std::int32_t>(names.size());
+    for (std::size_t k = 0; k < numbers.size(); ++k) {
+        const nb::object name = names[k];  // held, since comparing names may run code that changes the list
+        PyObject* found = PyDict_GetItemWithError(number_of.ptr(), name.ptr());
+        if (found == nullptr) {
+            if (PyErr_Occurred()) throw nb::python_error();
+            const std::size_t next = number_of.size();
+            number_of[name] = next;
+            numbers(k) = static_cast<std::int32_t>(next);
+        } else {
+            numbers(k) = static_cast<std::int32_t>(PyLong_AsLong(found));
+        }
+    }
+    return numbers;
+}
+
+nb::tuple count_comparisons(InputVector<std::int32_t> first, InputVector<std::int32_t> second,
+                            std::optional<InputVector<std::int8_t>> outcome, Column weight, std::int32_t n_items,
+                            bool ordered) {
+    const std::size_t n = first.size();
+    check_length(second.size(), n, "second needs one entry for each entry of first");
+    if (outcome) check_length(outcome->size(), n, "outcome needs one entry for each entry of first");
+    const double* weights = pointer(weight, n);
+    std::optional<rankwise::ComparisonCounter> counter;
+    std::size_t n_entries;
+    {
+        nb::gil_scoped_release unlocked;
+        counter.emplace(first.data(), second.data(), outcome ? outcome->data() : nullptr, n, n_items, ordered);
+        n_entries = counter->n_entries();
+    }
+    auto first_of = new_vector<std::int32_t>(n_entries), second_of = new_vector<std::int32_t>(n_entries);
+    OutputVector losses = new_vector(n_entries), ties = new_vector(n_entries), wins = new_vector(n_entries);
+    {
+        nb::gil_scoped_release unlocked;
+        counter->write(weights, first_of.data(), second_of.data(), {losses.data(), ties.data(), wins.data()});
+    }
+    return nb::make_tuple(first_of, second_of, wins, losses, ties);
+}
+
+nb::tuple logistic_comparisons(InputVector<std::int32_t> first, InputVector<std::int32_t> second,
+                               InputVector<double> share, InputVector<double> lead, InputVector<double> scores,
+                               double order_effect, bool widest) {
+    const std::size_t n = first.size();
+    if (second.size() != n || share.size() != n || lead.size() != n)
+        throw nb::value_error("second, share and lead need one entry for each entry of first");
+    OutputVector gradient = zeros(scores.size() + 1), curvature = new_vector(n);
+    double value;
+    {
+        nb::gil_scoped_release unlocked;
+        value = rankwise::logistic_comparisons({first.data(), second.data(), share.data(), lead.data(), scores.data(),
+                                                order_effect, static_cast<std::int64_t>(scores.size()),
+                                                static_cast<std::int64_t>(n), gradient.data(), curvature.data()},
+                                               widest);
+    }
+    return nb::make_tuple(value, gradient, curvature);
 }
 
 template <class Value, class Index>
@@ -516,6 +576,14 @@ NB_MODULE(_native, m) {
           nb::arg("direction").none(), nb::arg("diagonal").none(), nb::arg("n_threads"), nb::arg("widest") = true,
           "(loss, gradient) of the pairwise logistic loss given a balance; otherwise (0, diagonal of its Hessian) or, "
           "given that diagonal and a direction, (0, product with the direction).");
+    m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
+          "The number of each name of a list; names that the dict does not know yet get the next numbers.");
+    m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),
+          nb::arg("weight").none(), nb::arg("n_items"), nb::arg("ordered"),
+          "(first, second, wins, losses, ties): distinct pairs, sorted, with sums of weights; outcomes are 2, 0, 1.");
+    m.def("logistic_comparisons", &logistic_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("share"),
+          nb::arg("lead"), nb::arg("scores"), nb::arg("order_effect"), nb::arg("widest") = true,
+          "(loss, gradient by scores and order effect, second derivative by the difference of each entry).");
     m.def("simplex_qp", &simplex_qp, nb::arg("Q"), nb::arg("b"), nb::arg("z0"), nb::arg("tol"), nb::arg("max_iter"),
           "Maximise b'z - z'Qz/2 over the simplex from z0; Q may be larger than len(b). Returns (z, gap, n_iter).");
     m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),

@@ -37,6 +37,15 @@ struct LogisticTask {
     int n_threads;
 };
 
+// As comparisons.hpp describes.
+struct LogisticComparisons {
+    const std::int32_t *first, *second;
+    const double *share, *lead, *scores;
+    double order_effect;
+    std::int64_t n_items, n_entries;
+    double *gradient, *curvature;
+};
+
 }  // namespace rankwise
 
 // The code is compiled for what every processor has, and on x86 once more for wider registers.
@@ -46,6 +55,7 @@ struct LogisticTask {
 #include "few_pairs.hpp"
 #include "ordered_sums.hpp"
 #include "logistic_sums.hpp"
+#include "comparison_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
 #undef RANKWISE_INLINE
 
@@ -64,6 +74,7 @@ struct LogisticTask {
 #include "few_pairs.hpp"
 #include "ordered_sums.hpp"
 #include "logistic_sums.hpp"
+#include "comparison_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
 #undef RANKWISE_INLINE
 #undef RANKWISE_WIDE

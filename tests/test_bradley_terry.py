@@ -14,7 +14,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
-from rankwise import BradleyTerry, ModelFileError, save_model
+from rankwise import BradleyTerry, ModelFileError, _native, load_model, save_model
 from rankwise.estimators import bradley_terry
 from rankwise.estimators.leaderboard import critical_value, rank_ranges
 from rankwise.losses.comparisons import ComparisonLoss
@@ -136,8 +136,10 @@ def test_gradient_and_hessian_are_those_of_the_textbook_loss(ties, order_effect)
     unit = np.eye(len(point))
     slopes = [(textbook(point + 1e-5 * e) - textbook(point - 1e-5 * e)) / 2e-5 for e in unit]
     assert at.gradient == pytest.approx(np.array(slopes), abs=1e-9)
-    hessian = at.hessian(0.25)
-    expected = numerical_hessian(textbook, point) + 0.25 * unit
+    ridge = np.linspace(0.1, 0.5, len(point))
+    hessian = at.hessian(ridge)
+    expected = numerical_hessian(textbook, point) + np.diag(ridge)
+    assert hessian.product(unit) == pytest.approx(expected, abs=1e-7)
     assert np.array([hessian.product(e) for e in unit]) == pytest.approx(expected, abs=1e-7)
     assert hessian.diagonal == pytest.approx(np.diag(expected), abs=1e-7)
 
@@ -255,7 +257,8 @@ def test_rank_ranges_by_hand():
     clear = critical_value(0.95, 3) * np.sqrt(2)
     assert critical_value(0.95, 3) == pytest.approx(2.3939797998185104)
     scores = np.array([0.0, -1.01 * clear, 0.5 * clear, -1.4 * clear])
-    best, worst = rank_ranges(scores, np.eye(4), 0.95)
+    variance, best, worst = rank_ranges(scores, [np.eye(4)], 0.95)
+    assert variance.tolist() == [1.0] * 4
     # The third is clearly above the second and the fourth, the first too; the rest is open.
     assert best.tolist() == [1, 3, 1, 3]
     assert worst.tolist() == [2, 4, 2, 4]
@@ -299,6 +302,23 @@ def test_a_large_leaderboard_solves_for_what_it_shows(monkeypatch):
     assert [row.item for row in top] == [row.item for row in whole[:3]]
     assert [row.low for row in top] == pytest.approx([row.low for row in whole[:3]], abs=1e-6)
     assert [row.ranks for row in top] == ["", "", ""]
+
+
+@pytest.mark.parametrize("n_columns", [1, 7, 100])
+def test_ranges_of_ranks_in_blocks_are_those_of_the_whole_covariance(n_columns, monkeypatch):
+    a, b, result, weight = drawn(2000, 40)
+    model = BradleyTerry().fit(a, b, weight, outcome=result)
+    whole = model.leaderboard()
+    assert len({row.ranks for row in whole}) > 10
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 10)
+    monkeypatch.setattr(bradley_terry, "BLOCK_COLUMNS", n_columns)
+    for row, expected in zip(model.leaderboard(ranks=True), whole, strict=True):
+        assert row.ranks == expected.ranks
+        assert row.standard_error == pytest.approx(expected.standard_error, rel=1e-7)
+    assert [row.ranks for row in model.leaderboard(2, ranks=False)] == ["", ""]
+    monkeypatch.setattr(bradley_terry, "RANKED_ITEMS", 39)
+    with pytest.raises(ValueError, match=r"ranks=True is for up to 39 items.* there are 40"):
+        model.leaderboard(ranks=True)
 
 
 def test_probabilities_of_a_match():
@@ -476,9 +496,196 @@ def test_parameters_are_those_of_scikit_learn():
     assert model.set_params(alpha=0.5).alpha == 0.5
 
 
-def test_a_model_is_pickled_and_refused_by_model_files(tmp_path):
+@given(matches())
+def test_counts_are_those_of_a_loop(rows):
+    for ordered in (False, True):
+        expected = {}
+        for a, b, result, weight in rows:
+            swap = a > b and not ordered
+            key = (b, a) if swap else (a, b)
+            sums = expected.setdefault(key, [0.0, 0.0, 0.0])
+            sums[int(2 * (1 - result if swap else result))] += weight
+        a, b, result, weight = map(np.array, zip(*rows, strict=True))
+        found = Comparisons.count(5, a, b, result, weight, ordered=ordered)
+        assert list(zip(found.first.tolist(), found.second.tolist(), strict=True)) == sorted(expected)
+        sums = np.array([expected[key] for key in sorted(expected)]).T
+        assert np.array_equal([found.losses, found.ties, found.wins], sums)
+
+
+def test_the_loss_is_the_same_in_wide_and_narrow_registers():
+    a, b, result, weight = drawn(3000, 90)
+    counted = Comparisons.count(90, a, b, result, weight, ordered=True)
+    loss = ComparisonLoss(counted, order_effect=True)
+    scores = np.random.default_rng(2).normal(size=90) * np.geomspace(1e-9, 1e3, 90)
+    columns = counted.first, counted.second, loss.share, loss.lead, scores, 0.3
+    wide, narrow = (_native.logistic_comparisons(*columns, widest=widest) for widest in (True, False))
+    assert wide[0] == narrow[0]
+    assert all(np.array_equal(*pair) for pair in zip(wide[1:], narrow[1:], strict=True))
+
+
+def features_of(n_items, seed=5):
+    return {k: row for k, row in enumerate(np.random.default_rng(seed).normal(size=(n_items, 2)).tolist())}
+
+
+@pytest.mark.parametrize(("ties", "order_effect"), [("half", False), ("davidson", True)])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_features_and_deviations_are_those_of_the_textbook(ties, order_effect, blocks, monkeypatch):
+    if blocks:
+        monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 0)
+        monkeypatch.setattr(bradley_terry, "BLOCK_COLUMNS", 4)
+    rows = list(zip(*drawn(), strict=True))
+    n, features = N_ITEMS + 1, features_of(N_ITEMS + 1)  # the last item has no match
+    X = np.array(list(features.values()))
+    a, b, result, weight = map(list, zip(*rows, strict=True))
+    model = BradleyTerry(1e-3, ties=ties, order_effect=order_effect, feature_alpha=4e-3)
+    model.fit(a, b, weight, outcome=result, features=features)
+
+    def objective(p):
+        order, nu = (p[-2], np.exp(p[-1])) if order_effect else (0.0, None)
+        more = p[-2] ** 2 + p[-1] ** 2 if order_effect else 0.0
+        penalty = 1e-3 * (p[:n] @ p[:n] + more) + 4e-3 * p[n : n + 2] @ p[n : n + 2]
+        return match_loss(p[:n] + X @ p[n : n + 2], rows, 0.0, order, nu) + penalty
+
+    start = np.zeros(n + 2 + 2 * order_effect)
+    best = minimize(objective, start, method="BFGS", options={"gtol": 1e-9, "maxiter": 1000}).x
+    scores = best[:n] + X @ best[n : n + 2]
+    assert model.scores_ == pytest.approx(scores - scores.mean(), abs=1e-5)
+    assert model.coef_ == pytest.approx(best[n : n + 2], abs=1e-5)
+    assert model.objective_ == pytest.approx(objective(best), abs=1e-10)
+    assert model.objective_ <= objective(best) + 1e-13
+    assert model.gap_ <= 1e-16
+    assert model.predict(X)[-1] == pytest.approx(model.scores_[-1], abs=1e-9)
+    assert model.predict(X)[0] - model.scores_[0] == pytest.approx(best[0] * -1.0, abs=1e-5)
+    hessian = sum(row[3] for row in rows) * numerical_hessian(objective, best, 1e-2)
+    to_scores = np.concatenate([np.eye(n), X, np.zeros((n, 2 * order_effect))], axis=1)
+    to_scores = to_scores - to_scores.mean(axis=0)
+    covariance = to_scores @ np.linalg.inv(hessian) @ to_scores.T
+    assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-4)
+    contrast = np.eye(n)[6] - np.eye(n)[2]
+    error = np.sqrt(contrast @ covariance @ contrast)
+    assert model.difference(6, 2).standard_error == pytest.approx(error, rel=1e-4)
+
+
+def test_features_alone_are_logistic_regression_on_their_differences():
+    a, b, result, weight = drawn(400, ties=0.0)
+    X = np.array(list(features_of(N_ITEMS).values()))
+    other = LogisticRegression(
+        C=1 / (2 * 1e-3 * weight.sum()), fit_intercept=False, solver="newton-cholesky", tol=1e-12
+    )
+    other.fit(X[a] - X[b], result, sample_weight=weight)
+    model = BradleyTerry(alpha=1e9, feature_alpha=1e-3)
+    model.fit(a, b, weight, outcome=result, features=features_of(N_ITEMS))
+    assert model.coef_ == pytest.approx(other.coef_[0], abs=1e-7)
+    assert model.predict_pair_proba(2, 4) == pytest.approx(
+        other.predict_proba(X[[2]] - X[[4]])[0, 1], abs=1e-7
+    )
+    free = BradleyTerry(alpha=1e-3, feature_alpha=1e9)
+    free.fit(a, b, weight, outcome=result, features=features_of(N_ITEMS))
+    without = BradleyTerry(alpha=1e-3).fit(a, b, weight, outcome=result)
+    assert free.scores_ == pytest.approx(without.scores_, abs=1e-7)
+
+
+def test_items_of_no_match_are_placed_by_their_features():
+    frame = pd.DataFrame(
+        {"size": [2.0, 1.0, 0.0, 3.0], "age": [0.0, 1.0, 0.0, 1.0]}, ["ann", "bob", "cid", "new"]
+    )
+    names = np.array(["ann", "bob", "cid"])
+    model = BradleyTerry().fit(names[[0, 0, 1] * 20], names[[1, 2, 2] * 20], features=frame)
+    assert model.items_.tolist() == ["ann", "bob", "cid", "new"]
+    assert model.feature_names_in_.tolist() == ["size", "age"]
+    assert [group.tolist() for group in model.groups_] == [["ann", "bob", "cid"]]
+    board = model.leaderboard()
+    row = next(row for row in board if row.item == "new")
+    assert (row.matches, row.won) == (0.0, None)
+    assert row.standard_error == max(row.standard_error for row in board)
+    assert row.score == pytest.approx(model.predict(frame)[3], abs=1e-9)
+    assert str(board).splitlines()[1 + board.index(row)].split()[-1] == "0"
+    again = model.fit(["ann"], ["bob"])
+    assert not hasattr(again, "coef_")
+    with pytest.raises(ValueError, match="predict needs a model that was fitted with features"):
+        again.predict(frame)
+
+
+@pytest.mark.parametrize(
+    ("features", "message"),
+    [
+        ({"a": [1.0]}, "features has no row for 'b'; every item of a match needs one"),
+        ({}, "features must hold finite numbers"),
+        ({"a": [1.0], "b": [np.nan]}, "features must hold finite numbers"),
+        ({"a": [1.0], "b": [1.0, 2.0]}, "features must hold numbers, as many for each item"),
+        ({"a": ["x"], "b": ["y"]}, "features must hold numbers"),
+        (pd.DataFrame({"x": [1, 2, 3]}, ["a", "b", "a"]), "more than one row for 'a'"),
+        ([[1.0], [2.0]], "features must be a pandas frame .* got list"),
+    ],
+)
+def test_bad_features_are_refused_in_a_sentence(features, message):
+    with pytest.raises(ValueError, match=message):
+        BradleyTerry().fit(["a"], ["b"], features=features)
+
+
+def test_features_need_penalties():
+    with pytest.raises(ValueError, match="features need a positive alpha"):
+        BradleyTerry(alpha=0).fit(["a"], ["b"], features={"a": [1.0], "b": [2.0]})
+    with pytest.raises(ValueError, match="feature_alpha must be a positive number; got 0"):
+        BradleyTerry(feature_alpha=0).fit(["a"], ["b"])
+    model = BradleyTerry().fit(["a"], ["b"], features={"a": [1.0], "b": [2.0]})
+    with pytest.raises(ValueError, match="X has 2 features, but the model has 1"):
+        model.predict([[1.0, 2.0]])
+
+
+NAMES = [
+    ["a", "b", "c"], [3, 1, 2], [0.5, 1.5, -2.0], [("a", 1), ("a", 2), ("b", 1)], ["x", 1, ("x", 1)],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("names", NAMES)
+@pytest.mark.parametrize("with_features", [False, True])
+def test_a_model_file_and_a_pickle_give_the_same_model(names, with_features, tmp_path):
+    features = dict(zip(names, [[1.0], [2.0], [4.0]], strict=True)) if with_features else None
+    model = BradleyTerry(ties="davidson", order_effect=True)
+    a, b = [names[k] for k in (0, 1, 2, 0)], [names[k] for k in (1, 2, 0, 2)]
+    model.fit(a, b, outcome=["win", "tie", "loss", "win"], features=features)
+    save_model(model, tmp_path / "model.json")
+    for copy in (pickle.loads(pickle.dumps(model)), load_model(tmp_path / "model.json")):
+        assert copy.items_.tolist() == model.items_.tolist()
+        assert copy.leaderboard() == model.leaderboard()
+        assert copy.difference(names[0], names[2]) == model.difference(names[0], names[2])
+        assert np.array_equal(copy.predict_match_proba(a, b), model.predict_match_proba(a, b))
+        assert copy.get_params() == model.get_params()
+        assert [group.tolist() for group in copy.groups_] == [group.tolist() for group in model.groups_]
+        if with_features:
+            assert np.array_equal(copy.predict([[1.0], [7.0]]), model.predict([[1.0], [7.0]]))
+
+
+def replaced(entries, place, content):
+    return tuple(content if number == place else entry for number, entry in enumerate(entries))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"items_": np.array(["a", "b"])},
+        {"items_": np.array(["a", "b", "b"])},
+        {"scores_": np.zeros(2)},
+        {"scores_": np.array([0.0, np.nan, 0.0])},
+        {"_parameters": np.zeros(4)},
+        {"_features": np.zeros((2, 1)), "coef_": np.zeros(1), "_parameters": np.zeros(4)},
+        {"alpha_": "1"},
+        {"_entries": (0, np.array([0, 5], dtype=np.int32))},
+        {"_entries": (1, np.array([1, -1], dtype=np.int32))},
+        {"_entries": (1, np.array([1, 1], dtype=np.int32))},
+        {"_entries": (0, np.array([2, 0], dtype=np.int32))},
+        {"_entries": (0, np.array([0, 1]))},
+        {"_entries": (2, np.array([1.0]))},
+        {"_entries": (3, np.array([1.0, -1.0]))},
+        {"_entries": (2, np.array([0.0, 1.0]))},
+        {"ties": "third"},
+    ],
+)
+def test_a_model_file_with_wrong_content_is_refused(change, tmp_path):
     model = BradleyTerry().fit(["a", "b"], ["b", "c"])
-    copy = pickle.loads(pickle.dumps(model))
-    assert copy.leaderboard() == model.leaderboard()
-    with pytest.raises(ModelFileError, match=r"must be one of RankSVM, .* got BradleyTerry\(\)"):
-        save_model(model, tmp_path / "model.json")
+    for name, value in change.items():
+        setattr(model, name, replaced(model._entries, *value) if name == "_entries" else value)
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load_model(tmp_path / "model.json")

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from html_page import Page
-from rankwise import BradleyTerry
+from rankwise import BradleyTerry, RankRLS, save_model
 from rankwise.cli.main import main
 from rankwise.io.frames import TableError, read_text_columns
 from rankwise.report.leaderboard import headline, leaderboard_page
@@ -124,6 +124,44 @@ def test_a_bad_table_is_named(capsys, tmp_path, text, message):
     path.write_text(text, encoding="utf-8")
     assert main(["leaderboard", str(path), "--a", "winner", "--b", "loser"]) == 1
     assert message in capsys.readouterr().err
+
+
+def test_a_saved_model_takes_the_place_of_its_table(capsys, table, model, tmp_path):
+    path = tmp_path / "model.json"
+    first = run(capsys, table, *columns("--ties", "davidson", "--order-effect", "--model", path))
+    assert first["model"] == str(path)
+    again = run(capsys, path, "--match", "Ann", "007", "--match", "007", "Ann")
+    assert again["leaderboard"] == first["leaderboard"]
+    expected = model.predict_match_proba(["Ann", "007"], ["007", "Ann"])
+    found = [[one[end] for end in ("win", "tie", "loss")] for one in again["chances"]]
+    assert found == pytest.approx(expected, abs=1e-9)
+    assert main(["leaderboard", str(path), "--top", "1", "--match", "Ann", "007"]) == 0
+    win, tie, loss = expected[0]
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert printed == f"Ann against 007: {win:.1%} win, {tie:.1%} tie, {loss:.1%} loss"
+
+
+def test_what_does_not_go_with_a_saved_model_is_refused(capsys, table, model, tmp_path):
+    path = tmp_path / "model.json"
+    save_model(model, path)
+    assert main(["leaderboard", str(path), "--a", "home", "--b", "away"]) == 2
+    assert "--a does not go with a model" in capsys.readouterr().err
+    assert main(["leaderboard", str(path), "--match", "Ann", "Zoe"]) == 1
+    assert "b names 'Zoe', which was in no match" in capsys.readouterr().err
+    assert main(["leaderboard", str(table), "--a", "home"]) == 2
+    assert "A table of matches needs --a and --b" in capsys.readouterr().err
+    assert main(["predict", str(path), str(table)]) == 1
+    assert "scores named items and no rows" in capsys.readouterr().err
+    save_model(RankRLS().fit([[0.0], [1.0]], [0, 1]), path)
+    assert main(["leaderboard", str(path)]) == 1
+    assert "scores rows and no named items" in capsys.readouterr().err
+
+
+def test_names_that_are_numbers_are_found_by_their_text(capsys, tmp_path):
+    path = tmp_path / "model.json"
+    save_model(BradleyTerry().fit([1, 1, 2], [2, 3, 3]), path)
+    (found,) = run(capsys, path, "--match", "1", "3")["chances"]
+    assert found["win"] > 0.5
 
 
 def test_options_that_lack_another_are_refused(capsys, table):

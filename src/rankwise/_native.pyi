@@ -79,6 +79,24 @@ def logistic_ranking(
     n_threads: int,
     widest: bool = True,
 ) -> tuple[float, Vector]: ...
+def number_names(names: list[Any], number_of: dict[Any, int]) -> NDArray[np.int32]: ...
+def count_comparisons(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    outcome: NDArray[np.int8] | None,
+    weight: Vector | None,
+    n_items: int,
+    ordered: bool,
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Vector, Vector, Vector]: ...
+def logistic_comparisons(
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
+    share: Vector,
+    lead: Vector,
+    scores: Vector,
+    order_effect: float,
+    widest: bool = True,
+) -> tuple[float, Vector, Vector]: ...
 def simplex_qp(Q: Vector, b: Vector, z0: Vector, tol: float, max_iter: int) -> tuple[Vector, float, int]: ...
 def simplex_qp_extended(
     Q: Vector, Q_low: Vector, b: Vector, z0: Vector, tol: float, max_iter: int

@@ -12,6 +12,7 @@ IntArray = NDArray[np.int64]
 # The same types with one dimension, which annotations cannot say yet.
 FloatVector = FloatArray
 IntVector = IntArray
+ShortVector = NDArray[np.int32]
 
 # An edge of an order graph: (higher, lower).
 Edge = tuple[Hashable, Hashable]

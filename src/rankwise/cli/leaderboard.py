@@ -10,6 +10,8 @@ from rankwise.cli.output import Console
 
 EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
   rankwise leaderboard games.csv --a home --b away --outcome result --order-effect -o page.html
+  rankwise leaderboard matches.csv --a winner --b loser --model model.json
+  rankwise leaderboard model.json --top 5 --match Ann Bob
 """
 
 
@@ -18,17 +20,18 @@ def add_parser(commands: Any) -> None:
     parser = arguments.add_command(
         commands,
         "leaderboard",
-        "matches --a column --b column [options]",
+        "matches --a column --b column [options] | model [options]",
         run,
         "rank items by their matches",
         "Rank named items by who won against whom (Bradley-Terry): print scores with intervals and the ranks "
-        "each item may have, and write them as an HTML file that opens offline.",
+        "each item may have, and write them as an HTML file that opens offline. A model that was saved with "
+        "--model can take the place of the table.",
         EXAMPLE,
     )
-    parser.add_argument("matches", help="table of matches: CSV, TSV or Parquet")
+    parser.add_argument("matches", help="table of matches: CSV, TSV or Parquet; or a model")
     group = parser.add_argument_group("data")
-    group.add_argument("--a", required=True, help="column of the winner, or of the first item")
-    group.add_argument("--b", required=True, help="column of the loser, or of the second item")
+    group.add_argument("--a", help="column of the winner, or of the first item")
+    group.add_argument("--b", help="column of the loser, or of the second item")
     group.add_argument("--outcome", help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5")
     group.add_argument("--weight", help="column of weights")
     group.add_argument("--date", help="column of dates or numbers, for --half-life")
@@ -39,14 +42,23 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--ties",
         choices=("half", "davidson"),
-        default="half",
-        help="half a win each, or chances of their own",
+        help="half a win each (default), or chances of their own",
     )
     group.add_argument("--order-effect", action="store_true", help="learn what it is worth to be the first")
     group.add_argument(
         "--half-life",
         type=arguments.POSITIVE,
         help="days (or units of numbers) after which a match weighs half",
+    )
+    group.add_argument("--model", help="file to save the model to")
+    parser.add_argument(
+        "--match", nargs=2, action="append", default=[], metavar=("A", "B"),
+        help="print the chances of a match of A, named first, against B; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ranks",
+        action="store_true",
+        help="ranges of ranks of more than 3,000 items too, which takes minutes",
     )
     parser.add_argument("--top", type=arguments.COUNT, help="print so many items (default: all)")
     parser.add_argument(
@@ -66,30 +78,81 @@ def between(text: str) -> float:
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """Read, fit, print, write."""
+    """Read, fit or load, print, write."""
     from rankwise.cli.training import check_output
-    from rankwise.estimators import BradleyTerry
     from rankwise.io.atomic import atomic_write
+    from rankwise.io.model_file import save_model
+    from rankwise.io.model_layout import is_model_file
 
-    check_usage(options)
     check_output(options.output)
-    model = BradleyTerry(
-        options.alpha, ties=options.ties, order_effect=options.order_effect, half_life=options.half_life
-    )
-    columns = read_columns(options)
-    model.fit(columns.pop("a"), columns.pop("b"), **columns)
-    board = model.leaderboard(options.top, confidence=options.confidence)
+    check_output(options.model)
+    model = loaded(options) if is_model_file(options.matches) else fitted(options)
+    board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
+    chances = chances_of(options.match, model)
+    if options.model is not None:
+        save_model(model, options.model)
     if options.output is not None:
         from rankwise.report.leaderboard import leaderboard_page
 
         html = leaderboard_page(model, board, options.title)
         with atomic_write(options.output, "w") as file:
             file.write(html)
-    console.result(values_of(options, model, board), lines_of(options, model, board))
+    console.result(
+        values_of(options, model, board) | {"chances": chances},
+        lines_of(options, model, board, chances),
+    )
+
+
+# Options that say how to read and learn, which a saved model has behind it.
+OF_A_FIT = (
+    "a", "b", "outcome", "weight", "date", "alpha", "ties", "order_effect", "half_life", "model",
+)  # fmt: skip
+
+
+def loaded(options: argparse.Namespace) -> Any:
+    """Return the leaderboard of a model file."""
+    from rankwise.io.model_file import LEADERBOARDS, load_model
+
+    for name in OF_A_FIT:
+        if getattr(options, name) not in (None, False):
+            raise arguments.UsageError(
+                f"--{name.replace('_', '-')} does not go with a model, which was fitted before."
+            )
+    model = load_model(options.matches)
+    if type(model).__name__ not in LEADERBOARDS:
+        raise ValueError(f"{options.matches!r} scores rows and no named items; `rankwise predict` takes it.")
+    return model
+
+
+def fitted(options: argparse.Namespace) -> Any:
+    """Return the leaderboard of a table of matches."""
+    from rankwise.estimators import BradleyTerry
+
+    check_usage(options)
+    model = BradleyTerry(
+        options.alpha,
+        ties=options.ties or "half",
+        order_effect=options.order_effect,
+        half_life=options.half_life,
+    )
+    columns = read_columns(options)
+    return model.fit(columns.pop("a"), columns.pop("b"), **columns)
+
+
+def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
+    """Return how matches may end, for names as they are written."""
+    named = {str(name): name for name in model.items_.tolist()} if matches else {}
+    chances = []
+    for a, b in matches:
+        win, tie, loss = model.predict_match_proba(named.get(a, a), named.get(b, b)).tolist()
+        chances.append({"a": a, "b": b, "win": win, "tie": tie, "loss": loss})
+    return chances
 
 
 def check_usage(options: argparse.Namespace) -> None:
     """Refuse options that lack another."""
+    if options.a is None or options.b is None:
+        raise arguments.UsageError("A table of matches needs --a and --b.")
     if options.order_effect and options.outcome is None:
         raise arguments.UsageError("--order-effect needs --outcome.")
     if options.half_life is not None and options.date is None:
@@ -144,13 +207,19 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "confidence": board.confidence,
         "leaderboard": [row._asdict() for row in board],
         "output": options.output,
+        "model": options.model,
     }
 
 
-def lines_of(options: argparse.Namespace, model: Any, board: Any) -> list[str]:
+def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[dict[str, Any]]) -> list[str]:
     """Return the result for people."""
     effects = [f"order effect {model.order_effect_:.3f}"] if model.order_effect else []
     effects += [f"tie effect {model.tie_effect_:.3f}"] if model.ties == "davidson" else []
     end = f"{model.n_comparisons_:,} matches of {len(model.items_):,} items; intervals {board.confidence:.0%}"
-    written = [f"written to {options.output}"] if options.output is not None else []
-    return [*str(board).splitlines(), "", "; ".join([end, *effects]), *written]
+    ends = [
+        f"{one['a']} against {one['b']}: {one['win']:.1%} win, {one['tie']:.1%} tie, {one['loss']:.1%} loss"
+        for one in chances
+    ]
+    files = {"": options.output, "model ": options.model}
+    written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
+    return [*str(board).splitlines(), "", "; ".join([end, *effects]), *ends, *written]

@@ -130,9 +130,12 @@ def load_any_model(path: str) -> Any:
         from rankwise.io.export import read_svmrank_model
 
         return read_svmrank_model(path)
-    from rankwise.io.model_file import load_model
+    from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model
 
-    return load_model(path)
+    model = load_model(path)
+    if type(model).__name__ in LEADERBOARDS:
+        raise ModelFileError(f"{path!r} scores named items and no rows; `rankwise leaderboard` takes it.")
+    return model
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:

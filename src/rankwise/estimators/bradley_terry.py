@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +16,11 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise._checks import as_array, check_choice, check_count, check_positive
-from rankwise._types import FloatArray, IntVector
+from rankwise._types import FloatArray, FloatVector, IntVector
 from rankwise.estimators.leaderboard import Leaderboard, LeaderboardRow, critical_value, rank_ranges
 from rankwise.losses.comparisons import ComparisonHessian, ComparisonLoss
 from rankwise.preferences.comparisons import Comparisons
+from rankwise.preferences.item_features import as_rows, with_features
 from rankwise.preferences.matches import Matches, columns_of, read_matches
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 from rankwise.solvers.comparisons import UnboundedScoresError, solve_comparisons
@@ -30,6 +31,9 @@ logger = logging.getLogger("rankwise")
 TIES = ("half", "davidson")
 # Up to so many items all covariances are computed at once; beyond, those that are asked for.
 DENSE_ITEMS = 3000
+# So many columns of the covariance at a time, and ranges of ranks for at most so many items.
+BLOCK_COLUMNS = 256
+RANKED_ITEMS = 20_000
 LISTED = 5
 
 
@@ -51,6 +55,9 @@ class BradleyTerry(BaseEstimator):
     (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), win, tie and
     loss have chances in proportion to exp(d/2), nu and exp(-d/2). h and log nu are penalised like scores.
 
+    With features x of the items, s = u + x' beta and the penalty is alpha ||u||^2 + feature_alpha ||beta||^2:
+    items with few matches lean on their features, and items of none have nothing else.
+
     Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
     an iteration. A million matches of 10,000 items take seconds.
 
@@ -65,6 +72,8 @@ class BradleyTerry(BaseEstimator):
     ties : "half" or "davidson"
     order_effect : bool
         Learn what it is worth to be the first of a pair. `fit` needs `outcome` then.
+    feature_alpha : float, optional
+        Strength of the penalty on the weights of features, `alpha` by default.
     half_life : float, optional
         A match weighs half as much for each such time before the latest one: in days for dates, else in the
         unit of the numbers in `date`.
@@ -88,6 +97,9 @@ class BradleyTerry(BaseEstimator):
         nu, 0 where ties are halved.
     groups_ : list of arrays
         The items that matches link, the largest group first. Scores of different groups tell nothing.
+    coef_ : array of shape (n_features,), intercept_ : float
+        With features: beta, and what makes the mean score 0. Scores less `predict` of the features are what
+        features do not explain, u.
     alpha_, objective_, gap_, n_iter_, history_
         The penalty used, and how the fit went: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
@@ -113,6 +125,7 @@ class BradleyTerry(BaseEstimator):
         *,
         ties: str = "half",
         order_effect: bool = False,
+        feature_alpha: float | None = None,
         half_life: float | None = None,
         tol: float = 1e-16,
         max_iter: int = 100,
@@ -122,6 +135,7 @@ class BradleyTerry(BaseEstimator):
         self.alpha = alpha
         self.ties = ties
         self.order_effect = order_effect
+        self.feature_alpha = feature_alpha
         self.half_life = half_life
         self.tol = tol
         self.max_iter = max_iter
@@ -136,6 +150,7 @@ class BradleyTerry(BaseEstimator):
         *,
         outcome: Any = None,
         date: Any = None,
+        features: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -150,6 +165,9 @@ class BradleyTerry(BaseEstimator):
             Of the item in `winner`, which is then only the first of the two.
         date : column of dates or numbers, optional
             Used with `half_life`.
+        features : pandas frame with the names of items as its index, or dict of names and rows, optional
+            Numbers of about the same size in all columns. Every item of a match needs a row; items of no
+            match get scores too.
         """
         self._check_parameters()
         if loser is None:
@@ -158,7 +176,27 @@ class BradleyTerry(BaseEstimator):
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
-        return self._fit_matches(read_matches(**columns, half_life=self.half_life))
+        matches = read_matches(**columns, half_life=self.half_life)
+        if features is None:
+            return self._fit_matches(matches, None, None)
+        if self.alpha is not None and self.alpha == 0:
+            raise ValueError("features need a positive alpha: without a penalty they explain nothing.")
+        return self._fit_matches(*with_features(matches, features))
+
+    def predict(self, X: Any) -> FloatVector:
+        """Return x' beta + intercept, the score of items of which only features are known.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_items, n_features)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "coef_"):
+            raise ValueError("predict needs a model that was fitted with features; this one was not.")
+        rows = as_rows(X)
+        if rows.shape[1] != len(self.coef_):
+            raise ValueError(f"X has {rows.shape[1]} features, but the model has {len(self.coef_)}.")
+        return rows @ self.coef_ + self.intercept_
 
     def predict_pair_proba(self, a: Any, b: Any) -> Any:
         """Return P(a above b) = 1 / (1 + exp(s_b - s_a)), of a match that is not a tie, on neutral ground.
@@ -196,11 +234,16 @@ class BradleyTerry(BaseEstimator):
         """
         check_is_fitted(self)
         numbers = np.arange(len(self.items_)) if items is None else self._numbers_of(items, "items")
+        return _plain(self._errors_of(numbers.ravel()).reshape(numbers.shape))
+
+    def _errors_of(self, numbers: IntVector) -> FloatVector:
         if len(self.items_) <= DENSE_ITEMS:
-            return _plain(np.sqrt(np.diag(self._covariance())[numbers]))
-        hessian = self._hessian()
-        variances = [self._column(hessian, k)[k] for k in numbers.ravel().tolist()]
-        return _plain(np.sqrt(variances).reshape(numbers.shape))
+            return np.sqrt(np.diag(self._covariance())[numbers])
+        variances: list[float] = []
+        for columns in self._covariance_blocks(numbers):
+            rows = numbers[len(variances) : len(variances) + columns.shape[1]]
+            variances += columns[rows].diagonal().tolist()
+        return np.sqrt(variances)
 
     def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
         """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b); one sparse system.
@@ -217,13 +260,16 @@ class BradleyTerry(BaseEstimator):
         target[first] += 1.0
         target[second] -= 1.0
         value = float(self.scores_ @ target)
-        variance = float(target @ self._solved(self._hessian(), target))
+        product = self._hessian().covariance_product(target[:, None])[:, 0]
+        variance = float(target @ product) / self._total_weight()
         error = max(variance, 0.0) ** 0.5
         reach = critical_value(confidence) * error
         probability = float(norm.cdf(value / error)) if error else 0.5
         return ScoreDifference(value, error, value - reach, value + reach, probability)
 
-    def leaderboard(self, top: int | None = None, *, confidence: float = 0.95) -> Leaderboard:
+    def leaderboard(
+        self, top: int | None = None, *, confidence: float = 0.95, ranks: bool | None = None
+    ) -> Leaderboard:
         """Return the items from the highest score to the lowest, with intervals and ranges of ranks.
 
         Parameters
@@ -233,41 +279,51 @@ class BradleyTerry(BaseEstimator):
         confidence : float
             Of each score's interval, and that an item's true rank is in its range of ranks (see
             `rank_ranges`).
+        ranks : bool, optional
+            Give the ranges of ranks. They need the covariance of all items: by default they are left out
+            beyond 3,000 items, where each row costs a sparse system; with True they cost one for each item,
+            and are refused beyond 20,000 items.
 
         Returns
         -------
         leaderboard : Leaderboard
-            A list of rows that prints as a table. With more than 3,000 items the ranges of ranks are left
-            out, and each row costs a sparse system: ask for the `top` few.
+            A list of rows that prints as a table.
         """
         check_is_fitted(self)
         _check_confidence(confidence)
         if top is not None:
             check_count("top", top)
         order = np.argsort(-self.scores_, kind="stable")[:top]
-        ranks = rankdata(-self.scores_, method="min").astype(int)
-        errors, best, worst = self._certainty(order, confidence)
+        places = rankdata(-self.scores_, method="min").astype(int)
+        errors, best, worst = self._certainty(order, confidence, ranks)
         reach = critical_value(confidence) * errors
         matches, wins = self._comparisons.per_item()
         names = self.items_.tolist()
         rows = [
             LeaderboardRow(
-                int(ranks[k]), names[k], float(self.scores_[k]), float(error), float(self.scores_[k] - far),
-                float(self.scores_[k] + far), low, high, float(matches[k]), float(wins[k] / matches[k]),
+                int(places[k]), names[k], float(self.scores_[k]), float(error), float(self.scores_[k] - far),
+                float(self.scores_[k] + far), low, high, float(matches[k]),
+                float(wins[k] / matches[k]) if matches[k] else None,
             )
             for k, error, far, low, high in zip(order, errors, reach, best, worst, strict=True)
         ]  # fmt: skip
         return Leaderboard(rows, confidence)
 
     def _certainty(
-        self, order: IntVector, confidence: float
+        self, order: IntVector, confidence: float, ranks: bool | None
     ) -> tuple[FloatArray, Sequence[Any], Sequence[Any]]:
         """Return the standard error and the best and worst rank of some items."""
-        if len(self.items_) > DENSE_ITEMS:
-            return self.standard_errors(self.items_[order]), [None] * len(order), [None] * len(order)
-        covariance = self._covariance()
-        best, worst = rank_ranges(self.scores_, covariance, confidence)
-        return np.sqrt(np.diag(covariance)[order]), best[order].tolist(), worst[order].tolist()
+        n = len(self.items_)
+        if ranks and n > RANKED_ITEMS:
+            raise ValueError(
+                f"ranks=True is for up to {RANKED_ITEMS:,} items, whose covariance takes minutes; there are "
+                f"{n:,}. Take ranks=False."
+            )
+        if not (n <= DENSE_ITEMS if ranks is None else ranks):
+            return self._errors_of(order), [None] * len(order), [None] * len(order)
+        blocks = [self._covariance()] if n <= DENSE_ITEMS else self._covariance_blocks(np.arange(n))
+        variance, best, worst = rank_ranges(self.scores_, blocks, confidence)
+        return np.sqrt(variance[order]), best[order].tolist(), worst[order].tolist()
 
     def _check_parameters(self) -> None:
         check_choice(self.ties, "ties", TIES)
@@ -277,6 +333,8 @@ class BradleyTerry(BaseEstimator):
             check_positive("half_life", self.half_life)
         if self.alpha is not None and not (_is_number(self.alpha) and self.alpha == 0):
             check_positive("alpha", self.alpha)
+        if self.feature_alpha is not None:
+            check_positive("feature_alpha", self.feature_alpha)
 
     @staticmethod
     def _frame_columns(frame: Any, weight: Any, outcome: Any, date: Any) -> dict[str, Any]:
@@ -285,18 +343,24 @@ class BradleyTerry(BaseEstimator):
         given = {"weight": weight, "outcome": outcome, "date": date}
         return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
 
-    def _fit_matches(self, matches: Matches) -> BradleyTerry:
+    def _fit_matches(
+        self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
+    ) -> BradleyTerry:
         comparisons = Comparisons.count(
             len(matches.items), matches.first, matches.second, matches.result, matches.weight,
             ordered=self.order_effect,
         )  # fmt: skip
-        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect)
-        alpha = 1.0 / (2.0 * loss.total_weight) if self.alpha is None else float(self.alpha)
-        groups = comparisons.groups()
-        self._diagnose(matches.items, comparisons, groups, alpha)
+        total = float(comparisons.total.sum())
+        alpha = 1.0 / (2.0 * total) if self.alpha is None else float(self.alpha)
+        # An item that has features and no match is no group.
+        groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
+        self._diagnose(matches.items, comparisons, groups if features is None else groups[:1], alpha)
+        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
         try:
             monitor = Monitor(self.verbose, self.callback)
-            result = solve_comparisons(loss, alpha, tol=self.tol, max_iter=self.max_iter, monitor=monitor)
+            result = solve_comparisons(
+                loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
+            )
         except UnboundedScoresError:
             raise ValueError(
                 "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
@@ -304,15 +368,47 @@ class BradleyTerry(BaseEstimator):
             ) from None
         self.items_, self.n_comparisons_, self.alpha_ = matches.items, len(matches.first), alpha
         self.groups_ = [matches.items[group] for group in groups]
-        self._comparisons = comparisons
-        self._store(result)
+        self._entries = (
+            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
+        )  # fmt: skip
+        self._set_features(features, columns)
+        self._store(loss, result)
         return self
 
-    def _store(self, result: SolverResult) -> None:
-        n = len(self.items_)
+    def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
+        """Keep the features; forget those of a fit before."""
+        for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self._features = features
+        if features is not None:
+            self.n_features_in_ = features.shape[1]
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+
+    @property
+    def _comparisons(self) -> Comparisons:
+        return Comparisons(len(self.items_), *self._entries)
+
+    def _loss(self) -> ComparisonLoss:
+        return ComparisonLoss(
+            self._comparisons, ties=self.ties, order_effect=self.order_effect, features=self._features
+        )
+
+    def _penalty(self, loss: ComparisonLoss, alpha: float) -> FloatVector:
+        """Return the alpha of each parameter."""
+        penalty = np.full(loss.n_parameters, alpha)
+        if self.feature_alpha is not None:
+            penalty[loss.n_items : loss.n_linear] = self.feature_alpha
+        return penalty
+
+    def _store(self, loss: ComparisonLoss, result: SolverResult) -> None:
         self._parameters = result.coef
-        self.scores_ = result.coef[:n] - result.coef[:n].mean()
-        self.order_effect_ = float(result.coef[n]) if self.order_effect else 0.0
+        scores = loss.scores(result.coef)
+        self.scores_ = scores - scores.mean()
+        if self._features is not None:
+            self.coef_ = result.coef[loss.n_items : loss.n_linear]
+            self.intercept_ = -float(scores.mean())
+        self.order_effect_ = loss.order(result.coef)
         self.tie_effect_ = float(np.exp(result.coef[-1])) if self.ties == "davidson" else 0.0
         self.objective_, self.gap_ = result.objective, result.gap
         self.n_iter_, self.history_ = result.n_iter, result.history
@@ -362,24 +458,24 @@ class BradleyTerry(BaseEstimator):
 
     def _hessian(self) -> ComparisonHessian:
         check_is_fitted(self)
-        loss = ComparisonLoss(self._comparisons, ties=self.ties, order_effect=self.order_effect)
-        return loss.at(self._parameters).hessian(2 * self.alpha_)
+        loss = self._loss()
+        return loss.at(self._parameters).hessian(2 * self._penalty(loss, self.alpha_))
 
     def _covariance(self) -> FloatArray:
         """Return the covariance of all scores less their mean; the loss is a mean, so it is divided by W."""
         return self._hessian().covariance() / self._total_weight()
 
-    def _column(self, hessian: ComparisonHessian, number: int) -> FloatArray:
-        target = np.full(len(self.items_), -1.0 / len(self.items_))
-        target[number] += 1.0
-        return self._solved(hessian, target)
-
-    def _solved(self, hessian: ComparisonHessian, target: FloatArray) -> FloatArray:
-        extended = np.concatenate([target, np.zeros(len(self._parameters) - len(target))])
-        return hessian.solve(extended, 1e-10)[: len(target)] / self._total_weight()
+    def _covariance_blocks(self, numbers: IntVector) -> Iterator[FloatArray]:
+        """Return some columns of that covariance, block by block."""
+        hessian, n = self._hessian(), len(self.items_)
+        for begin in range(0, len(numbers), BLOCK_COLUMNS):
+            block = numbers[begin : begin + BLOCK_COLUMNS]
+            targets = np.full((n, len(block)), -1.0 / n)
+            targets[block, np.arange(len(block))] += 1.0
+            yield hessian.covariance_product(targets, 1e-8) / self._total_weight()
 
     def _total_weight(self) -> float:
-        return float(self._comparisons.total.sum())
+        return float(sum(weights.sum() for weights in self._entries[2:]))
 
     def _scores_of(self, names: Any, argument: str) -> Any:
         numbers = self._numbers_of(names, argument)

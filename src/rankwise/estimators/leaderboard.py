@@ -27,8 +27,10 @@ class LeaderboardRow(NamedTuple):
         The score is relative to the mean of all items; `low` to `high` is its confidence interval.
     best_rank, worst_rank : int or None
         The range that holds the item's true rank with that confidence; None where it was not computed.
-    matches, won : float
-        The weight of the item's matches, and the share of it that it won, a tie being half a win.
+    matches : float
+        The weight of the item's matches.
+    won : float or None
+        The share of it that it won, a tie being half a win; None without a match.
     """
 
     rank: int
@@ -40,7 +42,7 @@ class LeaderboardRow(NamedTuple):
     best_rank: int | None
     worst_rank: int | None
     matches: float
-    won: float
+    won: float | None
 
     @property
     def ranks(self) -> str:
@@ -72,7 +74,8 @@ class Leaderboard(list[LeaderboardRow]):
         return [
             [
                 str(row.rank), str(row.item), *(f"{value:.3f}" for value in (row.score, row.low, row.high)),
-                row.ranks, f"{row.matches:,.6g}", f"{row.won:.1%}",
+                row.ranks, f"{row.matches:,.6g}",
+                "" if row.won is None else f"{row.won:.1%}",
             ]
             for row in self
         ]  # fmt: skip
@@ -101,22 +104,42 @@ def critical_value(confidence: float, n_intervals: int = 1) -> float:
     return float(norm.isf((1.0 - confidence) / (2 * n_intervals)))
 
 
-def rank_ranges(scores: FloatArray, covariance: FloatArray, confidence: float) -> tuple[IntVector, IntVector]:
-    """Return the best and the worst rank that each item may have, from all differences of its score.
+def rank_ranges(
+    scores: FloatArray, blocks: Iterable[FloatArray], confidence: float
+) -> tuple[FloatArray, IntVector, IntVector]:
+    """Return the variance of each score, and the best and the worst rank that each item may have.
 
     The best is 1 + the number of items that are surely above it, the worst n - the number surely below it.
     One is surely above another if their difference is more than z standard errors, with z by Bonferroni for
     the item's n - 1 differences: so the range of each item holds its true rank with at least the confidence
-    (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2).
+    (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2), in the memory of one block.
+
+    Parameters
+    ----------
+    scores : array of shape (n_items,)
+    blocks : iterable of arrays of shape (n_items, n_columns)
+        The columns of the covariance of the scores, one block after the other.
+    confidence : float
 
     Examples
     --------
-    >>> rank_ranges(np.array([5.0, 0.2, 0.0]), np.eye(3), 0.95)
+    >>> variance, best, worst = rank_ranges(np.array([5.0, 0.2, 0.0]), [np.eye(3)], 0.95)
+    >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n = len(scores)
+    n, end = len(scores), 0
     z = critical_value(confidence, max(n - 1, 1))
-    variance = np.diag(covariance)
-    reach = z * np.sqrt(np.maximum(variance[:, None] + variance - 2 * covariance, 0.0))
-    apart = scores[:, None] - scores
-    return 1 + (apart < -reach).sum(axis=1), n - (apart > reach).sum(axis=1)
+    variance, n_above, n_below = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for columns in blocks:
+        begin, end = end, end + columns.shape[1]
+        # Items before the block have their variances; those after it will meet the block from their own.
+        variance[begin:end] = columns[begin:end].diagonal()
+        squares = variance[:end, None] + variance[begin:end] - 2 * columns[:end]
+        reach = z * np.sqrt(np.maximum(squares, 0.0))
+        apart = scores[:end, None] - scores[begin:end]
+        above, below = apart > reach, apart < -reach
+        n_above[begin:end] += above.sum(axis=0)
+        n_below[begin:end] += below.sum(axis=0)
+        n_above[:begin] += below[:begin].sum(axis=1)
+        n_below[:begin] += above[:begin].sum(axis=1)
+    return variance, 1 + n_above, n - n_below

@@ -29,6 +29,7 @@ from rankwise import __version__, estimators
 from rankwise._pipeline import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
+from rankwise.io.model_leaderboard import check_leaderboard
 from rankwise.io.model_values import Arrays, decode, encode
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
@@ -46,6 +47,9 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "HullRanker",
     )
 }
+# What has items and no rows to score.
+LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
+STORED = RANKERS | LEADERBOARDS
 # What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
 SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
     StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
@@ -108,7 +112,7 @@ def save_model(
 
     Parameters
     ----------
-    model : ranker, or Pipeline of scalers and a ranker
+    model : ranker, Pipeline of scalers and a ranker, or BradleyTerry
         `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. Kernels have
         to be named or precomputed, since a function cannot be stored. Parameters that hold functions or
         other objects (callback, a random state, a splitter) are left out.
@@ -156,8 +160,11 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         names = decode(header["feature_names"], arrays)
         if names is not None and not hasattr(model, "feature_names_in_"):
             last_step(model).feature_names_ = names
-        _check_consistent(last_step(model))
-        _check_scores(model)
+        if type(model).__name__ in LEADERBOARDS:
+            check_leaderboard(model)
+        else:
+            _check_consistent(last_step(model))
+            _check_scores(model)
     return model
 
 
@@ -216,10 +223,10 @@ def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
     if names is None:
         names = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_", None))
         return None if names is None else [str(name) for name in names]
-    listed = [str(name) for name in names]
-    if len(listed) != ranker.n_features_in_:
+    listed, n_features = [str(name) for name in names], getattr(ranker, "n_features_in_", 0)
+    if len(listed) != n_features:
         raise ModelFileError(
-            f"feature_names has {len(listed)} names, but the model has {ranker.n_features_in_} features"
+            f"feature_names has {len(listed)} names, but the model has {n_features} features"
         )
     return listed
 
@@ -228,8 +235,8 @@ def _taken_apart(model: Any, writer: _Writer) -> dict[str, Any]:
     if isinstance(model, Pipeline):
         *front, (name, ranker) = model.steps
         steps = [[title, _scaler_apart(step, writer)] for title, step in front]
-        return {"pipeline": [*steps, [name, _ranker_apart(ranker, writer)]]}
-    return _ranker_apart(model, writer)
+        return {"pipeline": [*steps, [name, _ranker_apart(ranker, RANKERS, writer)]]}
+    return _ranker_apart(model, STORED, writer)
 
 
 def _scaler_apart(scaler: Any, writer: _Writer) -> Any:
@@ -245,10 +252,10 @@ def _scaler_apart(scaler: Any, writer: _Writer) -> Any:
     return _apart(scaler, attributes, writer)
 
 
-def _ranker_apart(ranker: Any, writer: _Writer) -> dict[str, Any]:
-    if RANKERS.get(type(ranker).__name__) is not type(ranker):
+def _ranker_apart(ranker: Any, known: dict[str, type[BaseEstimator]], writer: _Writer) -> dict[str, Any]:
+    if known.get(type(ranker).__name__) is not type(ranker):
         raise ModelFileError(
-            f"the model, or the last step of a Pipeline, must be one of {', '.join(RANKERS)}; got {ranker!r}"
+            f"the model, or the last step of a Pipeline, must be one of {', '.join(known)}; got {ranker!r}"
         )
     _check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):
@@ -311,7 +318,7 @@ def _put_together(node: dict[str, Any], arrays: Arrays) -> Any:
         *front, (name, ranker) = node["pipeline"]
         steps = [(title, _scaler_together(step, arrays)) for title, step in front]
         return Pipeline([*steps, (name, _together(RANKERS, ranker, arrays))])
-    return _together(RANKERS, node, arrays)
+    return _together(STORED, node, arrays)
 
 
 def _scaler_together(node: Any, arrays: Arrays) -> Any:

@@ -40,6 +40,12 @@ class ModelFileError(ValueError):
     """A model cannot be written to a file, or a file is not a whole and unaltered model."""
 
 
+def is_model_file(path: str | os.PathLike[str]) -> bool:
+    """Tell a model file by its first bytes."""
+    with open(path, "rb") as file:
+        return file.read(len(_START)) == _START
+
+
 def write_layout(file: IO[bytes], header: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
     """Write header and arrays; the arrays are described in the header's "arrays", as `described` gives it."""
     digest = hashlib.sha256()

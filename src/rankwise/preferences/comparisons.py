@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
-from rankwise._types import FloatVector, IntVector
+from rankwise import _native
+from rankwise._types import FloatVector, IntVector, ShortVector
+
+# Items that are compared at random are this many steps apart at most; a chain of items may be longer.
+STEPS = 6
 
 
 @dataclass(frozen=True)
@@ -25,8 +32,8 @@ class Comparisons:
     """
 
     n_items: int
-    first: IntVector
-    second: IntVector
+    first: ShortVector
+    second: ShortVector
     wins: FloatVector
     losses: FloatVector
     ties: FloatVector
@@ -35,28 +42,21 @@ class Comparisons:
     def count(
         cls,
         n_items: int,
-        first: IntVector,
-        second: IntVector,
-        result: FloatVector,
+        first: NDArray[np.integer[Any]],
+        second: NDArray[np.integer[Any]],
+        result: FloatVector | None,
         weight: FloatVector | None,
         *,
         ordered: bool,
     ) -> Comparisons:
-        """Count comparisons; `result` is 1 where the first item won, 0 where it lost and 0.5 for a tie.
+        """Count comparisons, O(comparisons + items).
 
-        A pair in the other order is the same pair, unless `ordered`.
+        `result` is 1 where the first item won, 0 where it lost, 0.5 for a tie; None where it won all. A pair
+        in the other order is the same pair, unless `ordered`.
         """
-        if not ordered:
-            swapped = first > second
-            first, second = np.minimum(first, second), np.maximum(first, second)
-            result = np.where(swapped, 1.0 - result, result)
-        outcomes, sums = _sums(
-            (first * n_items + second) * 3 + (2.0 * result).astype(np.int64), weight, 3 * n_items**2
-        )
-        entries, number = np.unique(outcomes // 3, return_inverse=True)
-        table = np.zeros((3, len(entries)))
-        table[outcomes % 3, number] = sums
-        return cls(n_items, *np.divmod(entries, n_items), table[2], table[0], table[1])
+        a, b = (np.ascontiguousarray(items, dtype=np.int32) for items in (first, second))
+        outcome = None if result is None else (2.0 * result).astype(np.int8)
+        return cls(n_items, *_native.count_comparisons(a, b, outcome, weight, n_items, ordered))
 
     @property
     def total(self) -> FloatVector:
@@ -76,12 +76,18 @@ class Comparisons:
         columns = np.concatenate([self.second[up], self.first[down]])
         return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n_items,) * 2)
 
+    def matrix(self, data: FloatVector) -> sp.csr_array:
+        """Return the matrix with these numbers at the first and the second item of each entry."""
+        return sp.csr_array((data, self.second, self._begin), shape=(self.n_items,) * 2)
+
+    @cached_property
+    def _begin(self) -> ShortVector:
+        """Where the entries of each first item begin."""
+        return np.searchsorted(self.first, np.arange(self.n_items + 1)).astype(np.int32)
+
     def groups(self) -> list[IntVector]:
         """Return the items of each group that no comparison links to another, the largest first."""
-        ends = np.cumsum(np.bincount(self.first, minlength=self.n_items))
-        index = self.second.astype(np.int32), np.concatenate([[0], ends]).astype(np.int32)
-        graph = sp.csr_array((np.ones(len(self.second)), *index), shape=(self.n_items,) * 2)
-        return _parts(graph, "weak")
+        return _parts(self.matrix(np.ones(len(self.second))), "weak")
 
     def one_sided(self) -> list[IntVector]:
         """Return groups of items that won, or lost, every comparison with items outside of the group.
@@ -89,6 +95,8 @@ class Comparisons:
         Scores have a finite optimum without a penalty where there is none (Ford 1957): these are the sources
         and sinks among the strongly connected components of who beat whom.
         """
+        if self._all_within_reach():
+            return []
         beaten = self.beaten()
         parts = _parts(beaten, "strong")
         part_of = np.empty(self.n_items, dtype=np.int64)
@@ -99,20 +107,26 @@ class Comparisons:
         lost, won = (np.isin(np.arange(len(parts)), side[across]) for side in (worse, better))
         return [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
 
-    def _at(self, item: IntVector, weight: FloatVector) -> FloatVector:
+    def _all_within_reach(self) -> bool:
+        """Tell, where few steps show it, that each item beats each other by way of others."""
+        won, lost = (
+            self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
+        )
+        return _reaches_all(won, lost.T) and _reaches_all(lost, won.T)
+
+    def _at(self, item: ShortVector, weight: FloatVector) -> FloatVector:
         return np.bincount(item, weight, self.n_items).astype(np.float64, copy=False)
 
 
-def _sums(numbers: IntVector, weight: FloatVector | None, n_numbers: int) -> tuple[IntVector, FloatVector]:
-    """Return the distinct numbers, sorted, and the sum of the weights of each."""
-    if n_numbers <= 4 * len(numbers):  # no sort is needed where a table of all numbers is small
-        table = np.bincount(numbers, weight, n_numbers).astype(np.float64)
-        return np.flatnonzero(table), table[table > 0]
-    if weight is None:
-        distinct, counts = np.unique(numbers, return_counts=True)
-        return distinct, counts.astype(np.float64)
-    distinct, place = np.unique(numbers, return_inverse=True)
-    return distinct, np.bincount(place, weight).astype(np.float64, copy=False)
+def _reaches_all(one: Any, other: Any) -> bool:
+    """Tell whether a few steps along the entries of both matrices lead from all items to the first one."""
+    reached = np.zeros(one.shape[0])
+    reached[0] = 1.0
+    for _ in range(STEPS):
+        reached = np.minimum(reached + one @ reached + other @ reached, 1.0)
+        if reached.all():
+            return True
+    return False
 
 
 def _parts(graph: sp.csr_array, connection: str) -> list[IntVector]:

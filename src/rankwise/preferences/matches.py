@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Real
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rankwise import _native
 from rankwise._checks import as_array, as_they_are, as_vector, as_weights, is_missing
-from rankwise._types import FloatVector, IntVector
+from rankwise._types import FloatVector, ShortVector
 
 OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
 NAMES = (("winner", "loser"), ("a", "b"))
@@ -27,15 +29,15 @@ class Matches:
         The names, sorted where they can be.
     first, second : int arrays of shape (n_matches,)
         Places in `items`.
-    result : array of shape (n_matches,)
+    result : array of shape (n_matches,), or None where the first won all
         1 where the first won, 0 where it lost, 0.5 for a tie.
     weight : array of shape (n_matches,), or None where each weighs 1
     """
 
     items: NDArray[Any]
-    first: IntVector
-    second: IntVector
-    result: FloatVector
+    first: ShortVector
+    second: ShortVector
+    result: FloatVector | None
     weight: FloatVector | None
 
 
@@ -72,7 +74,7 @@ def read_matches(
     With a half-life, a match weighs half as much for each such time before the latest.
     """
     items, (first, second) = numbered(dict(zip(NAMES[outcome is not None], (a, b), strict=True)))
-    result = np.ones(len(first)) if outcome is None else results_of(outcome, len(first))
+    result = None if outcome is None else results_of(outcome, len(first))
     weights = None if weight is None else as_weights(weight, "weight", len(first))
     if half_life is not None:
         ages = ages_of(date, len(first))
@@ -91,17 +93,19 @@ def _without_zeros(matches: Matches) -> Matches:
         return matches
     kept = matches.weight > 0
     used, codes = np.unique(np.concatenate([matches.first[kept], matches.second[kept]]), return_inverse=True)
-    first, second = np.split(codes, 2)
-    return Matches(matches.items[used], first, second, matches.result[kept], matches.weight[kept])
+    first, second = np.split(codes.astype(np.int32), 2)
+    result = None if matches.result is None else matches.result[kept]
+    return Matches(matches.items[used], first, second, result, matches.weight[kept])
 
 
-def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
+def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
     """Return the distinct values of columns of one length, sorted where they can be, and each as numbers.
 
     Examples
     --------
-    >>> numbered({"a": ["y", "x"], "b": ["x", "z"]})
-    (array(['x', 'y', 'z'], dtype='<U1'), [array([1, 0]), array([0, 2])])
+    >>> items, (a, b) = numbered({"a": ["y", "x"], "b": ["x", "z"]})
+    >>> items.tolist(), a.tolist(), b.tolist()
+    (['x', 'y', 'z'], [1, 0], [0, 2])
     """
     checked = {name: _column(values, name) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in checked.items()}
@@ -112,27 +116,26 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[IntVector]]:
         raise ValueError("There are no matches to learn from.")
     if all(isinstance(values, np.ndarray) and _fits_integers(values) for values in checked.values()):
         return _numbered_integers([values.astype(np.int64) for values in checked.values()])
-    lists = {
-        name: values if isinstance(values, list) else values.tolist() for name, values in checked.items()
-    }
-    distinct = _sorted(set().union(*(_known(values, name) for name, values in lists.items())))
-    number_of = {value: number for number, value in enumerate(distinct)}
-    codes = [np.fromiter(map(number_of.__getitem__, one), np.int64, len(one)) for one in lists.values()]
-    return as_they_are(distinct), codes
+    number_of: dict[Any, int] = {}
+    codes = [_entered(values, name, number_of) for name, values in checked.items()]
+    distinct = in_order(number_of)
+    place = np.empty(len(distinct), dtype=np.int32)
+    place[[number_of[value] for value in distinct]] = np.arange(len(distinct))
+    return as_they_are(distinct), [place[one] for one in codes]
 
 
 def _fits_integers(values: NDArray[Any]) -> bool:
     return values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
 
 
-def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[IntVector]]:
+def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[ShortVector]]:
     low, high = (int(pick([pick(column) for column in columns])) for pick in (np.min, np.max))
     if high - low > 4 * sum(map(len, columns)):
         distinct, codes = np.unique(np.concatenate(columns), return_inverse=True)
-        return distinct, np.split(codes.astype(np.int64), len(columns))
+        return distinct, np.split(codes.astype(np.int32), len(columns))
     shifted = [column - low for column in columns]
     present = sum(np.bincount(column, minlength=high - low + 1) for column in shifted) > 0
-    number_of = np.cumsum(present) - 1
+    number_of = np.cumsum(present, dtype=np.int32) - np.int32(1)
     return np.flatnonzero(present) + low, [number_of[column] for column in shifted]
 
 
@@ -146,22 +149,25 @@ def _column(values: Any, name: str) -> Any:
     return column
 
 
-def _known(values: list[Any], name: str) -> set[Any]:
-    """Return the distinct names; refuse missing ones and what cannot be a name."""
+def _entered(column: Any, name: str, number_of: dict[Any, int]) -> ShortVector:
+    """Return the number of each name, and enter new ones; refuse missing ones and what cannot be a name."""
+    values = column if isinstance(column, list) else column.tolist()
+    n_before = len(number_of)
     try:
-        distinct = set(values)
+        numbers = _native.number_names(values, number_of)
     except TypeError:
         raise ValueError(f"{name} must hold names, such as strings or numbers; got {values[0]!r}.") from None
-    if any(map(is_missing, distinct)):
+    if any(map(is_missing, islice(number_of, n_before, None))):
         row = next(row for row, value in enumerate(values) if is_missing(value))
         raise ValueError(f"{name} is missing in row {row}.")
-    return distinct
+    return numbers
 
 
-def _sorted(values: set[Any]) -> list[Any]:
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Return values sorted; those that have no common order by their types and texts."""
     try:
         return sorted(values)
-    except TypeError:  # names of several types have no common order
+    except TypeError:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 

@@ -20,26 +20,27 @@ class UnboundedScoresError(ValueError):
 
 def solve_comparisons(
     loss: ComparisonLoss,
-    alpha: float,
+    alpha: float | FloatVector,
     *,
     tol: float = 1e-16,
     max_iter: int = 100,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise loss(p) + alpha ||p||^2 over the parameters p: the scores, and h and log nu where there are.
+    """Minimise loss(p) + sum of alpha p^2 over the parameters p, each with its alpha or all with one.
 
     Newton steps by conjugate gradients, preconditioned by the diagonal, and halved until the objective falls.
     An iteration costs O(entries) for each product, and the graph of pairs has few that matter where items
     are compared at random.
 
-    With a penalty, strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha)
-    above its minimum. Without one, `decrement_gap` does. That h or log nu have no optimum then shows as they
-    grow; scores have one where each group of items lost to some item outside of it.
+    With a penalty, strong convexity certifies the result: the objective is at most the sum of gradient^2 /
+    (4 alpha) above its minimum. Without one, `decrement_gap` does. That h or log nu have no optimum then
+    shows as they grow; scores have one where each group of items lost to some item outside of it.
     """
     monitor = Monitor() if monitor is None else monitor
-    point = _Point(loss, alpha, loss.start())
+    penalty = np.full(loss.n_parameters, 1.0) * alpha
+    point = _Point(loss, penalty, loss.start())
     if point.objective > np.log(2 + loss.davidson):  # equal chances are better
-        point = _Point(loss, alpha, np.zeros(loss.n_parameters))
+        point = _Point(loss, penalty, np.zeros(loss.n_parameters))
     first, bound, gap, status, iteration = point.size, 0.0, np.inf, "max_iter", 0
     try:
         for iteration in range(1, max_iter + 1):
@@ -56,7 +57,7 @@ def solve_comparisons(
                 status = "stalled"
                 break
             point = moved
-            if alpha == 0 and (np.abs(point.parameters[loss.n_items :]) > LARGEST).any():
+            if not penalty.all() and (np.abs(point.parameters[loss.n_items :]) > LARGEST).any():
                 raise UnboundedScoresError
     except KeyboardInterrupt:
         status = "interrupted"
@@ -90,10 +91,10 @@ def decrement_gap(decrement: float, least: float) -> float:
 class _Point:
     """Parameters with the objective, its gradient and what a Newton step from here is."""
 
-    def __init__(self, loss: ComparisonLoss, alpha: float, parameters: FloatVector) -> None:
+    def __init__(self, loss: ComparisonLoss, alpha: FloatVector, parameters: FloatVector) -> None:
         self.loss, self.alpha, self.parameters = loss, alpha, parameters
         self.at = loss.at(parameters)
-        self.objective = self.at.value + alpha * float(parameters @ parameters)
+        self.objective = self.at.value + float((alpha * parameters) @ parameters)
         self.gradient = self.at.gradient + 2 * alpha * parameters
         self.size = float(np.linalg.norm(self.gradient))
 
@@ -102,8 +103,8 @@ class _Point:
 
     def certified(self, share: float, tol: float) -> tuple[FloatVector | None, float]:
         """Return a bound of what is above the minimum, and the step where the bound took one to find."""
-        if self.alpha > 0:
-            return None, self.size**2 / (4 * self.alpha)
+        if self.alpha.all():
+            return None, float((self.gradient**2 / (4 * self.alpha)).sum())
         step = self.newton_step(share)
         # No gap is below half of the decrement, so there is nothing to certify above that.
         if share > CERTAIN and -float(self.gradient @ step) > 2 * tol:

@@ -1,0 +1,56 @@
+// The sums of comparisons.hpp, four entries at a time. No include guard, as for lanes.hpp.
+
+namespace rankwise::RANKWISE_INSTRUCTIONS {
+
+// A piece of the entries, which stays in the nearest cache between the steps; past its end all numbers are zero.
+class ComparisonPiece {
+public:
+    ComparisonPiece(const LogisticComparisons& task, std::int64_t begin)
+        : task_(task), begin_(begin), n_(static_cast<int>(std::min<std::int64_t>(most, task.n_entries - begin))) {
+        for (int k = 0; k < n_; ++k) {
+            d_[k] = task.scores[task.first[begin + k]] - task.scores[task.second[begin + k]] + task.order_effect;
+            share_[k] = task.share[begin + k];
+            lead_[k] = task.lead[begin + k];
+        }
+    }
+
+    static constexpr int most = 256;
+
+    // Adds to the gradient, writes the curvature of each entry, returns the loss.
+    double add() {
+        Lanes value = all(0.0);
+        for (int k = 0; k < n_; k += lanes) {
+            const Lanes d = load(d_ + k), share = load(share_ + k), lead = load(lead_ + k);
+            const Lanes size = where_less(d, all(0.0), 0.0 - d, d);
+            const Lanes e = exponential(0.0 - where_less(size, all(700.0), size, all(700.0))), big = 1.0 / (1.0 + e);
+            const Lanes half = (0.5 - 0.5 * e) * big;
+            value += share * (0.5 * size + log_of_one_plus(e)) - lead * d;
+            store(slope_ + k, share * where_less(d, all(0.0), 0.0 - half, half) - lead);
+            store(curvature_ + k, share * (e * big * big));
+        }
+        double slopes = 0;
+        for (int k = 0; k < n_; ++k) {
+            slopes += slope_[k];
+            task_.gradient[task_.first[begin_ + k]] += slope_[k];
+            task_.gradient[task_.second[begin_ + k]] -= slope_[k];
+            task_.curvature[begin_ + k] = curvature_[k];
+        }
+        task_.gradient[task_.n_items] += slopes;
+        return sum_of(value);
+    }
+
+private:
+    const LogisticComparisons& task_;
+    std::int64_t begin_;
+    int n_;
+    double d_[most] = {}, share_[most] = {}, lead_[most] = {}, slope_[most], curvature_[most];
+};
+
+inline double run_comparisons(const LogisticComparisons& task) {
+    double value = 0;
+    for (std::int64_t begin = 0; begin < task.n_entries; begin += ComparisonPiece::most)
+        value += ComparisonPiece(task, begin).add();
+    return value;
+}
+
+}  // namespace rankwise::RANKWISE_INSTRUCTIONS
