@@ -3,6 +3,6 @@
 No library is imported before its objective is made.
 """
 
-from rankwise.objectives.networks import torch
+from rankwise.objectives.networks import jax, torch
 
-__all__ = ["torch"]
+__all__ = ["jax", "torch"]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rankwise._checks import check_choice, check_count
-from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss
+from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss, Smooth
 from rankwise.losses.least_squares import COSTS
 from rankwise.preferences.base import AVERAGES, Preferences
 
@@ -46,16 +49,16 @@ def torch(
 ) -> Any:
     """Return the mean of a pairwise loss over all pairs of a batch, as a module of PyTorch.
 
-    `module(scores, y, qid=None, sample_weight=None)` is the loss of the scores of a batch: one query, several,
-    or all rows. It costs O(m) for m scores with the logistic loss or least squares and O(m log m) with the
-    hinge losses; no pair is visited or sampled. `module.of_pairs(chosen, rejected, weight=None)` is the loss of
-    pairs whose two scores are at the same place of two tensors.
+    `module(scores, y, qid=None, sample_weight=None)` is the loss of the scores of a batch: one query,
+    several, or all rows. For m scores it costs O(m) with the logistic loss and O(m log m) with the hinge
+    losses, besides a sort of the labels; no pair is visited or sampled. `module.of_pairs(chosen, rejected,
+    weight=None)` is the loss of pairs whose two scores are at the same place of two tensors.
 
     Parameters
     ----------
     preferences : Preferences, optional
-        Those of all calls, for scores of the same rows each time: then `module(scores)` does not sort the labels
-        again. A `y` that is a `Preferences` (such as a slice of one) serves a single call.
+        Those of every call `module(scores)`, where the rows are the same each time: labels are then sorted
+        once. For a single call, a `Preferences`, such as a slice of one, may stand in place of `y`.
     loss : "logistic", "squared_hinge", "hinge" or "least_squares"
         See `rankwise.losses`.
     average : "queries" or "pairs"
@@ -72,16 +75,17 @@ def torch(
 
     Notes
     -----
-    Scores have the shape (n_rows,) or (n_rows, 1) and any floating-point type, on any device. The loss is computed
-    on the CPU in float64; the gradient comes back on the device and in the type of the scores, and so does the
-    value, except that it is in float32 where scores have half precision. Labels, queries and weights may be tensors,
-    arrays or lists.
+    Scores have the shape (n_rows,) or (n_rows, 1) and any floating-point type, on any device. The loss is
+    computed on the CPU in float64. Value and gradient come back on the device and in the type of the scores,
+    except that the value of scores in half precision is in float32. Labels, queries and weights may be
+    tensors, arrays or lists.
 
-    Both derivatives are exact. The second, for gradients of gradients, is that of Newton's method where the
-    squared hinge has a kink, and zero for the hinge.
+    The gradient may be differentiated again. The second derivative of the squared hinge is that of its two
+    sides, and that of the hinge is zero. There is no third.
 
-    A batch without pairs (one row, equal labels, weights of zero) has the loss 0 and a gradient of zeros, so that
-    it does not end an epoch; `preferences` without pairs are refused. Queries without pairs are left out of the mean.
+    A batch without pairs (one row, equal labels, weights of zero) has the loss 0 and a gradient of zeros, so
+    that it does not end an epoch; `preferences` without pairs are refused. Queries without pairs are left
+    out of the mean.
 
     Examples
     --------
@@ -101,3 +105,76 @@ def torch(
     except ModuleNotFoundError:
         raise ImportError("objectives.torch needs PyTorch: pip install 'rankwise[torch]'.") from None
     return PairLoss(NamedLoss(loss, average, cost, n_threads), preferences)
+
+
+def jax(
+    preferences: Preferences,
+    *,
+    loss: str = "logistic",
+    average: str = "queries",
+    cost: str = "magnitude",
+    n_threads: int = 1,
+) -> Callable[[Any], Any]:
+    """Return the mean of a pairwise loss over all pairs of `preferences`, as a function for JAX.
+
+    `function(scores)` may be compiled by `jax.jit`, and differentiated once and twice in reverse mode:
+    `jax.grad`, and `jax.jacrev` of that. The parameters are those of `rankwise.objectives.torch`. The loss is
+    computed on the CPU in float64, by a callback; value and derivatives have the type of the scores.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from rankwise import Preferences, objectives
+    >>> loss = objectives.jax(Preferences.from_scores([1, 0]), loss="squared_hinge")
+    >>> value, gradient = jax.jit(jax.value_and_grad(loss))(jax.numpy.array([0.5, 0.0]))
+    >>> value.item(), gradient.tolist()
+    (0.25, [-1.0, 1.0])
+    """
+    try:
+        import jax  # noqa: F401
+    except ModuleNotFoundError:
+        raise ImportError("objectives.jax needs JAX: pip install 'rankwise[jax]'.") from None
+    return _jax_function(NamedLoss(loss, average, cost, n_threads).of(preferences))
+
+
+def _jax_function(loss: PairwiseLoss) -> Callable[[Any], Any]:
+    from jax import custom_vjp
+    from jax.custom_derivatives import SymbolicZero
+
+    # Value and gradient are one function of the scores: its own derivative has the second one of the loss.
+    @custom_vjp
+    def both(scores: Any) -> Any:
+        return _called_back(loss.value_and_coefficients, (scores[0], scores), scores)
+
+    def forward(scores: Any) -> Any:
+        value, gradient = both(scores.value)
+        return (value, gradient), (scores.value, gradient)
+
+    def backward(kept: Any, cotangents: Any) -> Any:
+        (scores, gradient), (slope, direction) = kept, cotangents
+        result = 0.0 * scores if isinstance(slope, SymbolicZero) else slope * gradient
+        if isinstance(loss, Smooth) and not isinstance(direction, SymbolicZero):
+            result += _called_back(lambda s, d: loss.hessian(s).product(d), scores, scores, direction)
+        return (result,)
+
+    both.defvjp(forward, backward, symbolic_zeros=True)
+
+    def function(scores: Any) -> Any:
+        if scores.shape != loss.preferences.shape:
+            raise ValueError(f"scores must have the shape {loss.preferences.shape}; got {scores.shape}.")
+        return both(scores)[0]
+
+    return function
+
+
+def _called_back(function: Callable[..., Any], like: Any, *arrays: Any) -> Any:
+    """Return the results of a function of float64 arrays, in the shapes and types of `like`."""
+    from jax import ShapeDtypeStruct, pure_callback, tree
+
+    types = tree.map(lambda array: ShapeDtypeStruct(array.shape, array.dtype), like)
+
+    def called(*arrays: Any) -> Any:
+        results = function(*(np.asarray(array, np.float64) for array in arrays))
+        return tree.map(lambda result, type_: np.asarray(result, type_.dtype), results, types)
+
+    return pure_callback(called, types, *arrays, vmap_method="sequential")

@@ -22,8 +22,8 @@ class PairLoss(torch.nn.Module):
         super().__init__()
         if preferences is not None and not isinstance(preferences, Preferences):
             raise TypeError(
-                f"preferences must be a Preferences or None; got {preferences!r}. The loss is named by loss=..., "
-                "and labels are given with the scores."
+                f"preferences must be a Preferences or None; got {preferences!r}. The loss is named by "
+                "loss=..., and labels are given with the scores."
             )
         self.named = named
         self.loss = None if preferences is None else named.of(preferences)
@@ -41,17 +41,20 @@ class PairLoss(torch.nn.Module):
         ----------
         scores : tensor of shape (n_rows,) or (n_rows, 1)
         y : tensor, array or list of shape (n_rows,), or Preferences
-            A row should be above the rows of its query with a lower number. None if the module has its preferences.
+            A row should be above the rows of its query with a lower number. None where the module was made
+            with preferences.
         qid : tensor, array or list of shape (n_rows,), optional
             The query of each row.
         sample_weight : tensor, array or list of shape (n_rows,), optional
-            A pair weighs the product of its rows' weights. Rows that only fill up a batch weigh 0.
+            A pair weighs the product of its rows' weights. Padding weighs 0.
         """
         column = _as_column(scores, "scores")
         if self.loss is None:
             return self._mean(column, lambda: _preferences(len(column), y, qid, sample_weight))
         if not (y is None and qid is None and sample_weight is None):
-            raise ValueError("y, qid and sample_weight must be None: this loss was made with its preferences.")
+            raise ValueError(
+                "y, qid and sample_weight must be None: this loss was made with its preferences."
+            )
         return _Value.apply(column, self.loss)[0]
 
     @torch.compiler.disable
@@ -68,10 +71,10 @@ class PairLoss(torch.nn.Module):
         above, below = _as_column(chosen, "chosen"), _as_column(rejected, "rejected")
         if len(above) != len(below):
             raise ValueError(f"chosen has {len(above)} scores and rejected {len(below)}; they must match.")
-        rows = np.arange(2 * len(above)).reshape(2, -1)
+        first, second = np.arange(2 * len(above)).reshape(2, -1)
         return self._mean(
             torch.cat([above, below]),
-            lambda: Preferences.from_pairs(*rows, weight=_weights(weight, "weight", len(above))),
+            lambda: Preferences.from_pairs(first, second, weight=_weights(weight, "weight", len(above))),
         )
 
     def _mean(self, scores: Any, preferences: Callable[[], Preferences]) -> Any:
@@ -140,7 +143,9 @@ class _Curvature(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
-        raise NotImplementedError("Pairwise losses have a first and a second derivative; a third was asked for.")
+        raise NotImplementedError(
+            "Pairwise losses have a first and a second derivative; a third was asked for."
+        )
 
 
 def _as_column(scores: Any, name: str) -> Any:
@@ -152,8 +157,8 @@ def _as_column(scores: Any, name: str) -> Any:
         return scores[:, 0]
     if scores.ndim != 1:
         raise ValueError(
-            f"{name} must have the shape (n_rows,) or (n_rows, 1); got {tuple(scores.shape)}. Flatten a batch of "
-            "lists, name the list of each score by qid, and give rows that fill up a list the weight 0."
+            f"{name} must have the shape (n_rows,) or (n_rows, 1); got {tuple(scores.shape)}. Flatten a "
+            "batch of lists, name the list of each score by qid, and give padding the sample_weight 0."
         )
     return scores
 
@@ -185,7 +190,9 @@ def _weights(values: Any, name: str, length: int) -> Any:
 
 def _preferences(n_rows: int, y: Any, qid: Any, sample_weight: Any) -> Preferences:
     if y is None:
-        raise ValueError("y is missing: give labels or a Preferences with the scores, or make the loss with preferences.")
+        raise ValueError(
+            "y is missing: give labels or a Preferences with the scores, or make the loss with preferences."
+        )
     weight = _weights(sample_weight, "sample_weight", n_rows)
     if not isinstance(y, Preferences):
         return Preferences.from_scores(as_vector(_on_cpu(y), "y", n_rows), _on_cpu(qid), weight)
