@@ -1,5 +1,9 @@
 """Sphinx configuration: `make docs` builds the pages of this folder and runs the gallery, without network."""
 
+import re
+from importlib.util import find_spec
+from os import sep
+
 project = "rankwise"
 author = "The rankwise developers"
 copyright = "The rankwise developers"
@@ -35,6 +39,8 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("rankwise",),
+    # PyTorch is too large to be a need of the documentation: without it, its example is shown and not run.
+    "filename_pattern": re.escape(sep) + ("plot_" if find_spec("torch") else "plot_(?!network)"),
     "within_subsection_order": "ExampleTitleSortKey",
     "thumbnail_size": (480, 320),
     "download_all_examples": False,

@@ -12,13 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 EXAMPLES = sorted((ROOT / "examples").glob("plot_*.py"))
 PAGES = sorted((ROOT / "docs").glob("*.md"))
-NEEDS = {"plot_dask": "dask.array", "plot_hull": "networkx"}
+NEEDS = {"plot_dask": "dask.array", "plot_hull": "networkx", "plot_network": "torch"}
 PUBLIC = (
     "rankwise",
     "rankwise.datasets",
     "rankwise.evaluation",
     "rankwise.metrics",
     "rankwise.model_selection",
+    "rankwise.objectives",
     "rankwise.plotting",
     "rankwise.report",
 )
@@ -38,7 +39,7 @@ def pyplot(monkeypatch):
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_draws(path, pyplot, monkeypatch):
     if path.stem in NEEDS:
-        pytest.importorskip(NEEDS[path.stem], reason=f"{path.stem} needs {NEEDS[path.stem]}.")
+        pytest.importorskip(NEEDS[path.stem], reason=f"pip install {NEEDS[path.stem].partition('.')[0]}")
     monkeypatch.setattr(sys, "argv", [str(path)])
     with warnings.catch_warnings():
         # A name of matplotlib that a later version takes away is no fault of the example.

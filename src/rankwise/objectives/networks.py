@@ -1,0 +1,180 @@
+"""The losses for networks, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise._checks import check_choice, check_count
+from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss, Smooth
+from rankwise.losses.least_squares import COSTS
+from rankwise.preferences.base import AVERAGES, Preferences
+
+NAMES = (*LOSSES, "least_squares")
+
+
+@dataclass(frozen=True)
+class NamedLoss:
+    """A loss that waits for its preferences, its options checked."""
+
+    name: str
+    average: str
+    cost: str
+    n_threads: int
+
+    def __post_init__(self) -> None:
+        check_choice(self.name, "loss", NAMES)
+        check_choice(self.average, "average", AVERAGES)
+        check_choice(self.cost, "cost", COSTS)
+        check_count("n_threads", self.n_threads)
+
+    def of(self, preferences: Preferences) -> PairwiseLoss:
+        """Return the mean loss over the pairs of `preferences`."""
+        options: dict[str, Any] = {"average": self.average, "n_threads": self.n_threads}
+        if self.name == "least_squares":
+            return LeastSquares(preferences, cost=self.cost, **options)
+        return LOSSES[self.name](preferences, **options)
+
+
+def torch(
+    preferences: Preferences | None = None,
+    *,
+    loss: str = "logistic",
+    average: str = "queries",
+    cost: str = "magnitude",
+    n_threads: int = 1,
+) -> Any:
+    """Return the mean of a pairwise loss over all pairs of a batch, as a module of PyTorch.
+
+    `module(scores, y, qid=None, sample_weight=None)` is the loss of the scores of a batch: one query,
+    several, or all rows. For m scores it costs O(m) with the logistic loss and O(m log m) with the hinge
+    losses, besides a sort of the labels; no pair is visited or sampled. `module.of_pairs(chosen, rejected,
+    weight=None)` is the loss of pairs whose two scores are at the same place of two tensors.
+
+    Parameters
+    ----------
+    preferences : Preferences, optional
+        Those of every call `module(scores)`, where the rows are the same each time: labels are then sorted
+        once. For a single call, a `Preferences`, such as a slice of one, may stand in place of `y`.
+    loss : "logistic", "squared_hinge", "hinge" or "least_squares"
+        See `rankwise.losses`.
+    average : "queries" or "pairs"
+        The mean over the queries of the batch of each query's mean, or the mean over all its pairs.
+    cost : "magnitude", "unit" or "relative"
+        What `loss="least_squares"` asks of the difference of two scores: see `LeastSquares`.
+    n_threads : int
+        Has no influence on the result.
+
+    Returns
+    -------
+    module : torch.nn.Module
+        It has no parameters of its own.
+
+    Notes
+    -----
+    Scores have the shape (n_rows,) or (n_rows, 1) and any floating-point type, on any device. The loss is
+    computed on the CPU in float64. Value and gradient come back on the device and in the type of the scores,
+    except that the value of scores in half precision is in float32. Labels, queries and weights may be
+    tensors, arrays or lists.
+
+    The gradient may be differentiated again. The second derivative of the squared hinge is that of its two
+    sides, and that of the hinge is zero. There is no third.
+
+    A batch without pairs (one row, equal labels, weights of zero) has the loss 0 and a gradient of zeros, so
+    that it does not end an epoch; `preferences` without pairs are refused. Queries without pairs are left
+    out of the mean.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from rankwise import objectives
+    >>> loss = objectives.torch(loss="squared_hinge")
+    >>> scores = torch.tensor([0.5, 0.0, 0.0], requires_grad=True)
+    >>> value = loss(scores, [1, 0, 1], qid=["a", "a", "b"])
+    >>> value.backward()
+    >>> value.item(), scores.grad.tolist()
+    (0.25, [-1.0, 1.0, 0.0])
+    >>> loss.of_pairs(chosen=scores[:1], rejected=scores[1:2]).item()
+    0.25
+    """
+    try:
+        from rankwise.objectives.pytorch import PairLoss
+    except ModuleNotFoundError:
+        raise ImportError("objectives.torch needs PyTorch: pip install 'rankwise[torch]'.") from None
+    return PairLoss(NamedLoss(loss, average, cost, n_threads), preferences)
+
+
+def jax(
+    preferences: Preferences,
+    *,
+    loss: str = "logistic",
+    average: str = "queries",
+    cost: str = "magnitude",
+    n_threads: int = 1,
+) -> Callable[[Any], Any]:
+    """Return the mean of a pairwise loss over all pairs of `preferences`, as a function for JAX.
+
+    `function(scores)` may be compiled by `jax.jit`, and differentiated once and twice in reverse mode:
+    `jax.grad`, and `jax.jacrev` of that. The parameters are those of `rankwise.objectives.torch`. The loss is
+    computed on the CPU in float64, by a callback; value and derivatives have the type of the scores.
+
+    Examples
+    --------
+    >>> import jax
+    >>> from rankwise import Preferences, objectives
+    >>> loss = objectives.jax(Preferences.from_scores([1, 0]), loss="squared_hinge")
+    >>> value, gradient = jax.jit(jax.value_and_grad(loss))(jax.numpy.array([0.5, 0.0]))
+    >>> value.item(), gradient.tolist()
+    (0.25, [-1.0, 1.0])
+    """
+    try:
+        import jax  # noqa: F401
+    except ModuleNotFoundError:
+        raise ImportError("objectives.jax needs JAX: pip install 'rankwise[jax]'.") from None
+    return _jax_function(NamedLoss(loss, average, cost, n_threads).of(preferences))
+
+
+def _jax_function(loss: PairwiseLoss) -> Callable[[Any], Any]:
+    from jax import custom_vjp
+    from jax.custom_derivatives import SymbolicZero
+
+    # Value and gradient are one function of the scores: its own derivative has the second one of the loss.
+    @custom_vjp
+    def both(scores: Any) -> Any:
+        return _called_back(loss.value_and_coefficients, (scores[0], scores), scores)
+
+    def forward(scores: Any) -> Any:
+        value, gradient = both(scores.value)
+        return (value, gradient), (scores.value, gradient)
+
+    def backward(kept: Any, cotangents: Any) -> Any:
+        (scores, gradient), (slope, direction) = kept, cotangents
+        result = 0.0 * scores if isinstance(slope, SymbolicZero) else slope * gradient
+        if isinstance(loss, Smooth) and not isinstance(direction, SymbolicZero):
+            result += _called_back(lambda s, d: loss.hessian(s).product(d), scores, scores, direction)
+        return (result,)
+
+    both.defvjp(forward, backward, symbolic_zeros=True)
+
+    def function(scores: Any) -> Any:
+        if scores.shape != loss.preferences.shape:
+            raise ValueError(f"scores must have the shape {loss.preferences.shape}; got {scores.shape}.")
+        return both(scores)[0]
+
+    return function
+
+
+def _called_back(function: Callable[..., Any], like: Any, *arrays: Any) -> Any:
+    """Return the results of a function of float64 arrays, in the shapes and types of `like`."""
+    from jax import ShapeDtypeStruct, pure_callback, tree
+
+    types = tree.map(lambda array: ShapeDtypeStruct(array.shape, array.dtype), like)
+
+    def called(*arrays: Any) -> Any:
+        results = function(*(np.asarray(array, np.float64) for array in arrays))
+        return tree.map(lambda result, type_: np.asarray(result, type_.dtype), results, types)
+
+    return pure_callback(called, types, *arrays, vmap_method="sequential")
