@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise import places
 
 if TYPE_CHECKING:
-    from rankwise import datasets, evaluation, metrics, model_selection, plotting
+    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
     from rankwise.estimators import (
         BradleyTerry,
         HullRanker,
@@ -45,6 +45,7 @@ __all__ = [
     "load_model",
     "metrics",
     "model_selection",
+    "objectives",
     "pair_data",
     "plotting",
     "save_model",
