@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+import warnings
 from inspect import signature
 
 import numpy as np
@@ -170,7 +171,8 @@ def newton_step(preferences, loss, leaf, start=0.0):
     """The values of leaves after a step from scores `start`, by the formula that boosters use."""
     scores = np.zeros(len(leaf)) + start
     gradient, hessian = PairwiseGradient(preferences, loss)(scores)
-    return -(np.bincount(leaf, gradient) / np.bincount(leaf, hessian))[leaf]
+    number = np.unique(leaf, return_inverse=True)[1]
+    return -(np.bincount(number, gradient) / np.bincount(number, hessian))[number]
 
 
 @pytest.mark.parametrize("loss", sorted(OBJECTIVES))
@@ -278,3 +280,193 @@ def test_folds_of_lightgbm_take_their_part_of_the_preferences(lgb):
     )
     scores = result["cvbooster"].boosters[0].predict(X[test])
     assert result["valid ranking_error-mean"][-1] == pytest.approx(ranking_error(Y[test], scores), abs=1e-12)
+
+
+# XGBoost
+
+
+@pytest.fixture
+def xgb():
+    return pytest.importorskip("xgboost")
+
+
+XGB_PARAMETERS = {
+    "max_depth": 2,
+    "learning_rate": 0.5,
+    "reg_lambda": 0.0,
+    "min_child_weight": 0.0,
+    "base_score": 0.0,
+    "nthread": 1,
+    "seed": 0,
+    "disable_default_eval_metric": 1,
+}
+
+
+@pytest.mark.parametrize("loss", sorted(OBJECTIVES))
+@pytest.mark.parametrize("kind", sorted(structures()))
+def test_a_tree_of_xgboost_is_a_newton_step(xgb, kind, loss):
+    preferences = structures()[kind]
+    data = xgb.DMatrix(X, np.zeros(400))
+    booster = xgb.train(XGB_PARAMETERS, data, num_boost_round=1, obj=objectives.xgboost(preferences, loss))
+    leaf = booster.predict(data, pred_leaf=True).astype(int).ravel()
+    expected = 0.5 * newton_step(preferences, loss, leaf)
+    np.testing.assert_allclose(booster.predict(data), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_xgboost_takes_queries_and_their_weights_from_its_matrix(xgb):
+    importance = np.array([1.0, 3.0, 0.5])
+    data = xgb.DMatrix(X, Y, weight=importance, group=SIZES)
+    labels = Y.astype(np.float32)
+    explicit = Preferences.from_scores(labels, QID, query_weight=importance[QID])
+    expected = PairwiseGradient(explicit)(np.zeros(400))
+    for actual, column in zip(objectives.xgboost()(np.zeros(400), data), expected, strict=True):
+        np.testing.assert_allclose(actual, column, rtol=1e-9)
+    name, error = objectives.xgboost().metric(X[:, 0], data)
+    assert name == "ranking_error"
+    each = ranking_error(labels, X[:, 0], QID, per_query=True)
+    assert error == pytest.approx(importance @ each / importance.sum())
+
+
+def test_both_interfaces_of_xgboost_learn_the_same_and_stop_by_the_error(xgb):
+    train, test = np.arange(250), np.arange(250, 400)
+    objective, course = objectives.xgboost(), {}
+    data, held_out = (xgb.DMatrix(X[rows], Y[rows], weight=WEIGHT[rows]) for rows in (train, test))
+    booster = xgb.train(
+        XGB_PARAMETERS,
+        data,
+        num_boost_round=200,
+        obj=objective,
+        evals=[(data, "train"), (held_out, "test")],
+        custom_metric=objective.metric,
+        early_stopping_rounds=5,
+        evals_result=course,
+        verbose_eval=False,
+    )
+    errors = course["test"]["ranking_error"]
+    assert booster.best_iteration == np.argmin(errors)
+    assert len(errors) < 200
+    best = booster.predict(held_out, iteration_range=(0, booster.best_iteration + 1))
+    expected = ranking_error(Y[test].astype(np.float32), best, sample_weight=WEIGHT[test])
+    assert min(errors) == pytest.approx(expected, abs=1e-6)
+    options = {name: value for name, value in XGB_PARAMETERS.items() if name not in ("nthread", "seed")}
+    model = xgb.XGBRegressor(
+        n_estimators=200,
+        objective=objective,
+        eval_metric=objective.metric,
+        early_stopping_rounds=5,
+        n_jobs=1,
+        random_state=0,
+        **options,
+    )
+    model.fit(
+        X[train],
+        Y[train],
+        sample_weight=WEIGHT[train],
+        eval_set=[(X[test], Y[test])],
+        sample_weight_eval_set=[WEIGHT[test]],
+        verbose=False,
+    )
+    assert model.best_iteration == booster.best_iteration
+    np.testing.assert_allclose(model.predict(X[test]), best, rtol=1e-6)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+
+
+def test_xgboost_begins_at_the_scores_it_is_given_and_goes_on_where_a_model_ended(xgb):
+    start = 3 * GENERATOR.normal(size=400)
+    objective = objectives.xgboost()
+    data = xgb.DMatrix(X, Y, base_margin=start)
+    booster = xgb.train(XGB_PARAMETERS, data, num_boost_round=1, obj=objective)
+    leaf = booster.predict(data, pred_leaf=True).astype(int).ravel()
+    preferences = Preferences.from_scores(Y.astype(np.float32))
+    expected = start + 0.5 * newton_step(preferences, "squared_hinge", leaf, start)
+    np.testing.assert_allclose(booster.predict(data), expected, rtol=1e-4, atol=1e-4)
+    plain = xgb.DMatrix(X, Y)
+    whole = xgb.train(XGB_PARAMETERS, plain, num_boost_round=6, obj=objective)
+    half = xgb.train(XGB_PARAMETERS, plain, num_boost_round=3, obj=objective)
+    rest = xgb.train(XGB_PARAMETERS, plain, num_boost_round=3, obj=objective, xgb_model=half)
+    np.testing.assert_allclose(rest.predict(plain), whole.predict(plain), rtol=1e-5, atol=1e-6)
+
+
+# CatBoost
+
+
+@pytest.fixture
+def cb():
+    catboost = pytest.importorskip("catboost")
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Failed to import numba", UserWarning)
+        yield catboost
+
+
+def cat_parameters(objective, **options):
+    defaults = {
+        "iterations": 1,
+        "learning_rate": 0.5,
+        "depth": 2,
+        "l2_leaf_reg": 0.0,
+        "boosting_type": "Plain",
+        "bootstrap_type": "No",
+        "leaf_estimation_method": "Newton",
+        "leaf_estimation_iterations": 1,
+        "random_strength": 0.0,
+        "thread_count": 1,
+        "allow_writing_files": False,
+        "logging_level": "Silent",
+    }
+    return defaults | {"loss_function": objective, "eval_metric": objective.metric} | options
+
+
+@pytest.mark.parametrize("loss", sorted(OBJECTIVES))
+@pytest.mark.parametrize("kind", sorted(structures()))
+def test_a_tree_of_catboost_is_a_newton_step(cb, kind, loss):
+    preferences = structures()[kind]
+    objective = objectives.catboost(preferences, loss)
+    model = cb.CatBoost(cat_parameters(objective)).fit(X, objective.rows)
+    leaf = model.calc_leaf_indexes(X)[:, 0].astype(int)
+    expected = 0.5 * newton_step(preferences, loss, leaf)
+    np.testing.assert_allclose(model.predict(X), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_catboost_takes_newton_steps_in_blocks_of_rows_and_by_a_baseline(cb):
+    """2,400 rows are several blocks, and two threads ask for them."""
+    many, y = np.tile(X, (6, 1)), np.tile(Y, 6)
+    start = GENERATOR.normal(size=len(y))
+    preferences = Preferences.from_scores(y)
+    objective = objectives.catboost(preferences, baseline=start)
+    model = cb.CatBoost(cat_parameters(objective, iterations=2, thread_count=2))
+    model.fit(cb.Pool(many, objective.rows, baseline=start))
+    leaves, scores = model.calc_leaf_indexes(many).astype(int), start.copy()
+    for leaf in leaves.T:
+        scores += 0.5 * newton_step(preferences, "squared_hinge", leaf, scores)
+    np.testing.assert_allclose(start + model.predict(many), scores, rtol=1e-4, atol=1e-5)
+
+
+def test_catboost_stops_by_the_error_of_the_validation_set(cb):
+    train, test = np.arange(250), np.arange(250, 400)
+    objective = objectives.catboost(
+        Preferences.from_scores(Y[train]), validation=Preferences.from_scores(Y[test])
+    )
+    model = cb.CatBoost(cat_parameters(objective, iterations=200, early_stopping_rounds=5))
+    model.fit(X[train], objective.rows, eval_set=(X[test], Y[test]))
+    errors = next(iter(model.get_evals_result()["validation"].values()))
+    assert len(errors) < 200
+    assert model.get_best_iteration() == np.argmin(errors)
+    assert min(errors) == pytest.approx(ranking_error(Y[test], model.predict(X[test])), abs=1e-9)
+    again = cb.CatBoost(cat_parameters(objective, iterations=model.tree_count_)).fit(X[train], objective.rows)
+    np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-9)
+
+
+def test_what_catboost_cannot_do_is_refused(cb):
+    objective = objectives.catboost(Preferences.from_scores(Y))
+    for options in (
+        {"boosting_type": "Ordered", "iterations": 3},
+        {"leaf_estimation_iterations": 3},
+        {"eval_metric": "RMSE", "iterations": 3},
+        {"metric_period": 2, "iterations": 3},
+    ):
+        with pytest.raises(cb.CatBoostError, match="not those that its metric saw"):
+            cb.CatBoost(cat_parameters(objective, **options)).fit(X, objective.rows)
+    with pytest.raises(cb.CatBoostError, match="weights of rows to the preferences"):
+        cb.CatBoost(cat_parameters(objective)).fit(X, objective.rows, sample_weight=WEIGHT)
+    with pytest.raises(ValueError, match=r"preferences must be given to objectives\.catboost"):
+        objectives.catboost(None)

@@ -3,6 +3,8 @@
 None of these libraries is imported before it is used.
 """
 
+from rankwise.objectives._catboost import catboost
 from rankwise.objectives._lightgbm import lightgbm
+from rankwise.objectives._xgboost import xgboost
 
-__all__ = ["lightgbm"]
+__all__ = ["catboost", "lightgbm", "xgboost"]

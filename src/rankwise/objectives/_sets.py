@@ -22,7 +22,7 @@ class Rows:
     Attributes
     ----------
     labels : array of shape (n_rows,)
-    weight : array of shape (n_rows,), optional
+    weight : array of shape (n_rows,) or (n_queries,), optional
     sizes : array of shape (n_queries,), optional
         Of the queries, each of which is a stretch of rows.
     taken : array of shape (n_rows,), optional
@@ -50,9 +50,12 @@ class Rows:
 
     def preferences(self) -> Preferences:
         """Return the ranking by the labels, within queries where there are several."""
-        query = None
-        if self.sizes is not None and len(self.sizes):
-            query = np.repeat(np.arange(len(self.sizes)), np.asarray(self.sizes, dtype=np.int64))
+        if self.sizes is None or len(self.sizes) == 0:
+            return Preferences.from_scores(self.labels, sample_weight=self.weight)
+        sizes = np.asarray(self.sizes, dtype=np.int64)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        if self.weight is not None and len(self.weight) == len(sizes):
+            return Preferences.from_scores(self.labels, query, query_weight=np.repeat(self.weight, sizes))
         return Preferences.from_scores(self.labels, query, sample_weight=self.weight)
 
 
