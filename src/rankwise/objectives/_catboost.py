@@ -41,7 +41,7 @@ class CatBoostObjective(PairwiseObjective):
         self.baseline = (
             np.zeros(n_rows) if baseline is None else preferences.check_scores(baseline, "baseline")
         )
-        self.rows = np.arange(n_rows, dtype=np.float32)
+        self.rows: FloatVector = np.arange(n_rows, dtype=np.float64)
         if n_rows > 2**24:
             raise ValueError(f"CatBoost's targets number at most 2^24 rows; got {n_rows}.")
         self._move_to(self.baseline)
