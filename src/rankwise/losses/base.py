@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -71,6 +72,20 @@ class PairwiseLoss(ABC):
         """Return the loss alone."""
         return self.value_and_coefficients(scores)[0]
 
+    def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
+        """Return the derivative by each score, and its curvature: Newton's method by rows divides by it.
+
+        Here the curvature is the weight of each row's pairs, as if that of each pair was 1. With the hinge, a
+        Newton step then moves a row by the share of its pairs that push it up less the share that push it
+        down: never by more than the margin.
+        """
+        return self.value_and_coefficients(scores)[1], self._pair_weight
+
+    @cached_property
+    def _pair_weight(self) -> FloatVector:
+        sums = self._sums(None)
+        return self.factor * (sums.up + sums.down)
+
     @property
     def at_zero(self) -> Any:
         """The loss of zero scores, which is the objective of a model that has learned nothing."""
@@ -105,3 +120,7 @@ class Smooth(PairwiseLoss):
     @abstractmethod
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the second derivative at `scores`, for several products."""
+
+    def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient and the diagonal of the second derivative."""
+        return self.value_and_coefficients(scores)[1], self.hessian(scores).diagonal

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.preferences.base import Preferences
+
+# Of a row in Newton's method by rows, as a difference of log odds.
+LONGEST_STEP = 10.0
 
 
 class Logistic(Smooth):
@@ -53,6 +57,15 @@ class Logistic(Smooth):
         """Return the loss and its gradient by the scores."""
         s = self.preferences.check_scores(scores)
         return self.preferences.logistic(s, self.factor, n_threads=self.n_threads)
+
+    def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient, and the diagonal of the Hessian where Newton's method can divide by it.
+
+        The curvature of pairs far in the wrong order vanishes while their push does not, and Newton's method
+        would throw their rows anywhere: no row is to move by more than `LONGEST_STEP`.
+        """
+        gradient, diagonal = super().derivatives(scores)
+        return gradient, np.maximum(diagonal, np.abs(gradient) / LONGEST_STEP)
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the Hessian at `scores`, for several products.

@@ -43,6 +43,14 @@ class SquaredHinge(Smooth):
         value = np.sum(half * s) + np.sum(self.factor * as_worse)
         return float(value), 2.0 * half
 
+    def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient and the diagonal of the Hessian, from the same sums."""
+        s = self.preferences.centred(self.preferences.check_scores(scores))
+        sums = self._sums(s, s)
+        diagonal = 2.0 * self.factor * (sums.up + sums.down)
+        pull = sums.up - sums.down - sums.moment_up - sums.moment_down
+        return diagonal * s + 2.0 * self.factor * pull, diagonal
+
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the (generalised) Hessian at `scores`, for several products.
 

@@ -1,0 +1,153 @@
+"""Pairwise losses for CatBoost."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise._types import FloatVector
+from rankwise.objectives._objective import PairwiseObjective
+from rankwise.objectives._sets import Rows
+from rankwise.preferences import Preferences
+
+# Scores that differ by no more than this, relative to their size, are the same.
+SAME = 1e-6
+
+ASKED = (
+    "CatBoost must use boosting_type='Plain', leaf_estimation_iterations=1, metric_period=1, no text or "
+    "categorical features other than one-hot ones, and eval_metric=objective.metric"
+)
+
+
+class CatBoostObjective(PairwiseObjective):
+    """An objective for CatBoost; `metric` is the ranking error, to stop by.
+
+    CatBoost asks for the derivatives of some hundred rows at a time, whose pairs are with all rows. It shows
+    all scores only to the metric, at the end of each round: there the derivatives are found that the next
+    round asks for. The targets are row numbers, since a block does not say which rows it has.
+    """
+
+    preferences: Preferences
+
+    def __init__(self, preferences: Preferences, loss: str, *, baseline: ArrayLike | None, **options: Any):
+        if preferences is None:
+            raise ValueError(
+                "preferences must be given to objectives.catboost: CatBoost's labels are row numbers."
+            )
+        super().__init__(preferences, loss, **options)
+        n_rows = preferences.n_rows
+        self.baseline = (
+            np.zeros(n_rows) if baseline is None else preferences.check_scores(baseline, "baseline")
+        )
+        self.rows: FloatVector = np.arange(n_rows, dtype=np.float64)
+        if n_rows > 2**24:
+            raise ValueError(f"CatBoost's targets number at most 2^24 rows; got {n_rows}.")
+        self._move_to(self.baseline)
+
+    @property
+    def metric(self) -> CatBoostMetric:
+        """The ranking error for `eval_metric`; training needs it."""
+        return CatBoostMetric(self)
+
+    def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> FloatVector:
+        """Return the derivatives of minus the loss for a block of rows, of shape (n_rows, 2)."""
+        if weights is not None:
+            raise ValueError("Give weights of rows to the preferences, not to CatBoost.")
+        rows, scores = np.asarray(targets).astype(np.int64), np.asarray(approxes, dtype=np.float64)
+        if not self._are_at(rows, scores):
+            self._move_to(self.baseline)  # a new fit begins
+        if not self._are_at(rows, scores):
+            raise ValueError(f"The scores of a round are not those that its metric saw: {ASKED}.")
+        return self._derivatives[rows]
+
+    def evaluate_set(self, scores: FloatVector, targets: FloatVector, weight: FloatVector | None) -> float:
+        """Return the ranking error of a set; after that of the training set, move on to its scores."""
+        if np.array_equal(targets, self.rows):
+            self._move_to(scores)
+            return self.error(scores, Rows(self.rows, None))
+        return self.error(scores, Rows(targets, weight))
+
+    def _are_at(self, rows: Any, scores: FloatVector) -> bool:
+        known = self._scores[rows]
+        return bool(np.all(np.abs(known - scores) <= SAME * (1.0 + np.abs(known))))
+
+    def _move_to(self, scores: FloatVector) -> None:
+        gradient, hessian = self.derivatives(scores, Rows(self.rows))
+        self._scores, self._derivatives = scores.copy(), -np.column_stack([gradient, hessian])
+
+
+class CatBoostMetric:
+    """The ranking error in the form that CatBoost takes."""
+
+    def __init__(self, objective: CatBoostObjective):
+        self.objective = objective
+
+    def __deepcopy__(self, memo: Any) -> CatBoostMetric:
+        return self
+
+    def is_max_optimal(self) -> bool:
+        """Return that a lower error is better."""
+        return False
+
+    def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
+        """Return the error of a set and what it weighs."""
+        weights = None if weight is None else np.asarray(weight)
+        return self.objective.evaluate_set(np.array(approxes[0]), np.asarray(target), weights), 1.0
+
+    def get_final_error(self, error: float, weight: float) -> float:
+        """Return the error."""
+        return error / weight
+
+
+def catboost(
+    preferences: Preferences,
+    loss: str = "squared_hinge",
+    *,
+    average: str = "queries",
+    validation: Any = None,
+    baseline: ArrayLike | None = None,
+    n_threads: int = 1,
+) -> CatBoostObjective:
+    """Return a pairwise loss over all pairs as an objective for CatBoost, with a metric to stop by.
+
+    CatBoost has no place for losses whose derivatives need all rows, so a few settings are asked for; others
+    are noticed and refused. The labels given to it are row numbers, `objective.rows`:
+
+        objective = objectives.catboost(preferences, validation=other)
+        model = CatBoost(dict(loss_function=objective, eval_metric=objective.metric, boosting_type="Plain",
+                              leaf_estimation_method="Newton", leaf_estimation_iterations=1))
+        model.fit(X, objective.rows, eval_set=(X_other, y_other))
+
+    The labels of `eval_set` have no influence, but CatBoost keeps the best model only where they differ.
+    Categorical features that are not one-hot (`one_hot_max_size`) are scored differently while CatBoost
+    trains, and are refused. Weights belong to the preferences. A call from CatBoost costs a look-up; the
+    loss is computed once a round.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        Of the training rows, at most 2^24.
+    loss, average, validation, n_threads :
+        As in `objectives.lightgbm`.
+    baseline : array of shape (n_rows,), optional
+        The scores that the training set begins with, where its `Pool` has a baseline; those of a model that
+        training goes on from (`init_model`).
+
+    Returns
+    -------
+    objective : CatBoostObjective
+        For `loss_function`; `objective.metric` is the ranking error for `eval_metric`, `objective.rows` are
+        the labels.
+
+    Examples
+    --------
+    >>> from rankwise import Preferences, objectives
+    >>> objective = objectives.catboost(Preferences.from_scores([2.0, 1.0, 0.0]))
+    >>> objective.calc_ders_range([0.0, 0.0], targets=[2, 0], weights=None).tolist()
+    [[-1.0, -1.0], [1.0, -1.0]]
+    """
+    return CatBoostObjective(
+        preferences, loss, average=average, validation=validation, baseline=baseline, n_threads=n_threads
+    )

@@ -1,0 +1,71 @@
+"""What the objectives of all boosters share."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.exceptions import UndefinedMetricWarning
+
+from rankwise._checks import check_choice
+from rankwise._types import FloatVector
+from rankwise.metrics import ranking_error
+from rankwise.objectives._gradient import PairwiseGradient, check_loss
+from rankwise.objectives._sets import Memory, Rows, RowSets
+from rankwise.preferences import Preferences
+from rankwise.preferences.base import AVERAGES
+
+NAME = "ranking_error"
+
+
+class PairwiseObjective:
+    """A pairwise loss as boosters take one: derivatives by rows, and an error to stop by."""
+
+    def __init__(
+        self,
+        preferences: Preferences | None = None,
+        loss: str = "squared_hinge",
+        *,
+        average: Any = "queries",
+        validation: Any = None,
+        n_threads: int = 1,
+    ):
+        check_loss(loss)
+        check_choice(average, "average", AVERAGES)
+        if not (preferences is None or isinstance(preferences, Preferences)):
+            raise ValueError(
+                "preferences must be a Preferences, or None to rank the booster's own labels; got a "
+                f"{type(preferences).__name__}."
+            )
+        self.preferences = preferences
+        self.loss = loss
+        self.average = average
+        self.n_threads = n_threads
+        self._sets = RowSets(preferences, validation)
+        self._memory = Memory()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self.loss}>"
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        """Return itself: boosters copy their parameters, and the copy has to share what is remembered."""
+        return self
+
+    def derivatives(self, scores: ArrayLike, rows: Rows) -> tuple[FloatVector, FloatVector]:
+        """Return gradient and Hessian for each row of the training set."""
+        self._sets.begin_round()
+        return self._memory("gradient", rows, lambda: self._gradient(rows))(scores)
+
+    def error(self, scores: ArrayLike, rows: Rows) -> float:
+        """Return the share of pairs in the wrong order, of the training set or of one for validation."""
+        number = self._sets.next_evaluated(rows)
+        preferences = self._memory(number, rows, lambda: self._sets.preferences(rows, number))
+        with warnings.catch_warnings():  # queries without pairs are common, and left out
+            warnings.simplefilter("ignore", UndefinedMetricWarning)
+            return float(ranking_error(preferences, np.ravel(scores), average=self.average))
+
+    def _gradient(self, rows: Rows) -> PairwiseGradient:
+        preferences = self._sets.preferences(rows)
+        return PairwiseGradient(preferences, self.loss, average=self.average, n_threads=self.n_threads)

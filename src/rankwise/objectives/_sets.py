@@ -1,0 +1,142 @@
+"""Which preferences belong to the rows that a booster hands over."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise._types import FloatVector, IntVector
+from rankwise.preferences import Preferences
+
+# How many sets of one booster are remembered: its training set and those it is evaluated on.
+REMEMBERED = 16
+
+
+@dataclass(frozen=True)
+class Rows:
+    """What a booster says of a set of rows.
+
+    Attributes
+    ----------
+    labels : array of shape (n_rows,)
+    weight : array of shape (n_rows,) or (n_queries,), optional
+    sizes : array of shape (n_queries,), optional
+        Of the queries, each of which is a stretch of rows.
+    taken : array of shape (n_rows,), optional
+        Numbers of the rows in the set that this one is a part of.
+    """
+
+    labels: FloatVector
+    weight: FloatVector | None = None
+    sizes: IntVector | None = None
+    taken: IntVector | None = None
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def equals(self, other: Rows) -> bool:
+        """Return whether all that is said is the same."""
+        return all(_same(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+
+    def copied(self) -> Rows:
+        """Return the same in memory of its own: boosters hand over their own memory."""
+        columns: Any = {
+            name: None if column is None else np.array(column) for name, column in vars(self).items()
+        }
+        return Rows(**columns)
+
+    def preferences(self) -> Preferences:
+        """Return the ranking by the labels, within queries where there are several."""
+        if self.sizes is None or len(self.sizes) == 0:
+            return Preferences.from_scores(self.labels, sample_weight=self.weight)
+        sizes = np.asarray(self.sizes, dtype=np.int64)
+        query = np.repeat(np.arange(len(sizes)), sizes)
+        if self.weight is not None and len(self.weight) == len(sizes):
+            return Preferences.from_scores(self.labels, query, query_weight=np.repeat(self.weight, sizes))
+        return Preferences.from_scores(self.labels, query, sample_weight=self.weight)
+
+
+class RowSets:
+    """The preferences of the training set of a booster, and of the sets that it is evaluated on.
+
+    A booster does not say which set it hands over, so sets are known by their number of rows, and those with
+    the same number by their order. Without preferences, they are made from the labels.
+    """
+
+    def __init__(self, training: Preferences | None, validation: Any):
+        self.given = training
+        self.validation = _checked(validation, training)
+        self._evaluated = 0
+
+    def begin_round(self) -> None:
+        """Expect the sets that are evaluated from the first one on."""
+        self._evaluated = 0
+
+    def next_evaluated(self, rows: Rows) -> int | None:
+        """Return the number of the validation set that is handed over, or None for any other set."""
+        same = [number for number, known in enumerate(self.validation) if known.n_rows == len(rows)]
+        if not same:
+            return None
+        number = same[self._evaluated % len(same)]
+        self._evaluated += len(same) > 1
+        return number
+
+    def preferences(self, rows: Rows, number: int | None = None) -> Preferences:
+        """Return the preferences of a validation set or, without its number, of the training set."""
+        if self.given is None:
+            return rows.preferences()
+        known = self.given if number is None else self.validation[number]
+        if known.n_rows != len(rows):
+            known = self._part(known, rows)
+        return known if rows.weight is None else known.weighted(rows.weight)
+
+    def _part(self, known: Preferences, rows: Rows) -> Preferences:
+        if rows.taken is not None and rows.taken.max(initial=-1) < known.n_rows:
+            return known[rows.taken]
+        counts = ", ".join(str(each.n_rows) for each in (known, *self.validation))
+        raise ValueError(
+            f"The booster has a set of {len(rows)} rows, but preferences are known for sets of {counts} "
+            "rows: give those of every set that is evaluated as validation=[...]."
+        )
+
+
+class Memory:
+    """What was made of the last sets of rows, so that it is made once and not in each round."""
+
+    def __init__(self) -> None:
+        self._known: list[tuple[Any, Rows, Any]] = []
+
+    def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
+        """Forget all in a copy: a saved model does not carry its training data along."""
+        return Memory, ()
+
+    def __call__(self, key: Any, rows: Rows, make: Callable[[], Any]) -> Any:
+        """Return what `make` made of these rows before, or makes now."""
+        for known_key, known_rows, made in self._known:
+            if known_key == key and known_rows.equals(rows):
+                return made
+        made = make()
+        self._known = [(key, rows.copied(), made), *self._known[: REMEMBERED - 1]]
+        return made
+
+
+def _same(first: Any, second: Any) -> bool:
+    return first is second or (first is not None and second is not None and np.array_equal(first, second))
+
+
+def _checked(validation: Any, training: Preferences | None) -> Sequence[Preferences]:
+    """Return a list of preferences."""
+    if validation is None:
+        return []
+    listed = [validation] if isinstance(validation, Preferences) else list(validation)
+    wrong = [entry for entry in listed if not isinstance(entry, Preferences)]
+    if wrong:
+        raise ValueError(
+            f"validation must be a Preferences or a list of them; got a {type(wrong[0]).__name__}."
+        )
+    if training is None:
+        raise ValueError("validation was given without preferences: without both, the labels are ranked.")
+    return listed
