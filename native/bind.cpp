@@ -188,15 +188,15 @@ nb::tuple group_levels(InputVector<std::int32_t> row, InputVector<std::int32_t> 
         groups = rankwise::group_levels(ranking, pointer(weight, n_rows), static_cast<std::int64_t>(n_rows));
     }
     return nb::make_tuple(to_array(groups.group), to_array(groups.n_groups), to_array(groups.first_row),
-                          to_array(groups.tie_begin), to_array(groups.ties), to_array(groups.rest_square));
+                          to_array(groups.tie_begin), to_array(groups.ties), to_array(groups.rest));
 }
 
 using GroupArrays = std::tuple<InputVector<std::uint16_t>, InputVector<std::int64_t>, InputVector<std::int64_t>,
                                InputVector<std::int64_t>, InputVector<std::int32_t>, InputVector<double>>;
 
 rankwise::LevelGroupsView groups_view(const GroupArrays& arrays) {
-    const auto& [group, n_groups, first_row, tie_begin, ties, rest_square] = arrays;
-    return {group.data(), n_groups.data(), first_row.data(), tie_begin.data(), ties.data(), rest_square.data()};
+    const auto& [group, n_groups, first_row, tie_begin, ties, rest] = arrays;
+    return {group.data(), n_groups.data(), first_row.data(), tie_begin.data(), ties.data(), rest.data()};
 }
 
 nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t> row,

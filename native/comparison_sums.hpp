@@ -22,9 +22,10 @@ public:
         for (int k = 0; k < n_; k += lanes) {
             const Lanes d = load(d_ + k), share = load(share_ + k), lead = load(lead_ + k);
             const Lanes size = where_less(d, all(0.0), 0.0 - d, d);
-            const Lanes e = exponential(0.0 - where_less(size, all(700.0), size, all(700.0))), big = 1.0 / (1.0 + e);
+            const Lanes e = exponential(0.0 - where_less(size, all(700.0), size, all(700.0)));
+            const auto [log, big] = log_of_one_plus(e);
             const Lanes half = (0.5 - 0.5 * e) * big;
-            value += share * (0.5 * size + log_of_one_plus(e)) - lead * d;
+            value += share * (0.5 * size + log) - lead * d;
             store(slope_ + k, share * where_less(d, all(0.0), 0.0 - half, half) - lead);
             store(curvature_ + k, share * (e * big * big));
         }

@@ -6,8 +6,6 @@
 #include <utility>
 #include <vector>
 
-#include "logistic_ranking.hpp"
-
 namespace rankwise {
 
 enum Outcome : std::int8_t { loss, tie, win };
@@ -75,16 +73,19 @@ private:
     }
 };
 
+// What is asked of counted pairs, and where it goes.
+struct LogisticComparisons {
+    const std::int32_t *first, *second;
+    const double *share, *lead, *scores;
+    double order_effect;
+    std::int64_t n_items, n_entries;
+    double *gradient, *curvature;
+};
+
 // The loss of counted pairs is the sum over entries of share log(2 cosh(d / 2)) - lead d, d = s_first - s_second + order
 // effect; share is an entry's part of all weight, lead half of what its first item won more than lost, as such a part.
 // Returns it, adds its gradient by the scores and, as one entry more, by the order effect, and writes p q share for each
-// entry, the second derivative by d.
-inline double logistic_comparisons(const LogisticComparisons& task, bool widest = true) {
-#ifdef RANKWISE_AVX2
-    if (widest && __builtin_cpu_supports("avx2")) return avx2::run_comparisons(task);
-#endif
-    static_cast<void>(widest);
-    return common::run_comparisons(task);
-}
+// entry, the second derivative by d. The same bits for either instruction set.
+double logistic_comparisons(const LogisticComparisons& task, bool widest = true);
 
 }  // namespace rankwise

@@ -1,6 +1,6 @@
 // Four numbers at a time: a register where there are registers of four (RANKWISE_WIDE) or Clang, which makes do with
-// shorter ones, and otherwise plain numbers. The operations are the same in the same order, and none is contracted, so
-// that wide registers change the time and no bit of a result.
+// shorter ones, and otherwise two of two, or plain numbers. The operations are the same in the same order, and none is
+// contracted, so that wide registers change the time and no bit of a result.
 //
 // No include guard: logistic_ranking.hpp includes this once for each instruction set.
 
@@ -16,11 +16,17 @@ constexpr int lanes = 4;
 
 #if defined(RANKWISE_WIDE) || defined(__clang__)
 typedef double Lanes __attribute__((vector_size(8 * lanes)));
-typedef std::int64_t WholeLanes __attribute__((vector_size(8 * lanes)));
+typedef std::uint64_t WholeLanes __attribute__((vector_size(8 * lanes)));
 typedef std::int32_t ShortLanes __attribute__((vector_size(4 * lanes)));
 RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) { return a < b ? yes : no; }
 RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
     return (Lanes)((WholeLanes)x + ((WholeLanes)shifted << 52));
+}
+// The exponents of positive numbers, which are left between 1 and 2. 2^52 plus a whole number has it in its lowest bits.
+RANKWISE_INLINE Lanes take_exponents(Lanes& x) {
+    const WholeLanes bits = (WholeLanes)x;
+    x = (Lanes)((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
+    return (Lanes)((bits >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
 }
 // The whole parts of numbers from 0 to 2^31, also written to `to`.
 RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
@@ -29,39 +35,59 @@ RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
     return __builtin_convertvector(whole, Lanes);
 }
 #else
-struct Lanes {
-    double v[lanes];
+#define RANKWISE_EACH_OPERATOR(define) define(+) define(-) define(*) define(/)
+#ifdef __GNUC__
+typedef double Half __attribute__((vector_size(4 * lanes)));
+RANKWISE_INLINE Half where_less(Half a, Half b, Half yes, Half no) { return a < b ? yes : no; }
+#else
+struct Half {
+    double v[lanes / 2];
     double operator[](int k) const { return v[k]; }
-    double& operator[](int k) { return v[k]; }
 };
+#define RANKWISE_OPERATOR(op) \
+    inline Half operator op(Half a, Half b) { return {a[0] op b[0], a[1] op b[1]}; }
+RANKWISE_EACH_OPERATOR(RANKWISE_OPERATOR)
+#undef RANKWISE_OPERATOR
+inline Half where_less(Half a, Half b, Half yes, Half no) {
+    return {a[0] < b[0] ? yes[0] : no[0], a[1] < b[1] ? yes[1] : no[1]};
+}
+#endif
+struct Lanes {
+    Half low, high;
+    Lanes() = default;
+    Lanes(Half first, Half second) : low(first), high(second) {}
+    Lanes(double a, double b, double c, double d) : low{a, b}, high{c, d} {}
+    double operator[](int k) const { return k < 2 ? low[k] : high[k - 2]; }
+};
+#define RANKWISE_OPERATOR(op)                                                                                    \
+    RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) { return {a.low op b.low, a.high op b.high}; }           \
+    RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }                      \
+    RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }                      \
+    template <class Other>                                                                                       \
+    RANKWISE_INLINE Lanes& operator op##=(Lanes& a, Other b) {                                                   \
+        return a = a op b;                                                                                       \
+    }
+RANKWISE_EACH_OPERATOR(RANKWISE_OPERATOR)
+#undef RANKWISE_OPERATOR
+#undef RANKWISE_EACH_OPERATOR
+RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
+    return {where_less(a.low, b.low, yes.low, no.low), where_less(a.high, b.high, yes.high, no.high)};
+}
 template <class Operation>
 RANKWISE_INLINE Lanes each(Operation&& operation) {
     return {operation(0), operation(1), operation(2), operation(3)};
 }
-#define RANKWISE_OPERATOR(op)                                                                            \
-    RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) {                                                         \
-        return each([&](int k) { return a[k] op b[k]; });                                                \
-    }                                                                                                    \
-    RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }                       \
-    RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }                       \
-    template <class Other>                                                                               \
-    RANKWISE_INLINE Lanes& operator op##=(Lanes& a, Other b) {                                                    \
-        return a = a op b;                                                                               \
-    }
-RANKWISE_OPERATOR(+)
-RANKWISE_OPERATOR(-)
-RANKWISE_OPERATOR(*)
-RANKWISE_OPERATOR(/)
-#undef RANKWISE_OPERATOR
-RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) {
-    return each([&](int k) { return a[k] < b[k] ? yes[k] : no[k]; });
+RANKWISE_INLINE std::uint64_t bits_of(double number) { return std::bit_cast<std::uint64_t>(number); }
+RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
+    return each([&](int k) { return std::bit_cast<double>(bits_of(x[k]) + (bits_of(shifted[k]) << 52)); });
+}
+RANKWISE_INLINE Lanes take_exponents(Lanes& x) {
+    const Lanes whole = x;
+    x = each([&](int k) { return std::bit_cast<double>((bits_of(whole[k]) & 0xfffffffffffffu) | 0x3ff0000000000000u); });
+    return each([&](int k) { return static_cast<double>(bits_of(whole[k]) >> 52) - 1023.0; });
 }
 RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
     return each([&](int k) { return static_cast<double>(to[k] = static_cast<std::int32_t>(x[k])); });
-}
-RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
-    auto bits = [](double number) { return std::bit_cast<std::uint64_t>(number); };
-    return each([&](int k) { return std::bit_cast<double>(bits(x[k]) + (bits(shifted[k]) << 52)); });
 }
 #endif
 
@@ -115,13 +141,19 @@ RANKWISE_INLINE Lanes exponential(Lanes x) {
     return times_power_of_two(polynomial(rest, inverse_factorials), shifted);
 }
 
-// log(1 + e) for 0 <= e <= 1, as 2 artanh(e / (2 + e)).
-RANKWISE_INLINE Lanes log_of_one_plus(Lanes e) {
-    const Lanes f = e / (e + 2.0), square = f * f;
-    constexpr double twice_inverse[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9,  2.0 / 11,
-                                        2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21, 2.0 / 23,
-                                        2.0 / 25, 2.0 / 27, 2.0 / 29, 2.0 / 31, 2.0 / 33};
-    return f * polynomial(square, twice_inverse);
+// log(1 + e) and 1 / (1 + e) for 0 <= e <= 1, by one division. The logarithm is 2 artanh((z - 1) / (z + 1)) of z = 1 + e
+// or, where that is above the root of 2, of z over the root.
+struct LogAndInverse {
+    Lanes log, inverse;
+};
+RANKWISE_INLINE LogAndInverse log_of_one_plus(Lanes e) {
+    constexpr double root = 1.4142135623730951, log_of_root = 0.34657359027997264;
+    const Lanes one_plus = 1.0 + e, edge = all(root - 1), zero = all(0.0);
+    const Lanes above = e - where_less(e, edge, zero, edge), below = one_plus + where_less(e, edge, all(1.0), all(root));
+    const Lanes inverse = 1.0 / (one_plus * below), f = above * one_plus * inverse;
+    constexpr double twice_inverse[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9, 2.0 / 11,
+                                        2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21};
+    return {where_less(e, edge, zero, all(log_of_root)) + f * polynomial(f * f, twice_inverse), inverse * below};
 }
 
 }  // namespace rankwise::RANKWISE_INSTRUCTIONS

@@ -13,20 +13,30 @@
 
 namespace rankwise {
 
+// The last group of a query. Where what is left of its sums is small beside these sizes, digits are lost.
+struct Rest {
+    double square = -1;   // sum of the rows' squared weights, -1 where there is no rest
+    double partners = 0;  // the largest weight times the weight of all rows
+    double ties = 0;      // the largest weight times that of the heaviest level of the rest
+    bool any() const { return square >= 0; }
+};
+
 struct LevelGroups {
     std::vector<std::uint16_t> group;          // by row
     std::vector<std::int64_t> n_groups;        // by query
     std::vector<std::int64_t> first_row;       // by query: its rows are this one and those after it, or -1
     std::vector<std::int64_t> tie_begin;       // by query: the first of its ties, and in the end their number
     std::vector<std::int32_t> ties;            // first position in the query and number of rows of each tied level
-    std::vector<double> rest_square;           // by query: sum of the squared weights of the rest, -1 where none is
+    std::vector<double> rest;                  // by query: the numbers of its Rest
 };
 
 struct LevelGroupsView {
     const std::uint16_t* group;
     const std::int64_t *n_groups, *first_row, *tie_begin;
     const std::int32_t* ties;
-    const double* rest_square;
+    const double* rest;
+
+    Rest rest_of(std::int64_t q) const { return {rest[3 * q], rest[3 * q + 1], rest[3 * q + 2]}; }
 };
 
 namespace detail {
@@ -57,19 +67,20 @@ private:
         groups_.tie_begin.push_back(n_ties());
         groups_.first_row.push_back(first_row(order));
         level_end_.clear();
-        double total = 0;
+        double total = 0, largest = 0;
         for (std::int64_t p = 0; p < order.n; ++p) {
             total += or_one(weight_, order.row[p]);
+            largest = std::max(largest, or_one(weight_, order.row[p]));
             if (p + 1 == order.n || order.level_begin[p + 1] != order.level_begin[p]) level_end_.push_back(p + 1);
         }
-        number_groups(order, total);
+        number_groups(order, total, largest);
     }
 
     // Groups from 1 on for levels of their own and 0 for the rest, or from 0 on where there is none.
-    void number_groups(const LabelOrder& order, double total) {
+    void number_groups(const LabelOrder& order, double total, double largest) {
         const bool few = static_cast<std::int64_t>(level_end_.size()) <= few_levels;
         const std::int64_t large = std::max(group_rows, order.n / most_groups);
-        double rest_square = -1;
+        Rest rest;
         std::vector<std::int64_t> apart;  // first position of each level with a group of its own
         std::int64_t begin = 0;
         for (const std::int64_t end : level_end_) {
@@ -82,18 +93,18 @@ private:
             if (few || end - begin >= large || own >= group_weight * total) {
                 apart.push_back(begin);
             } else {
-                rest_square = std::max(rest_square, 0.0) + square;
+                rest = {std::max(rest.square, 0.0) + square, largest * total, std::max(rest.ties, largest * own)};
                 if (end - begin > 1) add_tie(begin, end);
             }
             begin = end;
         }
-        std::int64_t next = rest_square >= 0;
+        std::int64_t next = rest.any();
         for (const std::int64_t first : apart) {
             for (std::int64_t p = first; p < order.n && order.level_begin[p] == first; ++p)
                 groups_.group[order.row[p]] = static_cast<std::uint16_t>(next);
             ++next;
         }
-        groups_.rest_square.push_back(rest_square);
+        groups_.rest.insert(groups_.rest.end(), {rest.square, rest.partners, rest.ties});
         groups_.n_groups.push_back(next);
     }
 

@@ -2,7 +2,8 @@
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-// The rows of a query in a line: where they lie, or copied in label order. Null pointers: ones (weight, direction).
+// The rows of a query in a line: where they lie, or copied in label order. Null pointers: ones (weight, direction), or
+// sums that know who is better (balance).
 struct LineOfRows {
     std::int64_t n;
     const double *score, *weight, *direction, *balance, *diagonal;
@@ -32,6 +33,7 @@ struct Finish {
     template <class Number>
     RANKWISE_INLINE void operator()(std::int64_t i, Number sum) {
         if constexpr (kernel == slope_kernel) {
+            if (!rows.balance) return put(rows.out + i, factor * sum);
             const Number base = factor * get<Number>(rows.balance + i);
             add_line(base * (get<Number>(rows.score + i) - reference));
             put(rows.out + i, base + factor * sum);
@@ -42,7 +44,7 @@ struct Finish {
         }
     }
     RANKWISE_INLINE void add_line(Lanes line) { lines += line; }
-    RANKWISE_INLINE void add_line(double line) { lines[0] += line; }
+    RANKWISE_INLINE void add_line(double line) { lines += Lanes{line, 0, 0, 0}; }
     void take_off(std::int64_t i, double sum) const {
         rows.out[i] -= kernel == slope_kernel || !rows.diagonal ? factor * sum : -factor * sum;
     }
@@ -51,61 +53,61 @@ struct Finish {
 // Memory of one task, reused from query to query.
 struct LogisticScratch {
     NarrowPairs narrow;
-    Padded score, better, worse, gain, direction, sum;
-    std::vector<double> balance, diagonal, out;
+    AnyPairs any;
+    Padded score, better, worse, gain, direction, out;
+    std::vector<double> balance, diagonal;
     std::vector<std::uint16_t> group;
     std::vector<std::int32_t> before;  // 0, 1, 2, ...: every row with all before it
 };
 
 // The sum over partners at each row of scratch (score, better = worse = weight, direction), pair by pair, into
-// scratch.sum; returns the sum of the even kernel.
+// scratch.out; returns the loss.
 template <Kernel kernel>
 double sum_few_rows(LogisticScratch& scratch, const std::int32_t* begin, std::int64_t n, bool unit_weights) {
     constexpr bool curved = kernel == curvature_kernel;
-    const auto [low, high] = ScoreBins::range(scratch.score.data(), n, 1);
-    scratch.sum.resize(n);
-    if (n > 2 * lanes && high - low < narrow_range && (curved || unit_weights)) {
+    const double *score = scratch.score.data(), *weight = scratch.better.data();
+    const auto [low, high] = ScoreBins::range(score, n, 1);
+    const bool narrow = n > 2 * lanes && high - low < narrow_range && (curved || unit_weights);
+    double loss = 0;
+    if (narrow) {
         NarrowPairs& pairs = scratch.narrow;
-        pairs.set(scratch.score.data(), n, 0.5 * (low + high));
-        double even = 0;
-        if constexpr (curved) {
-            for (std::int64_t i = 0; i < n; ++i) pairs.amount[i] = scratch.better[i] * scratch.direction[i];
-            pairs.curvatures(begin);
-        } else {
-            even = pairs.slopes(begin, high - low);
-        }
-        for (std::int64_t i = 0; i < n; ++i) scratch.sum[i] = scratch.better[i] * pairs.sum[i];
-        return even;
+        pairs.set(score, n, 0.5 * (low + high));
+        for (std::int64_t i = 0; curved && i < n; ++i) pairs.amount[i] = weight[i] * scratch.direction[i];
+        if constexpr (curved) pairs.curvatures(begin);
+        else loss = pairs.pushes(begin, high - low);
+    } else {
+        loss = scratch.any.run<kernel>({score, weight, weight, nullptr, scratch.direction.data()}, begin, 0, n);
     }
-    std::fill_n(scratch.sum.data(), n, 0.0);
-    const double* weight = scratch.better.data();
-    return sum_any_pairs<kernel, false>(
-        {scratch.score.data(), weight, weight, nullptr, scratch.direction.data()}, begin, n, scratch.sum.data());
+    scratch.out.resize(n);
+    for (std::int64_t i = 0; i < n; ++i)
+        scratch.out[i] = narrow ? weight[i] * scratch.narrow.sum[i] : scratch.any.sum[i];
+    return loss;
 }
 
 // All pairs of different labels, by bins.
 template <Kernel kernel>
 class LevelSums {
 public:
-    LevelSums(const LineOfRows& rows, const LevelGroupsView& groups, std::int64_t q, ScoreBins& bins)
-        : rows_(rows), bins_(bins), table_(bins.table()), n_groups_(groups.n_groups[q]),
-          rest_square_(groups.rest_square[q]) {}
+    LevelSums(const LineOfRows& rows, std::int64_t n_groups, const Rest& rest, ScoreBins& bins)
+        : rows_(rows), bins_(bins), n_groups_(n_groups), rest_(rest) {}
 
     // Sums over all rows of other groups, and in the rest over all rows; returns the loss without the ties'.
     double run(Finish<kernel> finish) {
         const std::uint16_t* group = n_groups_ > 1 ? rows_.group : nullptr;
         std::vector<double> tables = bins_.gather_groups(
             [rows = rows_](std::int64_t i) { return rows.amount_of<Lanes>(i); }, group, n_groups_);
-        const double even = act(tables, finish.factor);
-        const double met = kernel == curvature_kernel && has_rest() ? 0.25 : 0.0;
-        return bins_.read_groups(tables, group, GroupFinish{finish, group, met}) + even;
+        const double others =
+            act_by_label<kernel>(bins_.chain(), alike, n_groups_, rest_.any(), finish.factor, tables);
+        const double themselves = 0.5 * std::log(2.0) * finish.factor * std::max(0.0, rest_.square);
+        const double met = kernel == curvature_kernel && rest_.any() ? 0.25 : 0.0;
+        return bins_.read_groups(tables, group, GroupFinish{finish, group, met}) + (others - themselves);
     }
 
 private:
     LineOfRows rows_;
     ScoreBins& bins_;
-    std::int64_t table_, n_groups_;
-    double rest_square_;
+    std::int64_t n_groups_;
+    Rest rest_;
 
     struct GroupFinish {
         Finish<kernel> finish;
@@ -127,38 +129,14 @@ private:
             else return Lanes{of(i), of(i + 1), of(i + 2), of(i + 3)};
         }
     };
-
-    bool has_rest() const { return rest_square_ >= 0; }
-
-    // Puts in place of each group's moments the polynomials of what acts on it; returns the even sum.
-    double act(std::vector<double>& tables, double factor) {
-        std::vector<double> after(tables), before(table_), others(table_), even(table_);
-        for (std::int64_t k = static_cast<std::int64_t>(tables.size()) - table_ - 1; k >= 0; --k)
-            after[k] += after[k + table_];
-        double value = 0;
-        for (std::int64_t g = 0; g < n_groups_; ++g) {
-            double* own = tables.data() + g * table_;
-            const double* above = after.data() + (g + 1) * table_;
-            for (std::int64_t k = 0; k < table_; ++k) {
-                others[k] = before[k] + (g + 1 < n_groups_ ? above[k] : 0.0) + (g == 0 && has_rest() ? own[k] : 0.0);
-                before[k] += own[k];
-            }
-            if constexpr (kernel == slope_kernel) {
-                bins_.act(even_kernel, others.data(), even.data());
-                for (std::int64_t k = 0; k < table_; ++k) value += factor * own[k] * even[k];
-            }
-            bins_.act(kernel, others.data(), own);
-        }
-        return 0.5 * (value - factor * std::log(2.0) * std::max(0.0, rest_square_));
-    }
 };
 
 template <Kernel kernel>
 class LogisticQuery {
 public:
     LogisticQuery(const LogisticTask& task, std::int64_t q, LogisticScratch& scratch, int n_threads)
-        : task_(task), q_(q), order_(task.ranking.query(q)), factor_(task.query_factor[q]), scratch_(scratch),
-          n_threads_(n_threads) {}
+        : task_(task), q_(q), order_(task.ranking.query(q)), rest_(task.groups.rest_of(q)),
+          factor_(task.query_factor[q]), scratch_(scratch), n_threads_(n_threads) {}
 
     double run() {
         if (order_.n == 0) return 0;
@@ -180,6 +158,7 @@ private:
     const LogisticTask& task_;
     std::int64_t q_;
     LabelOrder order_;
+    Rest rest_;
     double factor_;
     LogisticScratch& scratch_;
     int n_threads_;
@@ -189,31 +168,34 @@ private:
 
     LineOfRows lying(std::int64_t first) const {
         auto at = [&](const double* column) { return column ? column + first : nullptr; };
-        return {order_.n,          at(task_.scores),   at(task_.columns.weight), at(task_.columns.moment),
-                at(task_.balance), at(task_.diagonal), task_.groups.group + first, task_.out + first};
+        const double* balance = rest_.any() ? task_.balance : nullptr;
+        return {order_.n,    at(task_.scores),   at(task_.columns.weight), at(task_.columns.moment),
+                at(balance), at(task_.diagonal), task_.groups.group + first, task_.out + first};
+    }
+
+    // A column in label order.
+    template <class To>
+    auto* copy(To& to, const double* column, double otherwise = 0.0) const {
+        to.resize(order_.n);
+        over_rows([&](std::int64_t p) { to[p] = column ? column[order_.row[p]] : otherwise; });
+        return to.data();
     }
 
     // Copies the columns in label order and brings the result back.
     template <class Work>
     double in_label_order(Work&& work) {
-        auto copy = [&](auto& to, const double* column, double otherwise) {
-            to.resize(order_.n);
-            over_rows([&](std::int64_t p) { to[p] = column ? column[order_.row[p]] : otherwise; });
-            return to.data();
-        };
         const double* weight = copy(scratch_.better, task_.columns.weight, 1.0);
         const double* direction =
             kernel == curvature_kernel ? copy(scratch_.direction, task_.columns.moment, 1.0) : nullptr;
+        scratch_.out.resize(order_.n);
         rows_ = {order_.n,
-                 copy(scratch_.score, task_.scores, 0.0),
+                 copy(scratch_.score, task_.scores),
                  task_.columns.weight ? weight : nullptr,
                  task_.columns.moment ? direction : nullptr,
-                 task_.balance ? copy(scratch_.balance, task_.balance, 0.0) : nullptr,
-                 task_.diagonal ? copy(scratch_.diagonal, task_.diagonal, 0.0) : nullptr,
                  nullptr,
-                 nullptr};
-        scratch_.out.resize(order_.n);
-        rows_.out = scratch_.out.data();
+                 task_.diagonal ? copy(scratch_.diagonal, task_.diagonal) : nullptr,
+                 nullptr,
+                 scratch_.out.data()};
         const double value = work();
         over_rows([&](std::int64_t p) { task_.out[order_.row[p]] = rows_.out[p]; });
         return value;
@@ -242,37 +224,30 @@ private:
         return by_pair * pairs < 300 + static_cast<double>(task_.groups.n_groups[q_]) * n_bins * 250;
     }
 
-    double finish_all(const double* sum, double even) const {
+    void finish_all() const {
         Finish<kernel> finish = finisher();
-        for (std::int64_t i = 0; i < rows_.n; ++i) finish(i, sum[i]);
-        return finish.linear() + even;
+        for (std::int64_t i = 0; i < rows_.n; ++i) finish(i, rows_.out[i]);
     }
 
     double by_pairs() {
-        const double even = sum_few_rows<kernel>(scratch_, order_.level_begin, rows_.n, !rows_.weight);
-        return finish_all(scratch_.sum.data(), factor_ * even);
+        const double loss = sum_few_rows<kernel>(scratch_, order_.level_begin, rows_.n, !rows_.weight);
+        finish_all();
+        return factor_ * loss;
     }
 
     double by_order() {
-        const std::int64_t n = order_.n;
-        scratch_.sum.resize(n);
-        std::fill_n(scratch_.sum.data(), n, 0.0);
-        auto copy = [&](Padded& to, const double* column, bool times_weight) {
-            to.resize(n);
-            over_rows([&](std::int64_t p) {
-                to[p] = (column ? column[order_.row[p]] : 1.0) * (times_weight ? scratch_.better[p] : 1.0);
-            });
-            return to.data();
-        };
-        const PairColumns rows{rows_.score, scratch_.better.data(),
-                               copy(scratch_.worse, task_.columns.can_be_worse, true),
-                               copy(scratch_.gain, task_.columns.gain, false), scratch_.direction.data()};
-        double* sum = scratch_.sum.data();
-        const double even =
-            task_.columns.gain
-                ? OrderedSums<kernel, true>(rows, order_.level_begin, factor_, sum).run(n, n_threads_)
-                : OrderedSums<kernel, false>(rows, order_.level_begin, factor_, sum).run(n, n_threads_);
-        return finish_all(sum, even);
+        const double *weight = scratch_.better.data(), *event = task_.columns.can_be_worse, *gain = task_.columns.gain;
+        if (event) {
+            copy(scratch_.worse, event);
+            over_rows([&](std::int64_t p) { scratch_.worse[p] *= weight[p]; });
+        }
+        const PairColumns rows{rows_.score, weight, event ? scratch_.worse.data() : weight,
+                               gain ? copy(scratch_.gain, gain) : nullptr, scratch_.direction.data()};
+        std::fill_n(rows_.out, order_.n, 0.0);
+        const double loss =
+            OrderedSums<kernel>(rows, order_.level_begin, factor_, rows_.out).run(order_.n, n_threads_);
+        finish_all();
+        return loss;
     }
 
     // place(p) is where the row at label position p lies in the line.
@@ -280,19 +255,26 @@ private:
     double by_bins(Where&& place) {
         ScoreBins bins(rows_.score, rows_.n, n_threads_);
         const std::int64_t n_groups = task_.groups.n_groups[q_];
-        if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return many_groups();
+        // Bins so many that a table for each group would not fit: label order needs few at a time.
+        if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return in_label_order([this] { return by_order(); });
         if (!rows_.group) {
             scratch_.group.resize(rows_.n);
             over_rows([&](std::int64_t p) { scratch_.group[p] = task_.groups.group[order_.row[p]]; });
             rows_.group = scratch_.group.data();
+            if (rest_.any() && task_.balance) rows_.balance = copy(scratch_.balance, task_.balance);
         }
-        const double value = LevelSums<kernel>(rows_, task_.groups, q_, bins).run(finisher());
-        return value - take_ties_off(place);
+        const double value =
+            LevelSums<kernel>(rows_, n_groups, rest_, bins).run(finisher()) - take_ties_off(place);
+        return cancelled() ? in_label_order([this] { return by_order(); }) : value;
     }
 
-    // Bins so many that a table for each group would not fit: label order needs few at a time.
-    double many_groups() {
-        return in_label_order([this] { return by_order(); });
+    // Whether rows of the rest have lost digits: the line against the slopes, where nearly all pairs are in the right
+    // order by far; or curvature against that of a row's ties and of itself, where no other scores are near.
+    bool cancelled() const {
+        if (!rest_.any()) return false;
+        const double* left = rows_.diagonal ? rows_.diagonal : rows_.out;
+        const double least = factor_ / 256 * (kernel == slope_kernel ? rest_.partners : rest_.ties / 4);
+        return std::none_of(left, left + rows_.n, [least](double size) { return std::fabs(size) >= least; });
     }
 
     template <class Where>
@@ -320,10 +302,26 @@ private:
             scratch.better[k] = rows_.weight_of<double>(i);
             scratch.direction[k] = rows_.direction ? rows_.direction[i] : 1.0;
         }
-        const double even = sum_few_rows<kernel>(scratch, scratch.before.data(), n, !rows_.weight);
+        double even = sum_few_rows<kernel>(scratch, scratch.before.data(), n, !rows_.weight);
+        if constexpr (kernel == slope_kernel) even -= straighten(scratch, n);
         const Finish<kernel> finish = finisher();
-        for (std::int64_t k = 0; k < n; ++k) finish.take_off(place(first + k), scratch.sum[k]);
+        for (std::int64_t k = 0; k < n; ++k) finish.take_off(place(first + k), scratch.out[k]);
         return factor_ * even;
+    }
+
+    // Of pairs summed as if each row were better than those before it, takes the line off the pushes and returns it.
+    static double straighten(LogisticScratch& scratch, std::int64_t n) {
+        double before = 0, after = 0, line = 0;
+        for (std::int64_t k = 0; k < n; ++k) after += scratch.better[k];
+        for (std::int64_t k = 0; k < n; ++k) {
+            const double weight = scratch.better[k];
+            after -= weight;
+            const double lever = 0.5 * weight * (after - before);
+            scratch.out[k] -= lever;
+            line += lever * (scratch.score[k] - scratch.score[0]);
+            before += weight;
+        }
+        return line;
     }
 };
 

@@ -1,5 +1,9 @@
 // Sums over all rows j of u_j kernel(s_i - s_j) at every row i, without visiting a pair.
 //
+// A row j that is better than row i pushes it by 1 / (1 + e^(s_j - s_i)), which is 1/2 + slope(s_i - s_j), and one that
+// is worse by -1 / (1 + e^(s_i - s_j)) = -1/2 + slope. So the slope is all that rows near each other need, and far from
+// each other a pair counts in full or, in the right order, only by what fades like e^-u: nothing cancels.
+//
 // Rows fall into bins of scores. What a bin's rows do to others depends on sixteen moments alone, the sums of
 // u x^k over its rows, x being the row's place in the bin from -1 to 1. Bins act on bins, which makes in each bin a
 // polynomial in x (by a matrix where they are near, and otherwise through sixteen exponentials and a straight line,
@@ -35,15 +39,6 @@ struct ListedPlaces {
     }
 };
 
-struct Grouped {
-    const std::uint16_t* group;
-    std::int64_t operator()(std::int64_t i) const { return group[i]; }
-};
-
-struct Ungrouped {
-    std::int64_t operator()(std::int64_t) const { return 0; }
-};
-
 // Some of the rows of a line, which has at least four.
 struct RowRange {
     std::int64_t begin, end, line_end;
@@ -59,18 +54,27 @@ RANKWISE_INLINE void by_fours(RowRange rows, Four&& four) {
     four(start, static_cast<int>(i - start), static_cast<int>(rows.end - start));
 }
 
-// Adds amount(i) x^k of the rows to tables[group(i)]. Consecutive rows take turns with `copies` copies of the tables,
-// `stride` apart, since a sum in memory is not at once ready for the next row of the same bin.
-template <int copies, class Places, class Amount, class Group>
-void add_moments(RowRange rows, Places place, const Amount& amount, Group group,
-                 std::int64_t table, std::int64_t stride, double* tables) {
+// Which of several tables a row has; a null pointer stands for the first.
+struct TableOf {
+    const std::uint16_t* group;
+    std::int64_t table;
+    RANKWISE_INLINE std::int64_t operator()(std::int64_t i, std::int32_t bin) const {
+        return (group ? group[i] * table : 0) + std::int64_t{bin} * terms;
+    }
+};
+
+// Adds amount(i) x^k of the rows to their tables. With a stride, consecutive rows take turns with four copies of the
+// tables that far apart, since a sum in memory is not at once ready for the next row of the same bin.
+template <class Places, class Amount>
+void add_moments(RowRange rows, Places place, const Amount& amount, TableOf of, std::int64_t stride,
+                 double* tables) {
     by_fours(rows, [&](std::int64_t i, int from, int to) {
         const FourPlaces p = place(i);
         const Lanes u = amount(i), x2 = p.x * p.x, ux = u * p.x, x4 = x2 * x2;
         Lanes power[lanes] = {u, ux, u * x2, ux * x2};
         transpose(power);
         for (int r = from; r < to; ++r) {
-            double* sum = tables + (r % copies) * stride + group(i + r) * table + std::int64_t{p.bin[r]} * terms;
+            double* sum = tables + r * stride + of(i + r, p.bin[r]);
             const Lanes step = all(x4[r]);
             for (int k = 0; k < terms; k += lanes) {
                 store(sum + k, load(sum + k) + power[r]);
@@ -80,17 +84,16 @@ void add_moments(RowRange rows, Places place, const Amount& amount, Group group,
     });
 }
 
-// Calls finish(i, polynomial of its bin in tables[group(i)]) for the rows, for four at a time where it can, and returns
-// it. It is a copy, so that what it adds up can stay in registers.
-template <class Places, class Group, class Finish>
-Finish read_rows(RowRange rows, Places place, Group group, std::int64_t table, const double* tables,
-                 Finish finish) {
+// Calls finish(i, polynomial of its bin in its table) for the rows, for four at a time where it can, and returns it. It
+// is a copy, so that what it adds up can stay in registers.
+template <class Places, class Finish>
+Finish read_rows(RowRange rows, Places place, TableOf of, const double* tables, Finish finish) {
     by_fours(rows, [&](std::int64_t i, int from, int to) {
         const FourPlaces p = place(i);
         const Lanes x2 = p.x * p.x, x4 = x2 * x2;
         Lanes sum[lanes];
         for (int r = 0; r < lanes; ++r) {
-            const double* c = tables + group(i + r) * table + std::int64_t{p.bin[r]} * terms;
+            const double* c = tables + of(i + r, p.bin[r]);
             const Lanes step = all(x4[r]);
             sum[r] = load(c + terms - lanes);
             for (int k = terms - 2 * lanes; k >= 0; k -= lanes) sum[r] = sum[r] * step + load(c + k);
@@ -127,6 +130,20 @@ struct BinLanes {
             }
         add(odd);
     }
+    // Adds to the first number.
+    void add_constant(double number) { part[0] += Lanes{number, 0, 0, 0}; }
+};
+
+RANKWISE_INLINE double dot(const double* a, const double* b) {
+    Lanes sum = load(a) * load(b);
+    for (int k = lanes; k < terms; k += lanes) sum += load(a + k) * load(b + k);
+    return sum_of(sum);
+}
+
+// Moments of better and of worse rows, and what they are to be multiplied by.
+struct Sources {
+    const double *better, *worse;
+    double better_sign, worse_sign;
 };
 
 // Which bins there are, and how they act on each other.
@@ -134,82 +151,126 @@ class BinChain {
 public:
     void set_numbers(std::vector<double> numbers) {
         numbers_ = std::move(numbers);
-        mirrored_.resize(numbers_.size() * terms);
-        used_.resize(numbers_.size());
+        bins_.resize(numbers_.size());
     }
     std::int64_t size() const { return static_cast<std::int64_t>(numbers_.size()); }
 
-    // result = table of the sums that the rows behind `moments` make.
-    void act(Kernel kernel, const double* moments, double* result) {
-        for (std::int64_t b = 0; b < size(); ++b) {
-            bool any = false;
-            for (int k = 0; k < terms; ++k) {
-                const double m = moments[b * terms + k];
-                mirrored_[b * terms + k] = k % 2 ? -m : m;
-                any |= m != 0;
-            }
-            used_[b] = any;
-        }
+    // result = table of what the sources do: how they push, or the sums of the curvature.
+    void act(Kernel kernel, const Sources& sources, double* result) {
+        for (std::int64_t b = 0; b < size(); ++b) bins_[b].set(sources, b * terms);
         std::fill_n(result, size() * terms, 0.0);
-        sweep<false>(kernel, moments, result);
-        sweep<true>(kernel, mirrored_.data(), result);
+        sweep<false>(kernel, result);
+        sweep<true>(kernel, result);
+    }
+
+    // The loss of all pairs of the rows behind `own` with the sources, times the factor. Pushes are its derivative.
+    double loss(const double* own, const double* push, double factor) const {
+        const SmoothKernels& t = SmoothKernels::tables();
+        double total = 0, next[terms], of_next[terms];
+        for (std::int64_t b = 0; b < size(); ++b, own += terms, push += terms) {
+            for (int k = 1; k < terms; ++k) next[k - 1] = factor * own[k];
+            next[terms - 1] = factor * dot(t.last_power.data(), own);
+            for (int k = 0; k < terms; ++k) of_next[k] = push[k] * t.integral[k];
+            total += factor * own[0] * bins_[b].loss + dot(next, of_next);
+        }
+        return total;
     }
 
 private:
+    struct Bin {
+        SmoothKernels::Row moments[2];      // as they are; mirrored, with odd powers negative
+        double side[2][2];   // [better, worse]: their weight and first moment
+        double loss;         // of a row at the centre
+        bool used;
+
+        void set(const Sources& sources, std::int64_t from) {
+            used = false;
+            for (int k = 0; k < terms; ++k) {
+                const double better = sources.better_sign * sources.better[from + k];
+                const double worse = sources.worse_sign * sources.worse[from + k];
+                if (k < 2) side[0][k] = better, side[1][k] = worse;
+                moments[0][k] = better + worse;
+                moments[1][k] = k % 2 ? -moments[0][k] : moments[0][k];
+                used |= better != 0 || worse != 0;
+            }
+            loss = 0;
+        }
+        // Of the rows that make a pair in the wrong order with a row far above (mirrored: far below), or of the others.
+        double weight(bool mirror, bool wrong) const { return side[mirror == wrong][0]; }
+        double moment(bool mirror, bool wrong) const { return (mirror ? -1.0 : 1.0) * side[mirror == wrong][1]; }
+    };
+
     std::vector<double> numbers_;  // ascending; not a whole-number type, as scores may be 1e300 apart
-    std::vector<double> mirrored_;
-    std::vector<std::uint8_t> used_;
+    std::vector<Bin> bins_;
+
+    // Distant bins that a sweep has passed, seen from the bin it is at.
+    struct Passed {
+        BinLanes waves = BinLanes::zero();  // e^(k ...)
+        double weight = 0, lag = 0;         // of rows in the wrong order; times their distance in half bins
+
+        void step(double bins) {
+            waves.scale(decay(bins));
+            lag += 2 * bins * weight;
+        }
+        void add(const SmoothKernels& t, const Bin& bin, bool mirror, double apart) {
+            BinLanes own = BinLanes::zero();
+            own.add_product(t.rising, bin.moments[mirror].data());
+            own.scale(decay(apart));
+            waves.add(own);
+            weight += bin.weight(mirror, true);
+            lag += 2 * apart * bin.weight(mirror, true) - bin.moment(mirror, true);
+        }
+        static const double* decay(double bins) {
+            return SmoothKernels::tables().decay[static_cast<int>(std::min<double>(bins, decay_bins))].data();
+        }
+    };
 
     // Each bin with those below it (and itself), from the lowest to the highest bin; mirrored, with those above it,
     // from the highest to the lowest, which is the same in a mirror: odd powers change their sign.
     template <bool mirror>
-    void sweep(Kernel kernel, const double* moments, double* result) const {
+    void sweep(Kernel kernel, double* result) {
         const SmoothKernels& t = SmoothKernels::tables();
-        BinLanes waves = BinLanes::zero();  // of the distant bins passed: e^(k ...) seen from bin b
-        double weight = 0, lag = 0;         // their weight; weight times distance in half bins
+        Passed passed;
         const std::int64_t n = size();
         auto at = [&](std::int64_t b) { return mirror ? n - 1 - b : b; };
-        for (std::int64_t b = 0, passed = 0; b < n; ++b) {
+        for (std::int64_t b = 0, first_near = 0; b < n; ++b) {
             const double here = numbers_[at(b)];
-            if (b > 0) {
-                const double step = std::fabs(here - numbers_[at(b - 1)]);
-                waves.scale(decay(step));
-                lag += 2 * step * weight;
-            }
-            for (double apart; (apart = std::fabs(here - numbers_[at(passed)])) > near_bins; ++passed)
-                if (used_[at(passed)]) pass(t, moments + at(passed) * terms, apart, waves, weight, lag);
+            if (b > 0) passed.step(std::fabs(here - numbers_[at(b - 1)]));
+            for (double apart; (apart = std::fabs(here - numbers_[at(first_near)])) > near_bins; ++first_near)
+                if (bins_[at(first_near)].used) passed.add(t, bins_[at(first_near)], mirror, apart);
             BinLanes sum = BinLanes::zero();
-            for (std::int64_t c = passed; c < b + !mirror; ++c)
-                if (used_[at(c)])
-                    sum.add_product(t.near[kernel][static_cast<int>(std::fabs(here - numbers_[at(c)]))],
-                                    moments + at(c) * terms);
-            if (passed > 0) add_distant(t, kernel, waves, weight, lag, sum);
+            double& loss = bins_[at(b)].loss;
+            for (std::int64_t c = first_near; c < b + !mirror; ++c)
+                if (const Bin& source = bins_[at(c)]; source.used)
+                    add_near(t, kernel, source, mirror, std::fabs(here - numbers_[at(c)]), sum, loss);
+            if (first_near > 0) add_distant(t, kernel, passed, sum, loss);
             add_to(result + at(b) * terms, sum, mirror, kernel == slope_kernel ? -1.0 : 1.0);
         }
     }
 
-    static const double* decay(double bins) {
-        return SmoothKernels::tables().decay[static_cast<int>(std::min<double>(bins, decay_bins))].data();
+    static RANKWISE_INLINE void add_near(const SmoothKernels& t, Kernel kernel, const Bin& source, bool mirror,
+                                         double apart, BinLanes& sum, double& loss) {
+        const double* moments = source.moments[mirror].data();
+        const auto index = static_cast<int>(apart);
+        sum.add_product(t.near[kernel][index], moments);
+        if (kernel != slope_kernel) return;
+        const double weight = source.weight(mirror, true) - source.weight(mirror, false);
+        const double moment = source.moment(mirror, true) - source.moment(mirror, false);
+        sum.add_constant(0.5 * weight);
+        loss += dot(t.even_near[index].data(), moments) + bin_width / 4 * (2 * apart * weight - moment);
     }
 
-    static void pass(const SmoothKernels& t, const double* moments, double apart, BinLanes& waves, double& weight,
-                     double& lag) {
-        BinLanes own = BinLanes::zero();
-        own.add_product(t.rising, moments);
-        own.scale(decay(apart));
-        waves.add(own);
-        weight += moments[0];
-        lag += 2 * apart * moments[0] - moments[1];
-    }
-
-    static void add_distant(const SmoothKernels& t, Kernel kernel, BinLanes waves, double weight, double lag,
-                            BinLanes& sum) {
-        double amplitude[terms];
+    static RANKWISE_INLINE void add_distant(const SmoothKernels& t, Kernel kernel, const Passed& passed, BinLanes& sum,
+                                            double& loss) {
+        double wave[terms], amplitude[terms];
+        BinLanes waves = passed.waves;
+        waves.store_to(wave);
         waves.scale(t.series[kernel].data());
         waves.store_to(amplitude);
         sum.add_product(t.falling, amplitude);
-        if (kernel == slope_kernel) sum.part[0] += Lanes{weight / 2, 0, 0, 0};
-        if (kernel == even_kernel) sum.part[0] += Lanes{bin_width / 4 * lag, bin_width / 4 * weight, 0, 0};
+        if (kernel != slope_kernel) return;
+        sum.add_constant(passed.weight);
+        loss += dot(t.even_series.data(), wave) + bin_width / 2 * passed.lag;
     }
 
     static void add_to(double* result, const BinLanes& sum, bool mirror, double parity) {
@@ -252,19 +313,19 @@ public:
     }
 
     std::int64_t table() const { return chain_.size() * terms; }
-    void act(Kernel kernel, const double* moments, double* result) { chain_.act(kernel, moments, result); }
+    BinChain& chain() { return chain_; }
 
     // The moments of the rows from `begin` to `end` as one table.
     template <class Amount>
     void gather(std::int64_t begin, std::int64_t end, Amount&& amount, double* table_out) const {
         std::fill_n(table_out, table(), 0.0);
         with_places([&](auto place) {
-            add_moments<1>({begin, end, n_}, place, amount, Ungrouped{}, table(), 0, table_out);
+            add_moments({begin, end, n_}, place, amount, {nullptr, 0}, 0, table_out);
         });
     }
     template <class Finish>
     void read(std::int64_t begin, std::int64_t end, const double* table_in, Finish&& finish) const {
-        with_places([&](auto place) { read_rows({begin, end, n_}, place, Ungrouped{}, table(), table_in, finish); });
+        with_places([&](auto place) { read_rows({begin, end, n_}, place, {nullptr, 0}, table_in, finish); });
     }
 
     // The moments of all rows as a table for each group (a null pointer: one group). Chunks of rows are added up in
@@ -293,10 +354,7 @@ public:
             with_places([&](auto place) {
                 const RowRange rows{static_cast<std::int64_t>(n_ * c / chunks),
                                     static_cast<std::int64_t>(n_ * (c + 1) / chunks), n_};
-                auto read = [&](auto of) {
-                    return read_rows(rows, place, of, table(), tables.data(), finish).linear();
-                };
-                linear[c] = group ? read(Grouped{group}) : read(Ungrouped{});
+                linear[c] = read_rows(rows, place, {group, table()}, tables.data(), finish).linear();
             });
         });
         return std::accumulate(linear.begin(), linear.end(), 0.0);
@@ -321,18 +379,12 @@ private:
     template <class Amount>
     void gather_chunk(std::int64_t begin, std::int64_t end, Amount&& amount, const std::uint16_t* group,
                       std::int64_t size, double* tables) const {
-        constexpr int copies = 4;
-        auto run = [&](auto number, double* to) {
-            with_places([&](auto place) {
-                auto add = [&](auto of) {
-                    add_moments<decltype(number)::value>({begin, end, n_}, place, amount, of, table(), size, to);
-                };
-                group ? add(Grouped{group}) : add(Ungrouped{});
-            });
+        auto run = [&](std::int64_t stride, double* to) {
+            with_places([&](auto place) { add_moments({begin, end, n_}, place, amount, {group, table()}, stride, to); });
         };
-        if (size > 1024 || end - begin < 8 * size) return run(std::integral_constant<int, 1>{}, tables);
-        std::vector<double> own(copies * size);
-        run(std::integral_constant<int, copies>{}, own.data());
+        if (size > 1024 || end - begin < 8 * size) return run(0, tables);
+        std::vector<double> own(lanes * size);
+        run(size, own.data());
         for (std::int64_t k = 0; k < size; ++k)
             tables[k] = (own[k] + own[size + k]) + (own[2 * size + k] + own[3 * size + k]);
     }
@@ -356,5 +408,49 @@ private:
         chain_.set_numbers(std::move(numbers));
     }
 };
+
+// How rows act on each other, as one or two sums. What a row takes in the one sum it gives in the other:
+//
+//     alike     w_i w_j              each gives w and takes w
+//     by_gain   w_i w_j |g_i - g_j|  gives w and takes g w; gives g w and takes w, better and worse rows with other signs
+//     censored  w_i e_j w_j          worse rows give e w, which better ones take by w; and the other way round
+struct Channels {
+    int n;
+    double better[2], worse[2];
+};
+constexpr Channels alike{1, {1, 0}, {1, 0}}, by_gain{2, {-1, 1}, {1, -1}}, censored{2, {0, 1}, {1, 0}};
+
+// Puts in place of the moments of each part of the rows, in label order, the polynomials of what the other parts do to
+// it; returns the loss of their pairs times the factor. Where the first is a rest, rows of any labels that also acts on
+// itself, half of every row counts as better than all others and half as worse.
+template <Kernel kernel>
+double act_by_label(BinChain& chain, const Channels& channels, std::int64_t n_parts, bool has_rest, double factor,
+                    std::vector<double>& tables) {
+    const std::int64_t table = chain.size() * terms, size = channels.n * table;
+    std::vector<double> from(tables), before(size), others(has_rest ? size : 0), received(size);
+    from.resize(tables.size() + size);  // of part g and all after it
+    for (std::int64_t k = static_cast<std::int64_t>(tables.size()) - size - 1; k >= 0; --k) from[k] += from[k + size];
+    double value = 0;
+    for (std::int64_t g = 0; g < n_parts; ++g) {
+        double* own = tables.data() + g * size;
+        const double* after = from.data() + (g + 1) * size;
+        for (std::int64_t k = 0; has_rest && k < size; ++k) others[k] = before[k] + after[k] + (g == 0 ? own[k] : 0.0);
+        for (int c = 0; c < channels.n; ++c) {
+            const std::int64_t at = c * table;
+            const double* rest = others.data() + at;
+            chain.act(kernel,
+                      has_rest ? Sources{rest, rest, 0.5, 0.5}
+                               : Sources{after + at, before.data() + at, channels.better[c], channels.worse[c]},
+                      received.data() + at);
+            if constexpr (kernel == slope_kernel)
+                value += chain.loss(own + (size - table - at), received.data() + at, factor);
+        }
+        for (std::int64_t k = 0; k < size; ++k) {
+            before[k] += own[k];
+            own[k] = received[k];
+        }
+    }
+    return 0.5 * value;
+}
 
 }  // namespace rankwise::RANKWISE_INSTRUCTIONS

@@ -1,4 +1,4 @@
-// Three functions of a difference of scores u, each the derivative of the one before, as tables of numbers:
+// Two functions of a difference of scores u as tables of numbers, and the function that they are derivatives of:
 //
 //     even       log(2 cosh(u / 2)) = log(1 + e^-u) + u / 2
 //     slope      tanh(u / 2) / 2
@@ -7,7 +7,8 @@
 // Their poles nearest the real line are at +-i pi. So on bins of width 1.5, where u = 1.5 D + .75 (x - y) with x and
 // y from -1 to 1, a polynomial with 16 powers of x and 16 of y is right to some 1e-15 (the error falls like
 // 8.5^-16), and powers are a basis that rounding does not hurt. From a distance of three on, twelve terms of the
-// series in e^-u are as good, and from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0.
+// series in e^-u are as good, and from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0. The even function is the
+// integral of its slope: all that is kept of it is its value at the centre of a bin.
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 
 namespace rankwise {
 
-enum Kernel { even_kernel, slope_kernel, curvature_kernel };
+enum Kernel { slope_kernel, curvature_kernel };
 
 constexpr int terms = 16;          // powers in a bin, and exponentials between distant bins
 constexpr int near_bins = 2;       // bins further apart than this act by exponentials
@@ -28,11 +29,16 @@ public:
     using Row = std::array<double, terms>;
     using Matrix = std::array<Row, terms>;
 
-    Matrix near[3][near_bins + 1];    // [kernel][bins apart]: a power of y to all powers of x
+    Matrix near[2][near_bins + 1];    // [kernel][bins apart]: a power of y to all powers of x
+    Row even_near[near_bins + 1];     // [bins apart]: a power of y to the even function at x = 0
     Matrix rising;                    // a power of y to its part in e^(k .75 y) for k = 1, 2, ...
     Matrix falling;                   // e^(-k .75 x) to the powers of x
     Row decay[decay_bins + 1];        // e^(-k 1.5 D)
-    Row series[3];                    // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
+    Row integral;                     // a power of x to the next in the even function, of which it is the slope
+    // x^16 in lower powers: by 2^-15 T_16(x), a Chebyshev polynomial that is never above one, less.
+    static constexpr Row last_power{-1 / 32768.0,     0, 128 / 32768.0,    0, -2688 / 32768.0,   0, 21504 / 32768.0,  0,
+                                    -84480 / 32768.0, 0, 180224 / 32768.0, 0, -212992 / 32768.0, 0, 131072 / 32768.0, 0};
+    Row series[2], even_series;       // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
 
     static const SmoothKernels& tables() {
         static const std::unique_ptr<const SmoothKernels> built(new SmoothKernels);
@@ -45,11 +51,15 @@ private:
 
     SmoothKernels() {
         const Real half = Real(bin_width) / 2;
-        for (int kernel = 0; kernel < 3; ++kernel)
-            for (int apart = 0; apart <= near_bins; ++apart)
-                near[kernel][apart] = powers([&](Real x, Real y) {
-                    return value(kernel, apart * Real(bin_width) + half * (x - y));
-                });
+        for (int apart = 0; apart <= near_bins; ++apart) {
+            auto table = [&](Real (*function)(Real)) {
+                return powers([&](Real x, Real y) { return function(apart * Real(bin_width) + half * (x - y)); });
+            };
+            near[slope_kernel][apart] = table(slope);
+            near[curvature_kernel][apart] = table(curvature);
+            const Matrix around = table(even);
+            for (int l = 0; l < terms; ++l) even_near[apart][l] = around[l][0];
+        }
         for (int k = 1; k <= terms; ++k) {
             const Matrix wave = powers([&](Real x, Real) { return std::exp(k * half * x); });
             for (int l = 0; l < terms; ++l) {
@@ -58,17 +68,18 @@ private:
             }
             for (int apart = 0; apart <= decay_bins; ++apart)
                 decay[apart][k - 1] = static_cast<double>(std::exp(-k * Real(bin_width) * apart));
+            integral[k - 1] = bin_width / 2 / k;
             const double sign = k % 2 ? 1.0 : -1.0;
-            series[even_kernel][k - 1] = sign / k;
+            even_series[k - 1] = sign / k;
             series[slope_kernel][k - 1] = -sign;
             series[curvature_kernel][k - 1] = sign * k;
         }
     }
 
-    static Real value(int kernel, Real u) {
+    static Real even(Real u) { return std::fabs(u) / 2 + std::log1p(std::exp(-std::fabs(u))); }
+    static Real slope(Real u) { return std::tanh(u / 2) / 2; }
+    static Real curvature(Real u) {
         const Real e = std::exp(-std::fabs(u));
-        if (kernel == even_kernel) return std::fabs(u) / 2 + std::log1p(e);
-        if (kernel == slope_kernel) return std::tanh(u / 2) / 2;
         return e / ((1 + e) * (1 + e));
     }
 
