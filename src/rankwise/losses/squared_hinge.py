@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -27,6 +29,8 @@ class SquaredHinge(Smooth):
     """
 
     formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))²"
+    # The scores that the loss was last computed at, centred, and the weight of each row's violated pairs.
+    _last: tuple[Any, Any] = (None, None)
 
     @property
     def at_zero(self) -> float:
@@ -39,6 +43,7 @@ class SquaredHinge(Smooth):
         sums = self._sums(s, s)
         as_worse = (1.0 + s) * sums.up - sums.moment_up
         as_better = (1.0 - s) * sums.down + sums.moment_down
+        self._last = s, sums.up + sums.down
         half = self.factor * (as_worse - as_better)
         value = np.sum(half * s) + np.sum(self.factor * as_worse)
         return float(value), 2.0 * half
@@ -57,12 +62,19 @@ class SquaredHinge(Smooth):
         It is twice the weighted Laplacian of the graph of violated pairs.
         """
         s = self.preferences.centred(self.preferences.check_scores(scores))
-        sums = self._sums(s)
         adjacency = self.preferences.adjacency(s, counting=self.counting, n_threads=self.n_threads)
-        diagonal = 2.0 * self.factor * (sums.up + sums.down)
+        diagonal = 2.0 * self.factor * self._violated_weight(s)
 
         def product(direction: ArrayLike) -> FloatVector:
             u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
             return diagonal * u - 2.0 * self.factor * adjacency(u)
 
         return ScoreHessian(diagonal, product)
+
+    def _violated_weight(self, centred_scores: FloatVector) -> FloatVector:
+        """Return the weight of each row's violated pairs, known already where the loss was just computed."""
+        scores, weight = self._last
+        if np.array_equal(scores, centred_scores):
+            return weight
+        sums = self._sums(centred_scores)
+        return sums.up + sums.down

@@ -27,9 +27,17 @@ class LineMinimum:
 
 
 def minimise_on_line(
-    evaluate: Callable[[float], Point], origin: Point, guess: float, tol: float, max_evaluations: int = 20
+    evaluate: Callable[[float], Point],
+    origin: Point,
+    guess: float,
+    tol: float,
+    max_evaluations: int = 20,
+    slope_share: float = 0.0,
 ) -> LineMinimum:
     """Minimise a convex function over steps >= 0 to within `tol` of its minimum.
+
+    A point below all others is good enough, too, where the slope is at most `slope_share` times that at the
+    origin, in absolute value.
 
     Two points with slopes of opposite sign bracket the minimum, and their tangents meet at a lower bound of
     it: the search ends when the lowest value seen is within `tol` of that bound. Steps are roots of the
@@ -49,7 +57,7 @@ def minimise_on_line(
             low = point
         else:
             high = point
-        if not origin.slope < 0:
+        if not origin.slope < 0 or (point is best and abs(point.slope) <= slope_share * -origin.slope):
             break
         if high is None:
             step = _extrapolated(origin, low)

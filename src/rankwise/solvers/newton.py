@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import Smooth
+from rankwise.losses.base import ScoreHessian
+from rankwise.solvers.dual import DualBound
 from rankwise.solvers.line_search import Point, minimise_on_line
-from rankwise.solvers.result import Monitor, SolverResult, concluded, require
+from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
 
-LINE_SHARE = 0.01
+# A step aims at this share of the tolerance: what the quadratic model does not see has the rest.
+GOAL_SHARE = 0.6
+# Smaller shares of the gradient are not worth their products while the model is still that far off.
+RESIDUAL_SHARE = 0.2
+# A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
+# costs as much as a product with its Hessian.
+SLOPE_SHARE = 0.25
+# The diagonal costs about one product with the Hessian, and is renewed after so many.
+PRODUCTS_PER_DIAGONAL = 10
 
 
 def solve_newton(
@@ -24,133 +37,195 @@ def solve_newton(
     start: FloatVector | None = None,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha ||w||^2 by Newton steps from conjugate gradients and an exact line search.
+    """Minimise loss(X w) + alpha ||w||^2 by Newton steps from conjugate gradients and a line search.
 
     The Hessian is X' H X + 2 alpha I with H the Hessian of the loss by the scores (Chapelle & Keerthi 2010;
     Lee & Lin 2014); a product with it costs one product with X, one with X' and O(m log m). The conjugate
     gradients, preconditioned by an approximate diagonal, also yield X times the step, so that the line
-    search never touches X.
+    search never touches X, and its last point has all that the next gradient needs but one product with X'.
 
     Strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha) above its
-    minimum, and the run ends when that is at most `tol`.
+    minimum. So does the best mean of the planes that touch the loss at the points on the way. The run ends
+    when the smaller of the two is at most `tol`.
     """
     require(loss, "hessian", "Newton's method")
     monitor = Monitor() if monitor is None else monitor
-    design = design.centred()
-    rounding = Rounding.of(design)
-    coef = np.zeros(design.shape[1]) if start is None else start
-    status, iteration, bound = "max_iter", 0, 0.0  # neither loss nor penalty is negative
-    scores = design.matvec(coef)
-    objective, gradient = _objective(design, loss, alpha, coef, scores)
-    if objective > loss.at_zero:  # zero is the better start
-        coef, scores = np.zeros_like(coef), 0.0 * scores
-        objective, gradient = _objective(design, loss, alpha, coef, scores)
-    first = np.linalg.norm(gradient)
+    problem = _Problem(design.centred(), loss, alpha)
+    status, iteration = "max_iter", 0
+    point = problem.first(start)
+    first = np.linalg.norm(point.gradient)
+    gap = certified = np.inf
     try:
         for iteration in range(1, max_iter + 1):
-            certified = _certified(rounding, alpha, coef, scores, objective, gradient)
-            gap = min(float(gradient @ gradient) / (4 * alpha), certified)
-            bound = max(bound, objective - certified)
-            monitor.record(iteration, objective, bound, coef)
+            certified = problem.certified(point)
+            gap = min(point.square / (4 * alpha), certified)
+            monitor.record(iteration, point.objective, problem.bound, point.coef)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
             if gap <= share_left(tol, certified - gap):
                 status = "converged"
                 break
-            share = min(0.25, np.sqrt(np.linalg.norm(gradient) / first))
+            share = min(RESIDUAL_SHARE, np.sqrt(np.linalg.norm(point.gradient) / first))
             # No residual need be smaller than what a gradient may be in the end.
-            residual_square = max(share**2, 0.05 * tol / gap) * float(gradient @ gradient)
-            move, move_scores = _newton_step(design, loss, alpha, scores, gradient, residual_square)
-            step = _search(loss, alpha, coef, move, scores, move_scores, gap)
-            if step == 0.0:
+            residual_square = max(share**2 * point.square, GOAL_SHARE * tol * 4 * alpha)
+            moved = problem.moved(point, problem.newton_step(point, residual_square))
+            if moved is None:
                 status = "stalled"
                 break
-            coef, scores = coef + step * move, scores + step * move_scores
-            objective, gradient = _objective(design, loss, alpha, coef, scores)
+            point = moved
     except KeyboardInterrupt:
         status = "interrupted"
-    # The scores were updated along many lines: they are computed once more, from the weights alone.
-    scores = design.matvec(coef)
-    objective, gradient = _objective(design, loss, alpha, coef, scores)
-    gap = _certified(rounding, alpha, coef, scores, objective, gradient)
-    return concluded(coef, objective, gap, iteration, status, monitor.history, tol)
+    if status != "converged" or certified > tol:
+        # The scores were summed along many lines: computed from the weights alone, they are off by less.
+        point = problem.at(point.coef)
+        certified = problem.certified(point)
+    return concluded(point.coef, point.objective, certified, iteration, status, monitor.history, tol)
 
 
-def _certified(
-    rounding: Rounding,
-    alpha: float,
-    coef: FloatVector,
-    scores: FloatVector,
-    objective: float,
-    gradient: FloatVector,
-) -> float:
-    reach = rounding.reach(coef, scores)
-    return float(rounding.certified(alpha, coef, objective, np.linalg.norm(gradient), reach))
+@dataclass
+class _Iterate:
+    """Weights with their scores, and the objective and its gradient there.
+
+    `slopes` is X'c for the coefficients c of the loss, `offset` is loss(s) - c's, and `drift` is what the
+    scores may be off by beyond the rounding of X w.
+    """
+
+    coef: FloatVector
+    scores: Any
+    drift: float
+    objective: float
+    gradient: FloatVector
+    slopes: FloatVector
+    offset: float
+
+    @property
+    def square(self) -> float:
+        """The square of the gradient's norm."""
+        return float(self.gradient @ self.gradient)
 
 
-def _objective(
-    design: Design, loss: Smooth, alpha: float, coef: FloatVector, scores: FloatVector
-) -> tuple[float, FloatVector]:
-    value, coefficients = loss.value_and_coefficients(scores)
-    return value + alpha * float(coef @ coef), design.rmatvec(coefficients) + 2 * alpha * coef
+class _Step:
+    """A mean of the points of conjugate gradients, with its scores: the mean with the smallest residual.
+
+    The gap falls with the norm of the residual, which may rise from one point to the next (Schönauer's
+    smoothing; Zhou and Walker, SIAM Journal on Scientific Computing 15, 1994). `way` adds up the absolute
+    values of the weights of the `n_terms` directions gone.
+    """
+
+    def __init__(self, residual: FloatVector, no_scores: Any):
+        self.residual, self.way, self.n_terms = residual, np.zeros_like(residual), 0
+        self.coef, self.scores = np.zeros_like(residual), no_scores
+        self._ahead, self._ahead_scores = self.coef, no_scores  # what the last point has more than the mean
+
+    @property
+    def square(self) -> float:
+        """The square of the residual's norm."""
+        return float(self.residual @ self.residual)
+
+    def add(self, move: FloatVector, move_scores: Any, residual: FloatVector) -> None:
+        """Take in the next point, `move` away from the last one, with its residual."""
+        share = _share(self.residual, residual)
+        ahead, ahead_scores = self._ahead + move, self._ahead_scores + move_scores
+        self.residual = self.residual + share * (residual - self.residual)
+        self.coef, self.scores = self.coef + share * ahead, self.scores + share * ahead_scores
+        self._ahead, self._ahead_scores = (1 - share) * ahead, (1 - share) * ahead_scores
+        self.way, self.n_terms = self.way + np.abs(move), self.n_terms + 1
 
 
-def _newton_step(
-    design: Design,
-    loss: Smooth,
-    alpha: float,
-    scores: FloatVector,
-    gradient: FloatVector,
-    residual_square: float,
-) -> tuple[FloatVector, FloatVector]:
-    """Solve Hessian step = -gradient until the residual's square is that small; give step and X step."""
-    hessian = loss.hessian(scores)
-    # Up to the means of queries this is the diagonal of the Hessian.
-    diagonal = design.weighted_spread(hessian.diagonal) + 2 * alpha
-    step, step_scores = np.zeros_like(gradient), 0.0 * scores
-    residual = -gradient
-    scaled = residual / diagonal
-    direction = scaled.copy()
-    square = float(residual @ scaled)
-    for _ in range(10 * len(gradient) + 10):
-        direction_scores = design.matvec(direction)
-        product = design.rmatvec(hessian.product(direction_scores)) + 2 * alpha * direction
-        curvature = float(direction @ product)
-        if not curvature > 0:  # lost in rounding
-            break
-        length = square / curvature
-        step += length * direction
-        step_scores += length * direction_scores
-        residual -= length * product
-        if float(residual @ residual) <= residual_square:
-            break
-        scaled = residual / diagonal
-        previous, square = square, float(residual @ scaled)
-        direction = scaled + (square / previous) * direction
-    return step, step_scores
+class _Problem:
+    """The objective loss(X w) + alpha ||w||^2, and the best bound of its minimum so far."""
+
+    def __init__(self, design: Design, loss: Smooth, alpha: float):
+        self.design, self.loss, self.alpha = design, loss, alpha
+        self.rounding = Rounding.of(design)
+        self.bound = 0.0  # neither loss nor penalty is negative
+        self._dual = DualBound(alpha, design.shape[1])
+        self._diagonal: FloatVector | None = None
+        self._products = 0
+
+    def first(self, start: FloatVector | None) -> _Iterate:
+        """Return the start, or zero where it is better."""
+        point = self.at(np.zeros(self.design.shape[1]) if start is None else start)
+        if point.objective <= self.loss.at_zero:
+            return point
+        return self._iterate(0.0 * point.coef, 0.0 * point.scores)
+
+    def at(self, coef: FloatVector) -> _Iterate:
+        """Return the point with these weights."""
+        return self._iterate(coef, self.design.matvec(coef))
+
+    def _iterate(self, coef: FloatVector, scores: Any, drift: float = 0.0, evaluated: Any = None) -> _Iterate:
+        value, coefficients = evaluated or self.loss.value_and_coefficients(scores)
+        slopes = self.design.rmatvec(coefficients)
+        objective = value + self.alpha * float(coef @ coef)
+        offset = value - float(coefficients @ scores)
+        return _Iterate(coef, scores, drift, objective, slopes + 2 * self.alpha * coef, slopes, offset)
+
+    def certified(self, point: _Iterate) -> float:
+        """Return how far the objective is above its minimum at most, and raise the bound of the minimum."""
+        rounding, reach = self.rounding, self.rounding.reach(point.coef, point.scores)
+        where = self.alpha, point.coef, point.objective
+        convex = float(rounding.certified(*where, np.linalg.norm(point.gradient), reach, point.drift))
+        self._dual.add(point.slopes, point.offset, *rounding.tangent(reach))
+        self.bound = max(self.bound, point.objective - convex, self._dual.certified(rounding.columns))
+        error, _ = rounding.square(*where, reach, point.drift)
+        return min(convex, distance(point.objective, self.bound, float(error)))
+
+    def newton_step(self, point: _Iterate, residual_square: float) -> _Step:
+        """Solve Hessian step = -gradient until the residual's square is that small."""
+        hessian = self.loss.hessian(point.scores)
+        diagonal = self._preconditioner(hessian)
+        residual = -point.gradient
+        step, scaled = _Step(residual, 0.0 * point.scores), residual / diagonal
+        direction, square = scaled, float(residual @ scaled)
+        for _ in range(10 * len(residual) + 10):
+            direction_scores = self.design.matvec(direction)
+            product = self.design.rmatvec(hessian.product(direction_scores)) + 2 * self.alpha * direction
+            curvature = float(direction @ product)
+            if not curvature > 0:  # lost in rounding
+                break
+            length = square / curvature
+            residual = residual - length * product
+            step.add(length * direction, length * direction_scores, residual)
+            if step.square <= residual_square:
+                break
+            scaled = residual / diagonal
+            previous, square = square, float(residual @ scaled)
+            direction = scaled + (square / previous) * direction
+        self._products += step.n_terms
+        return step
+
+    def _preconditioner(self, hessian: ScoreHessian) -> FloatVector:
+        """Return the diagonal of the Hessian up to the means of queries, of this point or of one before."""
+        if self._diagonal is None or self._products >= PRODUCTS_PER_DIAGONAL:
+            self._diagonal = self.design.weighted_spread(hessian.diagonal) + 2 * self.alpha
+            self._products = 0
+        return self._diagonal
+
+    def moved(self, point: _Iterate, step: _Step) -> _Iterate | None:
+        """Return the point after a search on the line, or None where rounding hides that it falls."""
+        coef, alpha = point.coef, self.alpha
+        square, cross, curve = (float(a @ b) for a, b in ((coef, coef), (coef, step.coef), (step.coef,) * 2))
+
+        def at(length: float) -> Point:
+            value, coefficients = self.loss.value_and_coefficients(point.scores + length * step.scores)
+            norm = square + length * (2 * cross + length * curve)
+            slope = float(coefficients @ step.scores) + 2 * alpha * (cross + length * curve)
+            return Point(length, value + alpha * norm, slope, (value, coefficients))
+
+        origin = Point(0.0, point.objective, float(point.gradient @ step.coef))
+        best = minimise_on_line(at, origin, 1.0, 0.0, slope_share=SLOPE_SHARE).best
+        if best is origin:
+            return None
+        coef, scores = coef + best.step * step.coef, point.scores + best.step * step.scores
+        gone = best.step * self.rounding.path(step.way, step.n_terms)
+        drift = point.drift + gone + self.rounding.scores(coef)
+        return self._iterate(coef, scores, drift, best.extra)
 
 
-def _search(
-    loss: Smooth,
-    alpha: float,
-    coef: FloatVector,
-    move: FloatVector,
-    scores: FloatVector,
-    move_scores: FloatVector,
-    gap: float,
-) -> float:
-    """Find the step along `move`; it is 0 only where rounding hides that the objective falls."""
-    square, cross, curve = (float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move)))
-
-    def at(step: float) -> Point:
-        value, coefficients = loss.value_and_coefficients(scores + step * move_scores)
-        norm = square + 2 * step * cross + step * step * curve
-        return Point(
-            step, value + alpha * norm, float(coefficients @ move_scores) + 2 * alpha * (cross + step * curve)
-        )
-
-    # The gap may be far above what any step can gain; the slope bounds what steps up to 1 can.
-    origin = at(0.0)
-    coarse = minimise_on_line(at, origin, 1.0, LINE_SHARE * min(gap, -origin.slope)).best.step
-    return coarse or minimise_on_line(at, origin, 1.0, 0.0).best.step
+def _share(first: FloatVector, second: FloatVector) -> float:
+    """Return how far to go from one vector towards another for the shortest one."""
+    move = second - first
+    square = float(move @ move)
+    return float(np.clip(-(first @ move) / square, 0.0, 1.0)) if square > 0 else 1.0

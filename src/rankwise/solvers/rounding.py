@@ -103,36 +103,65 @@ class Rounding:
         slopes = 2.0 * self.rows * self.size
         return slopes, float(slopes @ slopes)
 
-    def square(self, alpha: float, coef: FloatArray, value: Any, reach: Any) -> tuple[Any, Any]:
+    def square(
+        self, alpha: float, coef: FloatArray, value: Any, reach: Any, drift: float = 0.0
+    ) -> tuple[Any, Any]:
         """Return what an objective with a squared loss, and the norm of its gradient, may be off by.
 
         By Cauchy and Schwarz the slopes of the loss add up to at most 4 (mass value)^(1/2), and they change
         by at most 8 mass times a change of the scores. The loss is evaluated as a sum of products of scores
-        and targets that are not larger than `scale`.
+        and targets that are not larger than `scale`. `drift` is what the scores are off by beyond the
+        rounding of X w.
 
         All of that holds for the logistic loss too, with room to spare. The slope of a pair is at most 1 and
         at most its loss l, so at most l^(1/2), where the square of an excess has 2 l^(1/2); the curvature is
         at most 1/4, where the square has 2; and the parts it is summed from, a line and an even function,
         are at most 1 + reach, which is not larger than the square of `scale`.
         """
-        score, root = self.scores(coef), np.sqrt(self.mass)
-        scale = root * reach + np.sqrt(self.start)
-        sums = self.rows + self.columns
-        evaluated = 2.0 * sums * scale**2
+        score, root = self.scores(coef) + drift, np.sqrt(self.mass)
+        evaluated, slopes = self._evaluated(reach)
         moved = 4.0 * root * np.sqrt(np.maximum(value, 0.0)) * score + 8.0 * self.mass * score**2
-        slopes = 8.0 * self.mass * score + 8.0 * sums * root * scale
         pull = 4.0 * self.columns * alpha * np.sqrt(np.sum(coef * coef, axis=0))
-        return moved + evaluated + self.penalty(alpha, coef), np.linalg.norm(self.size) * slopes + pull
+        norm = np.linalg.norm(self.size) * (8.0 * self.mass * score + slopes) + pull
+        return moved + evaluated + self.penalty(alpha, coef), norm
+
+    def _evaluated(self, reach: Any) -> tuple[Any, Any]:
+        """Return what a squared loss of given scores, and the sum of its slopes, may be off by."""
+        root, sums = np.sqrt(self.mass), self.rows + self.columns
+        scale = root * reach + np.sqrt(self.start)
+        return 2.0 * sums * scale**2, 8.0 * sums * root * scale
+
+    def tangent(self, reach: float) -> tuple[float, float]:
+        """Return what X'c may be off by in norm, and loss(s) - c's, for a squared loss with coefficients c.
+
+        Any scores s will do, so only the rounding of the loss and of the two products counts.
+        """
+        evaluated, slopes = self._evaluated(reach)
+        return float(np.linalg.norm(self.size) * slopes), float(evaluated + slopes * reach)
+
+    def path(self, lengths: FloatArray, n_sums: int) -> float:
+        """Return what scores may be off by that are a sum of products, given the weights' way to the sum.
+
+        `lengths` adds up the absolute values of the weights of all terms, as do the sums on the way, of
+        which there are `n_sums`, for the scores and for the weights.
+        """
+        return float((self.columns + 8.0 * UNIT * n_sums) * (self.size @ lengths))
 
     def certified(
-        self, alpha: float, coef: FloatArray, objective: Any, gradient_norm: Any, reach: Any
+        self,
+        alpha: float,
+        coef: FloatArray,
+        objective: Any,
+        gradient_norm: Any,
+        reach: Any,
+        drift: float = 0.0,
     ) -> Any:
         """Return a bound on the distance to the minimum of a squared loss: ||gradient||^2 / (4 alpha).
 
         The norm of the gradient is that of the computed one plus its error, and the error of the objective
         is added. Neither the loss nor the penalty is negative, which bounds the distance too.
         """
-        objective_error, gradient_error = self.square(alpha, coef, objective, reach)
+        objective_error, gradient_error = self.square(alpha, coef, objective, reach, drift)
         gap = quotient((gradient_norm + gradient_error) ** 2, 4.0 * alpha)
         return np.minimum(gap, objective) + objective_error
 
