@@ -25,7 +25,7 @@ from rankwise.design import Design
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.splits import QueryKFold
-from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -115,11 +115,6 @@ class AlphaSearch:
             return X_train, X_test
         scaler = clone(self.scaler).fit(X_train)
         return scaler.transform(X_train), scaler.transform(X_test)
-
-
-def as_preferences(target: Any) -> Preferences:
-    """Return what held-out rows are judged by: the preferences themselves, or the order of the labels."""
-    return target if isinstance(target, Preferences) else Preferences.from_scores(target)
 
 
 def held_out_error(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
