@@ -214,3 +214,17 @@ def match_loss(scores, matches, alpha, order_effect=0.0, tie_effect=None):
         total, weights = total - weight * likelihood, weights + weight
     log_nu = 0.0 if tie_effect is None else np.log(tie_effect)
     return total / weights + alpha * (np.sum(np.square(scores)) + order_effect**2 + log_nu**2)
+
+
+def reliability(pairs, s, bins):
+    """Share, mean probability and share in the stated order of the pairs of each bin of [1/2, 1]."""
+    edges = np.linspace(0.5, 1, bins + 1)
+    share, stated, right = np.zeros((3, bins))
+    for i, j, w, _, _ in pairs:
+        probability = expit(abs(s[i] - s[j]))
+        k = min(np.searchsorted(edges, probability, side="right") - 1, bins - 1)
+        share[k] += w
+        stated[k] += w * probability
+        right[k] += w * (0.5 if s[i] == s[j] else float(s[i] > s[j]))
+    whole = np.where(share > 0, share, np.nan)
+    return share, stated / whole, right / whole

@@ -1,7 +1,11 @@
 """RankLogistic and RankLogisticCV: the optimum of logistic regression on all pairs, and its probabilities."""
 
+import ctypes
 import json
 import pickle
+import shutil
+import sqlite3
+import subprocess
 
 import numpy as np
 import pandas as pd
@@ -15,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent
@@ -296,7 +300,7 @@ def test_probabilities_of_frames_kernels_and_bad_rows():
 @FEW_CANDIDATES
 def test_cross_validation_takes_the_best_alpha():
     X, y, qid = data(120, n_queries=12, noise=1.0)
-    model = RankLogisticCV([1e-4, 10.0, 1e-2], cv=3, tol=1e-9).fit(X, y, qid=qid)
+    model = RankLogisticCV([1e-4, 10.0, 1e-2], cv=3, scoring="error", tol=1e-9).fit(X, y, qid=qid)
     np.testing.assert_array_equal(model.alphas_, [10.0, 1e-2, 1e-4])
     for k, (train, test) in enumerate(QueryKFold(3, shuffle=True, random_state=0).split(X, groups=qid)):
         for row, alpha in enumerate(model.alphas_):
@@ -381,6 +385,11 @@ def test_the_shell_does_what_python_does(tmp_path, capsys):
     assert main(["report", str(path), str(rows), "-o", str(tmp_path / "page.html"), "-q"]) == 0
     assert "log(1 + exp(" in (tmp_path / "page.html").read_text()
     assert main(["export", str(path), "-o", str(tmp_path / "model.sql"), "--format", "sql", "-q"]) == 0
+    pair = [*("export", str(path), "-o", str(tmp_path / "pair.sql"), "--pair", "a,b"), "-q", "--format"]
+    assert main([*pair, "sql"]) == 0
+    assert (tmp_path / "pair.sql").read_text() == export_model(model, None, "sql", pair=("a", "b"))
+    assert main([*pair, "c"]) == 2
+    assert "--pair goes with --format sql" in capsys.readouterr().err
     assert main(["train", str(rows), "-o", str(path), "--method", "rank-logistic", "--loss", "hinge"]) == 2
     assert "--loss does not go with --method rank-logistic" in capsys.readouterr().err
 
@@ -438,3 +447,80 @@ def test_bad_parameters_get_a_sentence(parameters, sentence):
 def test_bad_input_gets_a_sentence(change, error, sentence, model):
     with pytest.raises(error, match=sentence):
         clone(model).fit(**({"X": X_BAD, "y": Y_BAD, "qid": QID_BAD} | change))
+
+
+# Exports with probabilities
+
+
+def in_sqlite(expression, X, names):
+    with sqlite3.connect(":memory:") as database:
+        columns = ", ".join(f'"{name}" REAL' for name in names)
+        database.execute(f"CREATE TABLE rows (number INTEGER, {columns})")
+        places = ", ".join("?" * (len(names) + 1))
+        database.executemany(
+            f"INSERT INTO rows VALUES ({places})", [[k, *row] for k, row in enumerate(X.tolist())]
+        )
+        found = database.execute(
+            f"SELECT {expression} FROM rows first, rows second ORDER BY first.number, second.number"
+        ).fetchall()
+    database.close()
+    return np.array(found).reshape(len(X), len(X))
+
+
+@pytest.mark.parametrize("scaler", [None, StandardScaler(), MinMaxScaler()])
+@pytest.mark.parametrize("boldness", [1.0, 1e4])
+def test_sql_gives_the_probability_of_a_pair(scaler, boldness):
+    X, y, _ = data(40)
+    names = ["a", "b b", "C", 'the "d"']
+    model = make_pipeline(scaler, RankLogistic()).fit(X, y)
+    model[-1].coef_ *= boldness
+    expression = export_model(model, None, "sql", feature_names=names, pair=("first", "second"))
+    found = in_sqlite(expression, X, [name.replace('"', '""') for name in names])
+    rows = X if scaler is None else model[0].transform(X)
+    for k in range(len(X)):
+        np.testing.assert_allclose(
+            found[k], model[-1].predict_pair_proba(rows[[k]], rows), rtol=1e-9, atol=1e-15
+        )
+        assert found[k, k] == 0.5
+    with pytest.raises(ValueError, match=r"pair must be two names, such as \('a', 'b'\); got 'ab'"):
+        export_model(model, None, "sql", pair="ab")
+    with pytest.raises(
+        ValueError, match=r"pair needs a model with probabilities, RankLogistic; got RankSVM\(\)"
+    ):
+        export_model(RankSVM().fit(X, y), None, "sql", pair=("a", "b"))
+    for quote in "`[":
+        other = export_model(model, None, "sql", feature_names=names, pair=("first", "second"), quote=quote)
+        assert other.startswith("1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, ")
+        assert f"{quote}first" in other
+
+
+@pytest.mark.parametrize("kernel", ["linear", "rbf"])
+def test_onnx_gives_log_odds(kernel):
+    pytest.importorskip("onnx")
+    runtime = pytest.importorskip("onnxruntime")
+    X, y, qid = data()
+    model = RankLogistic(1e-3, kernel=kernel).fit(X[:60], y[:60], qid=qid[:60])
+    model.calibrate(X[60:], y[60:], qid=qid[60:])
+    content = export_model(model, None, "onnx", dtype="float64")
+    (scores,) = runtime.InferenceSession(content, providers=["CPUExecutionProvider"]).run(
+        ["scores"], {"X": X}
+    )
+    np.testing.assert_allclose(
+        expit(scores[:40] - scores[40:]), model.predict_pair_proba(X[:40], X[40:]), rtol=1e-10
+    )
+
+
+def test_c_gives_log_odds(tmp_path):
+    compiler = shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("gcc is not there")
+    X, y, qid = data()
+    model = RankLogistic(1e-3).fit(X[:60], y[:60], qid=qid[:60]).calibrate(X[60:], y[60:], qid=qid[60:])
+    export_model(model, tmp_path / "model.c", "c")
+    subprocess.run([compiler, "-shared", "-fPIC", "model.c", "-o", "model.so"], cwd=tmp_path, check=True)
+    function = ctypes.CDLL(str(tmp_path / "model.so")).rankwise_model
+    function.restype, function.argtypes = ctypes.c_double, [ctypes.POINTER(ctypes.c_double)]
+    scores = np.array([function((ctypes.c_double * 4)(*row)) for row in X.tolist()])
+    np.testing.assert_allclose(
+        expit(scores[:40] - scores[40:]), model.predict_pair_proba(X[:40], X[40:]), rtol=1e-10
+    )

@@ -41,6 +41,7 @@ __all__ = [
     "datasets",
     "evaluation",
     "export_model",
+    "fit_temperature",
     "fit_thresholds",
     "load_model",
     "metrics",
@@ -72,6 +73,7 @@ _HOMES = {
     "io.model_file": ("ModelFileError", "load_model", "save_model"),
     "preferences": ("NoPairsError", "Preferences", "pair_data"),
     "preprocessing": ("scale_within_queries",),
+    "temperature": ("fit_temperature",),
     "thresholds": ("fit_thresholds",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

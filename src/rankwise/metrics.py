@@ -16,7 +16,8 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_codes, as_vector, as_weights, check_choice
 from rankwise._types import FloatArray, IntArray
-from rankwise.preferences import NoPairsError, Preferences
+from rankwise.losses import Logistic
+from rankwise.preferences import NoPairsError, Preferences, as_preferences
 from rankwise.preferences.order_graph import OrderGraph
 from rankwise.preferences.ranking import Ranking
 
@@ -25,6 +26,7 @@ __all__ = [
     "disagreement_error",
     "kendall_tau",
     "ndcg",
+    "pair_log_loss",
     "precision",
     "ranking_error",
     "reciprocal_rank",
@@ -87,9 +89,7 @@ def ranking_error(
     check_choice(ties, "ties", ("half", "error", "correct"))
     check_choice(average, "average", ("queries", "pairs"))
     if isinstance(y, Preferences):
-        if qid is not None or sample_weight is not None:
-            raise ValueError("qid and sample_weight must be None when y is a Preferences, which has its own.")
-        wrong, total, importance = _query_errors(y, scores, ties)
+        wrong, total, importance = _query_errors(as_preferences(y, qid, sample_weight), scores, ties)
     else:
         labels, scores, query, _ = _columns(y, scores, qid, "ranking_error")
         violations = _label_violations(labels, scores, query, sample_weight)
@@ -140,6 +140,71 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
             "disagreement_error is undefined: the preferences hold no pair with a weight above 0."
         )
     return float(violations.errors(ties).sum() / violations.total.sum())
+
+
+def pair_log_loss(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    average: Literal["queries", "pairs"] = "queries",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Mean surprise of the pairs of a query under the probabilities that scores state.
+
+        1/N * sum over pairs y_i > y_j of log(1 + exp(-(s_i - s_j))),   N the number of such pairs,
+
+    where 1 / (1 + exp(-(s_i - s_j))) is the probability that row i is above row j, so that the scores have to
+    be log odds, such as those of `RankLogistic`. A coin has log 2 = 0.693. It is the smaller the more often
+    the order is right, and the closer the probabilities come to what happens. O(m). Queries without two
+    different labels are left out of the mean.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        As in `ranking_error`.
+    scores : array of shape (m,)
+        Log odds.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product of the weights of its two rows.
+    average : {"queries", "pairs"}
+        Mean of the queries' losses, or the mean over all pairs of all queries.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> round(pair_log_loss([2, 1, 0], [1.0, 0.0, 0.0]), 4)
+    0.4399
+    """
+    try:
+        preferences = as_preferences(y, qid, sample_weight)
+    except NoPairsError:
+        if not per_query:
+            raise
+        return np.full(_columns(y, scores, qid)[2].max() + 1, np.nan)  # type: ignore[arg-type]
+    if not per_query:
+        return Logistic(preferences, average=average).value(scores)
+    found = preferences.check_scores(scores)
+    if not preferences.has_queries:
+        return np.array([Logistic(preferences).value(found)])
+    query = preferences.groups()
+    parts = np.split(
+        np.argsort(query, kind="stable"), np.cumsum(np.unique(query, return_counts=True)[1])[:-1]
+    )
+    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts])
+
+
+def _log_loss(query: Preferences, scores: FloatArray) -> float:
+    query = query.renumbered()
+    return Logistic(query).value(scores) if query.n_pairs else float("nan")
 
 
 def wmw(

@@ -26,7 +26,8 @@ def add_parser(commands: Any) -> None:
         "measure rankings and compare two",
         "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
         "the mean over the queries for which each is defined. With a second model the differences over the "
-        "queries are tested for significance.",
+        "queries are tested for significance. For models with probabilities of pairs, their log loss and how "
+        "far they come true are printed too.",
         EXAMPLE,
     )
     arguments.add_ranking(parser)
@@ -69,7 +70,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     data = read_for(rankings, options)
     if len(rankings) == 2 and data.n_queries < 2:
         raise ValueError("--against tests differences between queries, but the data has one query only.")
-    measured = [values_of(data, ranking.scores(data.X), options) for ranking in rankings]
+    scores = [ranking.scores(data.X) for ranking in rankings]
+    probable = [ranking.has_probabilities for ranking in rankings]
+    measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
     values: dict[str, Any] = {
         "command": "evaluate",
         "rows": data.X.shape[0],
@@ -80,13 +83,18 @@ def run(options: argparse.Namespace, console: Console) -> None:
     }
     if len(rankings) == 2:
         values |= compared(measured, options)
+    for model, found, has_probabilities in zip(values["models"], scores, probable, strict=True):
+        if has_probabilities:
+            model["reliability"] = reliability_of(data, found)
     if options.per_query:
         values["per_query"] = listed(measured, data)
     values["seconds"] = perf_counter() - start
     console.result(values, lines_of(values, len(measured)))
 
 
-def values_of(data: Any, scores: Any, options: argparse.Namespace) -> dict[str, Any]:
+def values_of(
+    data: Any, scores: Any, options: argparse.Namespace, *, log_loss: bool = False
+) -> dict[str, Any]:
     """Return each measure for each query, in sorted order of the queries, NaN where it is undefined.
 
     NDCG is left out where there are negative labels, which have no gain.
@@ -96,10 +104,11 @@ def values_of(data: Any, scores: Any, options: argparse.Namespace) -> dict[str, 
     from rankwise.evaluation.measures import named_measure
 
     ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if np.min(data.y) >= 0 else []
+    more = ["log_loss"] if log_loss else []
     above = float(np.nextafter(options.relevant_at, -np.inf))
     return {
         key: named_measure(key, relevant_above=above, gain=options.gain).of(data.y, scores, data.qid)
-        for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at))
+        for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more)
     }
 
 
@@ -113,6 +122,21 @@ def equal_labels(data: Any) -> int:
     np.minimum.at(lowest, codes, data.y)
     np.maximum.at(highest, codes, data.y)
     return int(np.sum(lowest == highest))
+
+
+def reliability_of(data: Any, scores: Any) -> dict[str, Any] | None:
+    """Return the stated probabilities and what happened, bin by bin, or None where there is no pair."""
+    from dataclasses import asdict
+
+    from rankwise.evaluation import reliability
+    from rankwise.preferences import NoPairsError
+
+    try:
+        found = reliability(data.y, scores, data.qid)
+    except NoPairsError:
+        return None
+    summed_up = {"calibration_error": found.calibration_error, "overconfidence": found.overconfidence}
+    return asdict(found) | summed_up
 
 
 def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:
@@ -166,9 +190,25 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
         ]
     if n_models == 2:
         lines += ["", f"p: two-sided paired {values['test']} test over queries"]
+    lines += [line for model in models if model.get("reliability") for line in reliability_lines(model)]
     if "per_query" in values:
         lines += ["", *per_query_lines(values["per_query"], n_models)]
     return lines
+
+
+def reliability_lines(model: dict[str, Any]) -> list[str]:
+    """Lay out the stated probabilities of a model beside what happened."""
+    found = model["reliability"]
+    columns = (found["edges"][:-1], found["edges"][1:], found["share"], found["stated"], found["observed"])
+    rows = [
+        [f"{low:.2f} to {high:.2f}", *map(shown, values)] for low, high, *values in zip(*columns, strict=True)
+    ]
+    title = f"{model['model']}: pairs by the probability of their more likely order, calibration error "
+    return [
+        "",
+        f"{title}{shown(found['calibration_error'])}",
+        *table(["probability", "share of pairs", "stated", "observed"], rows),
+    ]
 
 
 def row_of(values: dict[str, Any], name: str) -> list[str]:

@@ -34,6 +34,12 @@ def add_parser(commands: Any) -> None:
         metavar="A,B,...",
         help="names of the features in order; by default those in the model file",
     )
+    parser.add_argument(
+        "--pair",
+        type=arguments.names,
+        metavar="A,B",
+        help="write the probability that row A is above row B, names of the FROM clause (sql, rank-logistic)",
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -42,8 +48,11 @@ def run(options: argparse.Namespace, console: Console) -> None:
     from rankwise.cli.training import check_output
     from rankwise.io.export import export_model
 
+    if options.pair is not None and options.format != "sql":
+        raise arguments.UsageError("--pair goes with --format sql.")
     check_output(options.output)
     model = load_any_model(options.model)
-    export_model(model, options.output, options.format, feature_names=options.features)
+    more = {} if options.pair is None else {"pair": options.pair}
+    export_model(model, options.output, options.format, feature_names=options.features, **more)
     values = {"command": "export", "format": options.format, "output": options.output}
     console.result(values, [f"written to {options.output} ({options.format})"])

@@ -45,6 +45,7 @@ class Recipe:
     method: str
     parameters: dict[str, Any]
     scale: str = "none"
+    scoring: str = "error"
 
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
@@ -74,7 +75,17 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     check_kernel(given.get("kernel", "linear"))
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
-    return Recipe(options.method, given, options.scale)
+    return Recipe(options.method, given, options.scale, scoring_of(options))
+
+
+def scoring_of(options: argparse.Namespace) -> str:
+    """Return what alphas are compared by: what the estimator with a choice of alpha takes by default."""
+    has_probabilities = hasattr(estimator_class(options.method), "predict_pair_proba")
+    if options.scoring is None:
+        return "log_loss" if has_probabilities else "error"
+    if options.scoring == "log-loss" and not has_probabilities:
+        raise UsageError(f"--scoring log-loss does not go with --method {options.method}.")
+    return options.scoring.replace("-", "_")
 
 
 def check_kernel(kernel: str) -> None:

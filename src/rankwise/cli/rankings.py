@@ -24,6 +24,11 @@ class ScoreSource:
         self.model = load_any_model(path) if self._scores is None else None
         self.n_features = None if self.model is None else int(last_step(self.model).n_features_in_)
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether differences of the scores are log odds of pairs."""
+        return hasattr(last_step(self.model), "predict_pair_proba")
+
     def scores(self, X: Any) -> Any:
         """Return the score of each row."""
         from rankwise.cli.models import scores_of

@@ -37,6 +37,13 @@ def add_parser(commands: Any) -> None:
     strength.add_argument("--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001)")
     strength.add_argument("--tune", action="store_true", help="choose alpha by cross-validation over queries")
     add_selection_options(parser)
+    parser.add_argument(
+        "--calibrate",
+        nargs="+",
+        metavar="DATA",
+        help="files with held-out rows to which the temperature of the probabilities is fitted "
+        "(rank-logistic)",
+    )
     add_checkpoint_options(parser)
     arguments.add_model_options(parser)
     arguments.add_data_options(parser, width=True)
@@ -52,6 +59,12 @@ def add_selection_options(parser: Any) -> None:
         help="candidates; by default powers of ten (rank-rls: of two) that fit the data",
     )
     parser.add_argument("--folds", type=arguments.FOLDS, default=5, help="folds of queries (default: 5)")
+    parser.add_argument(
+        "--scoring",
+        choices=("error", "log-loss"),
+        help="compare alphas by the ranking error or the log loss of pairs (default: log-loss for "
+        "rank-logistic, error for the others, which have no log loss)",
+    )
 
 
 def add_checkpoint_options(parser: Any) -> None:
@@ -77,6 +90,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_data_options(options)
     check_dask_options(options)
     recipe = recipe_of(options)
+    if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
+        raise UsageError(
+            f"--calibrate does not go with --method {options.method}, which has no probabilities."
+        )
     check_output(options.output)
     with dask_client(options):
         start = perf_counter()
@@ -84,9 +101,23 @@ def run(options: argparse.Namespace, console: Console) -> None:
         reading = perf_counter() - start
         require_rows(data)
         outcome = learn(options, console, recipe, data, options.tune)
+    if options.calibrate is not None:
+        calibrate(outcome, data, options)
     values = report_values(options, data, outcome, reading)
     save(options, data, outcome)
     console.result({"command": "train"} | values, report_lines(values))
+
+
+def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
+    """Fit the temperature to held-out rows, which are read as the training rows were."""
+    from rankwise.cli.data import read_data
+    from rankwise.cli.models import _acceptable
+
+    given = {"data": options.calibrate, "features": data.feature_names or options.features}
+    rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
+    X = _acceptable(outcome.model, rows.X)
+    X = X if outcome.model is outcome.ranker else outcome.model[:-1].transform(X)
+    outcome.ranker.calibrate(X, rows.y, qid=rows.qid)
 
 
 def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
@@ -111,6 +142,7 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
         "alpha": outcome.alpha,
         "objective": getattr(ranker, "objective_", None),
         "gap": getattr(ranker, "gap_", None),
+        "temperature": getattr(ranker, "temperature_", None),
         "converged": outcome.converged,
         "iterations": outcome.iterations,
         "seconds": outcome.seconds,
@@ -130,8 +162,16 @@ def choice_values(choice: Any) -> dict[str, Any]:
         "mean_error": choice.mean,
         "std_error": choice.errors.std(axis=1),
         "errors": choice.errors,
+        "scoring": choice.scoring,
         "best_alpha": choice.alpha,
     }
+
+
+def scoring_name(scoring: str) -> str:
+    """Return what alphas were compared by, in words."""
+    from rankwise.evaluation.names import measure_name
+
+    return measure_name(scoring).lower()
 
 
 def report_lines(values: dict[str, Any]) -> list[str]:
@@ -141,15 +181,16 @@ def report_lines(values: dict[str, Any]) -> list[str]:
         tried = values["cross_validation"]
         n_alphas, n_folds = tried["errors"].shape
         error = tried["mean_error"].min()
-        chosen = f" (best of {n_alphas} in {n_folds} folds, ranking error {error:.4f})"
+        chosen = f" (best of {n_alphas} in {n_folds} folds, {scoring_name(tried['scoring'])} {error:.4f})"
     certificate = ""
     if values["objective"] is not None:
         certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
     resumed = " (resumed)" if values["resumed"] else ""
+    warmth = "" if values["temperature"] in (None, 1.0) else f", temperature {values['temperature']:.4g}"
     lines = [
         f"{values['rows']:,} rows, {values['features']:,} features, {values['queries']:,} queries, "
         f"{values['pairs']:,} pairs",
-        f"{values['method']}, alpha {values['alpha']:.4g}{chosen}",
+        f"{values['method']}, alpha {values['alpha']:.4g}{chosen}{warmth}",
         f"{certificate}{values['iterations']} iterations{resumed}",
         f"{values['seconds']:.2f} s, and {values['seconds_reading']:.2f} s to read",
     ]

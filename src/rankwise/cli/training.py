@@ -64,7 +64,7 @@ class Training:
                 self.checkpoint.state.fold_errors = errors
                 self.checkpoint.write()
         progress.close()
-        choice = Choice(tried, np.array(errors).T)
+        choice = Choice(tried, np.array(errors).T, search.scoring)
         choice.warn_at_edge()
         return choice
 
@@ -72,7 +72,8 @@ class Training:
         """Return the search over alpha among the rows."""
         ranker = self.recipe.ranker()
         X = ranker._validated(self.data.X, reset=True)
-        return AlphaSearch(ranker, X, ranker._targets(self.data.y, self.data.qid), self.recipe.scaler(X))
+        targets = ranker._targets(self.data.y, self.data.qid)
+        return AlphaSearch(ranker, X, targets, self.recipe.scaler(X), self.recipe.scoring)
 
     def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
         """Yield the folds that are left, and draw the bar at each and at each iteration of the model."""
@@ -212,6 +213,7 @@ def make_checkpoint(
     settings: dict[str, Any] = {"method": recipe.method, "scale": recipe.scale, "alpha": alpha}
     if tune:
         settings |= {"alphas": options.alphas, "folds": options.folds, "seed": options.seed}
+        settings |= {"scoring": recipe.scoring}
     mark = fingerprint(data, settings | recipe.parameters)
     return Checkpoint(options.output, mark, options.checkpoint_every)
 

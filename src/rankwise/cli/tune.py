@@ -23,7 +23,8 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print the ranking error of each alpha on held-out queries: mean and standard deviation over folds.",
+        "Print the error of each alpha on held-out queries, mean and standard deviation over folds: the "
+        "ranking error, or for rank-logistic the log loss of a pair.",
         EXAMPLE,
     )
     parser.add_argument("data", nargs="+", help="files with the training rows")
@@ -67,4 +68,4 @@ def choice_lines(choice: Any) -> list[str]:
         [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
         for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
     ]
-    return table(["alpha", "ranking error", "deviation", ""], rows)
+    return table(["alpha", train.scoring_name(choice.scoring), "deviation", ""], rows)

@@ -20,9 +20,9 @@ class ChoosesAlpha(BaseRanker):
 
     def _with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha."""
+        known = self._plain().get_params(deep=False)
         parameters = self.get_params(deep=False)
-        shared = {name: value for name, value in parameters.items() if name not in ("alphas", "cv")}
-        return self._plain(alpha=alpha, **shared)
+        return self._plain(alpha=alpha, **{name: parameters[name] for name in known if name in parameters})
 
     def _search(self, X: Any, targets: list[Any]) -> AlphaSearch:
         return AlphaSearch(self._with_alpha(1.0), X, targets)
@@ -30,4 +30,4 @@ class ChoosesAlpha(BaseRanker):
     def _choice(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
         """Compare the candidates `alphas_` over folds; outputs share one alpha."""
         errors = search.errors(self.alphas_, search.folds(cv, y, qid))
-        return Choice(self.alphas_, np.array([fold.mean(axis=1) for fold in errors]).T)
+        return Choice(self.alphas_, np.array([fold.mean(axis=1) for fold in errors]).T, search.scoring)

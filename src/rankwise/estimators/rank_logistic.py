@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
 from rankwise._types import FloatVector
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
+from rankwise.kernels import KernelMap
+from rankwise.model_selection.search import AlphaSearch
 from rankwise.places import in_memory
+from rankwise.temperature import fit_temperature
 
 
 class RankLogistic(PairwiseRanker):
@@ -63,7 +67,9 @@ class RankLogistic(PairwiseRanker):
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float
-        The objective reached and a bound on its distance to the optimum.
+        The objective reached and a bound on its distance to the optimum, before any calibration.
+    temperature_ : float
+        What `calibrate` divided the function by; 1 without.
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration.
@@ -112,6 +118,35 @@ class RankLogistic(PairwiseRanker):
         smaller = expit(-np.abs(difference))
         return np.where(difference > 0, 1.0 - smaller, smaller)
 
+    def calibrate(
+        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Divide the function by the temperature that fits rows which the model has not seen.
+
+        The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
+        these rows, with the weights of the objective: see `fit_temperature`. A model whose penalty or whose
+        fit to the training rows makes it timid or bold is put right. No order changes. `temperature_` is what
+        the fitted function was divided by in all.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight :
+            Held-out rows, as for `fit`.
+        """
+        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
+        preferences = self._preferences(y, qid, sample_weight)
+        self._divide(fit_temperature(scores, preferences, average=self.average))
+        return self
+
+    def _divide(self, temperature: float) -> None:
+        name = "coef_" if hasattr(self, "coef_") else "dual_coef_"
+        setattr(self, name, getattr(self, name) / temperature)
+        self.temperature_ = getattr(self, "temperature_", 1.0) * temperature
+
+    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
+        super()._store_function(coef, kernel_map)
+        self.temperature_ = 1.0
+
     def _finite_scores(self, rows: Any, name: str) -> FloatVector:
         alone = isinstance(rows, np.ndarray) and rows.ndim == 1
         scores = in_memory(self.predict(rows[None] if alone else rows))
@@ -132,6 +167,12 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
         Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
         An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+    scoring : {"log_loss", "error"}
+        What is compared on the rows held out: the mean of log(1 + exp(-(f(better) - f(worse)))) over pairs,
+        or the ranking error, which does not look at the probabilities. On real data of seven kinds the two
+        rank equally well within the noise, but for one where the error picks the better order, and the
+        probabilities of the log loss are the better ones wherever they differ much: see
+        docs/rank_logistic.md.
     kernel, gamma, ... :
         As in `RankLogistic`.
 
@@ -144,8 +185,8 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Ranking error on the held-out rows: the mean over queries or, under `average="pairs"`, the share of
-        all pairs. Folds without pairs are left out.
+        Log loss of pairs, or ranking error, on the held-out rows: the mean over queries or, under
+        `average="pairs"`, over all pairs. Folds without pairs are left out.
 
     Examples
     --------
@@ -158,3 +199,49 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
     """
 
     _plain = RankLogistic
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = 5,
+        scoring: str = "log_loss",
+        kernel: Any = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        average: str = "queries",
+        pair_weight: str | None = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        callback: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            alphas,
+            cv=cv,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            n_components=n_components,
+            average=average,
+            pair_weight=pair_weight,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        self.scoring = scoring
+
+    def _search(self, X: Any, targets: list[Any]) -> AlphaSearch:
+        return AlphaSearch(self._with_alpha(1.0), X, targets, scoring=self.scoring)

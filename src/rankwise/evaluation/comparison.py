@@ -111,8 +111,9 @@ def compare(
     qid : array of shape (n_rows,), optional
         The query of each row.
     measures : str or sequence of str, optional
-        Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K" and "p@K". By default those of the report:
-        "error", "ndcg@5", "ndcg@10", "map" and "tau", without those that say nothing about these labels.
+        Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K", "p@K" and "log_loss", which takes the scores as
+        log odds. By default those of the report: "error", "ndcg@5", "ndcg@10", "map" and "tau", without those
+        that say nothing about these labels.
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
     test : {"auto", "permutation", "wilcoxon"}

@@ -24,7 +24,9 @@ METRICS: dict[str, Callable[..., Any]] = {
     "map": metrics.average_precision,
     "mrr": metrics.reciprocal_rank,
     "p": metrics.precision,
+    "log_loss": metrics.pair_log_loss,
 }
+LOWER_IS_BETTER = ("error", "log_loss")
 # What each takes besides labels, scores and queries; a rank is written behind an at sign.
 OPTIONS = {
     "ndcg": ("gain",),
@@ -78,7 +80,7 @@ class Measured:
 
 
 def named_measure(key: str, **options: Any) -> Metric:
-    """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg", "ndcg@10" or "p@5".
+    """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg@10", "p@5" or "log_loss".
 
     `options` are `relevant_above` (of map, mrr and p) and `gain` (of ndcg); the others do without.
 
@@ -96,7 +98,7 @@ def named_measure(key: str, **options: Any) -> Metric:
     chosen = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
     if ranked:
         chosen["k"] = int(rank)
-    return Metric(key, measure_name(key), base != "error", _per_query(METRICS[base], **chosen))
+    return Metric(key, measure_name(key), base not in LOWER_IS_BETTER, _per_query(METRICS[base], **chosen))
 
 
 def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:

@@ -45,6 +45,18 @@ def scores_of(model: Any, X: Any, name: str) -> FloatArray:
     return as_vector(scores, f"the scores of {name!r}", X.shape[0])
 
 
+def has_probabilities(model: Any) -> bool:
+    """Tell whether a model states the probability that one row is above another."""
+    return hasattr(last_step(model), "predict_pair_proba")
+
+
+def log_odds_of(model: Any, X: Any, name: str) -> FloatArray:
+    """Return scores whose differences are the log odds of pairs."""
+    if not has_probabilities(model):
+        raise TypeError(f"{name!r} has no probabilities of pairs; RankLogistic and RankLogisticCV have.")
+    return scores_of(model, X, name)
+
+
 def _of_two_classes(probability: Any, name: str) -> FloatArray:
     if probability.shape[1] != 2:
         raise ValueError(

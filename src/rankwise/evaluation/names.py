@@ -15,6 +15,7 @@ MEASURES = {
     "map": "MAP",
     "mrr": "MRR",
     "p": "Precision",
+    "log_loss": "Pair log loss",
     "wmw": "WMW over the order graph",
 }
 

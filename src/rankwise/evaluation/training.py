@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 
 from rankwise._pipeline import last_step
 from rankwise._types import FloatArray, IntArray
+from rankwise.evaluation.names import measure_name
+
+RANKING_ERROR = measure_name("error").lower()
 
 
 class GapCurve(NamedTuple):
@@ -43,7 +46,7 @@ def history_of(model: Any) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class AlphaPath:
-    """Ranking error on held-out data for each alpha.
+    """The error on held-out data for each alpha.
 
     Attributes
     ----------
@@ -52,15 +55,20 @@ class AlphaPath:
         No columns where only the means are known.
     alpha : float or None
         The one that was chosen.
+    measure : str
+        What the error is.
     """
 
     alphas: FloatArray
     mean: FloatArray
     folds: FloatArray
     alpha: float | None
+    measure: str = RANKING_ERROR
 
 
-def alpha_path(alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None) -> AlphaPath:
+def alpha_path(
+    alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None, measure: str = RANKING_ERROR
+) -> AlphaPath:
     """Return the path of errors of shape (n_alphas,) or (n_alphas, n_folds).
 
     Examples
@@ -72,8 +80,8 @@ def alpha_path(alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None)
     if values.shape[:1] != grid.shape:
         raise ValueError(f"errors has shape {values.shape}, but there are {len(grid)} alphas.")
     if values.ndim == 1:
-        return AlphaPath(grid, values, np.empty((len(grid), 0)), alpha)
-    return AlphaPath(grid, values.mean(axis=1), values, alpha)
+        return AlphaPath(grid, values, np.empty((len(grid), 0)), alpha, measure)
+    return AlphaPath(grid, values.mean(axis=1), values, alpha, measure)
 
 
 def alpha_path_of(model: Any) -> AlphaPath | None:
@@ -81,4 +89,5 @@ def alpha_path_of(model: Any) -> AlphaPath | None:
     ranker = last_step(model)
     if getattr(ranker, "cv_errors_", None) is None:
         return None
-    return alpha_path(ranker.alphas_, ranker.cv_errors_, ranker.alpha_)
+    measure = measure_name(getattr(ranker, "scoring", "error")).lower()
+    return alpha_path(ranker.alphas_, ranker.cv_errors_, ranker.alpha_, measure)

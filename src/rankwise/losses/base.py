@@ -94,8 +94,12 @@ class PairwiseLoss(ABC):
     def _row_factor(self) -> FloatVector | float:
         return self.preferences.row_factor(self.average)
 
-    def _sums(self, scores: FloatVector | None, moment: FloatVector | None = None) -> PartnerSums:
-        return self.preferences.sums(scores, moment, counting=self.counting, n_threads=self.n_threads)
+    def _sums(
+        self, scores: FloatVector | None, moment: FloatVector | None = None, margin: float = 1.0
+    ) -> PartnerSums:
+        return self.preferences.sums(
+            scores, moment, margin=margin, counting=self.counting, n_threads=self.n_threads
+        )
 
 
 class PiecewiseLinear(PairwiseLoss):

@@ -46,14 +46,22 @@ class Hinge(PiecewiseLinear):
         Equality holds at `scores`. The offset is the weighted share of violated pairs, so it is exact where
         the difference loss(s) - c's would lose digits.
         """
+        return self.at_margin(scores, 1.0)
+
+    def at_margin(self, scores: ArrayLike, margin: float) -> tuple[float, FloatVector, float]:
+        """Return the mean of max(0, margin - (s_better - s_worse)), a subgradient, and its share of pairs.
+
+        Its pairs are those with s_better - s_worse below the margin.
+        """
         s = self.preferences.check_scores(scores)
         if self._query_factor is not None:
-            net, violations, losses = self.preferences.count(s, n_threads=self.n_threads)
+            net, violations, losses = self.preferences.count(s, margin=margin, n_threads=self.n_threads)
             net *= self.factor
             # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
-            share = self._query_factor
-            return float(np.sum(losses * share)), net, float(np.sum(violations * share))
-        sums = self._sums(s)
+            factor = self._query_factor
+            return float(np.sum(losses * factor)), net, float(np.sum(violations * factor))
+        sums = self._sums(s, margin=margin)
         coefficients = self.factor * (sums.up - sums.down)
-        offset = float(np.sum(self.factor * sums.up))
-        return float(np.sum(coefficients * self.preferences.centred(s))) + offset, coefficients, offset
+        share = float(np.sum(self.factor * sums.up))
+        value = float(np.sum(coefficients * self.preferences.centred(s)))
+        return value + margin * share, coefficients, share

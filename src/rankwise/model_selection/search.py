@@ -19,13 +19,13 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
-from rankwise._checks import as_alphas, check_count
+from rankwise._checks import as_alphas, check_choice, check_count
 from rankwise._types import FloatArray
 from rankwise.design import Design
-from rankwise.losses import Hinge
+from rankwise.losses import Hinge, Logistic
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.splits import QueryKFold
-from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -35,7 +35,7 @@ class EdgeOfGridWarning(UserWarning):
 
 
 class AlphaSearch:
-    """Compares alphas by the ranking error on rows that the model did not see.
+    """Compares alphas by an error on rows that the model did not see.
 
     Parameters
     ----------
@@ -46,13 +46,17 @@ class AlphaSearch:
         What the model learns from, one entry for each output: preferences among the rows, or their labels.
     scaler : transformer, optional
         Is fitted to the training rows of each fold.
+    scoring : {"error", "log_loss"}
+        The ranking error, or the log loss of pairs of a model whose scores are log odds.
     """
 
-    def __init__(self, model: Any, X: Any, targets: list[Any], scaler: Any = None):
+    def __init__(self, model: Any, X: Any, targets: list[Any], scaler: Any = None, scoring: str = "error"):
+        check_choice(scoring, "scoring", SCORINGS)
         self.model = model
         self.X = X
         self.targets = targets
         self.scaler = scaler
+        self.scoring = scoring
         self.held_out = [as_preferences(target) for target in targets]
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
@@ -103,7 +107,10 @@ class AlphaSearch:
             scores = self.model._path_scores(X_train, targets, X_test, alphas)
             yield np.array(
                 [
-                    [held_out_error(*pair, average=average) for pair in zip(held_out, row, strict=True)]
+                    [
+                        SCORINGS[self.scoring](*pair, average=average)
+                        for pair in zip(held_out, row, strict=True)
+                    ]
                     for row in scores
                 ]
             )
@@ -119,16 +126,20 @@ class AlphaSearch:
         return scaler.transform(X_train), scaler.transform(X_test)
 
 
-def as_preferences(target: Any) -> Preferences:
-    """Return what held-out rows are judged by: the preferences themselves, or the order of the labels."""
-    return target if isinstance(target, Preferences) else Preferences.from_scores(target)
-
-
 def held_out_error(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
     """Return the ranking error: the mean over queries with pairs, or the share of all pairs."""
     with warnings.catch_warnings():  # queries without pairs are common, and left out
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return float(ranking_error(preferences, scores, average=average))  # type: ignore[arg-type]
+
+
+def held_out_log_loss(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
+    """Return the log loss of pairs: the mean over queries with pairs, or over all pairs."""
+    return Logistic(preferences, average=average).value(scores)
+
+
+# How held-out scores are judged.
+SCORINGS = {"error": held_out_error, "log_loss": held_out_log_loss}
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:
@@ -150,10 +161,13 @@ class Choice:
     alphas : array of shape (n_alphas,)
     errors : array of shape (n_alphas, n_folds)
         One column where nothing but the mean is known.
+    scoring : str
+        What the errors are, a key of `SCORINGS`.
     """
 
     alphas: FloatArray
     errors: FloatArray
+    scoring: str = "error"
 
     @property
     def mean(self) -> FloatArray:

@@ -7,6 +7,7 @@ from rankwise.plotting.leaderboard import LeaderboardDisplay
 from rankwise.plotting.order_graph import OrderGraphDisplay
 from rankwise.plotting.pair_explanation import PairExplanationDisplay
 from rankwise.plotting.query_quality import QueryQualityDisplay
+from rankwise.plotting.reliability import ReliabilityDisplay
 from rankwise.plotting.utility import UtilityDisplay
 from rankwise.plotting.weights import WeightsDisplay
 
@@ -18,6 +19,7 @@ __all__ = [
     "OrderGraphDisplay",
     "PairExplanationDisplay",
     "QueryQualityDisplay",
+    "ReliabilityDisplay",
     "UtilityDisplay",
     "WeightsDisplay",
 ]

@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._pipeline import last_step
-from rankwise.evaluation.training import alpha_path, alpha_path_of
+from rankwise.evaluation.training import RANKING_ERROR, alpha_path, alpha_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 
 
 class AlphaPathDisplay:
-    """Ranking error on held-out data for each alpha: its mean, thin lines for folds, the choice marked.
+    """The error on held-out data for each alpha: its mean, thin lines for folds, the choice marked.
 
     Parameters
     ----------
@@ -21,6 +21,8 @@ class AlphaPathDisplay:
     errors : array of shape (n_alphas,) or (n_alphas, n_folds)
     alpha : float, optional
         The one that was chosen.
+    measure : str
+        What the errors are.
 
     Attributes
     ----------
@@ -39,11 +41,19 @@ class AlphaPathDisplay:
     >>> display = AlphaPathDisplay.from_estimator(model)  # doctest: +SKIP
     """
 
-    def __init__(self, *, alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        alphas: ArrayLike,
+        errors: ArrayLike,
+        alpha: float | None = None,
+        measure: str = RANKING_ERROR,
+    ) -> None:
         self.alphas = np.asarray(alphas, dtype=np.float64)
         self.errors = np.asarray(errors, dtype=np.float64)
         self.alpha = alpha
-        self._path = alpha_path(self.alphas, self.errors, alpha)
+        self.measure = measure
+        self._path = alpha_path(self.alphas, self.errors, alpha, measure)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
@@ -58,10 +68,12 @@ class AlphaPathDisplay:
             Of matplotlib's plot, for the mean.
         """
         model = last_step(estimator)
-        if alpha_path_of(model) is None:
+        path = alpha_path_of(model)
+        if path is None:
             name = type(model).__name__
             raise ValueError(f"{name} has no cv_errors_: fit RankSVMCV, RankLogisticCV or RankRLSCV.")
-        return cls(alphas=model.alphas_, errors=model.cv_errors_, alpha=model.alpha_).plot(ax, **options)
+        display = cls(alphas=path.alphas, errors=model.cv_errors_, alpha=path.alpha, measure=path.measure)
+        return display.plot(ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> AlphaPathDisplay:
         """Draw into `ax`, or a new figure; `options` go to matplotlib's plot, for the mean.
@@ -78,6 +90,6 @@ class AlphaPathDisplay:
         (self.line_,) = self.ax_.plot(self.alphas, self._path.mean, **(settings | options))
         if self.alpha is not None:
             self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1)
-        self.ax_.set(xscale="log", xlabel="alpha", ylabel="ranking error, held out")
+        self.ax_.set(xscale="log", xlabel="alpha", ylabel=f"{self.measure}, held out")
         tidy(self.ax_)
         return self

@@ -461,6 +461,17 @@ def from_scores(
     return ranking
 
 
+def as_preferences(
+    y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+) -> Preferences:
+    """Return preferences as they are, with their own queries and weights, or the order of labels."""
+    if not isinstance(y, Preferences):
+        return from_scores(y, qid, sample_weight)
+    if qid is not None or sample_weight is not None:
+        raise ValueError("qid and sample_weight must be None when y is a Preferences, which has its own.")
+    return y
+
+
 def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None = None) -> Ranking:
     """Rank right-censored life times: a higher score means a longer life.
 

@@ -44,6 +44,9 @@ def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
     if isinstance(alpha, int | float | np.number):
         chosen = " (chosen by cross-validation)" if hasattr(ranker, "alpha_") else ""
         found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
+    temperature = getattr(ranker, "temperature_", 1.0)
+    if temperature != 1.0:
+        found.append(("Temperature of its probabilities", Number(float(temperature))))
     kernel = getattr(ranker, "kernel", None)
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
@@ -106,11 +109,11 @@ def alpha_chart(ranker: Any) -> str:
     low, high = float(drawn.min()), float(drawn.max())
     space = 0.05 * (high - low) or 0.01
     chart = Chart(
-        f"Cross-validated ranking error over alpha: lowest, {mean.min():.4f}, at alpha {path.alpha:.3g}",
+        f"Cross-validated {path.measure} over alpha: lowest, {mean.min():.4f}, at alpha {path.alpha:.3g}",
         (float(alphas.min()), float(alphas.max())),
         (low - space, high + space),
         x_label="alpha",
-        y_label="ranking error",
+        y_label=path.measure,
         x_log=True,
     )
     for fold in path.folds.T:
@@ -118,7 +121,9 @@ def alpha_chart(ranker: Any) -> str:
     chart.rule(x=float(path.alpha or 0))
     chart.line(alphas, mean)
     chart.points(
-        alphas, mean, titles=[f"alpha {a:.3g}: error {e:.4f}" for a, e in zip(alphas, mean, strict=True)]
+        alphas,
+        mean,
+        titles=[f"alpha {a:.3g}: {path.measure} {e:.4f}" for a, e in zip(alphas, mean, strict=True)],
     )
     folds = "; thin lines are folds" if path.folds.size else ""
-    return figure(chart.render(), f"Choice of alpha: ranking error on held-out data{folds}.")
+    return figure(chart.render(), f"Choice of alpha: {path.measure} on held-out data{folds}.")

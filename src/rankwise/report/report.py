@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import RANKS, compare_metrics
-from rankwise.evaluation.measures import Metric, graph_measures, measures_for
+from rankwise.evaluation.measures import Metric, graph_measures, measured, measures_for, named_measure
+from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
@@ -19,6 +20,7 @@ from rankwise.report.learned import learned_section
 from rankwise.report.page import page, plural, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
+from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import shapes_section
 from rankwise.report.versus import versus_section
 
@@ -106,6 +108,7 @@ class Report:
         found = compare_metrics(subject.y, subject.scores, subject.query, chosen, seed=random_state)
         self.measures: dict[str, list[Measured]] = found.measures
         self.differences: list[Difference] = found.differences
+        self.measures[subject.name] += self._log_loss(random_state)
 
     def headline(self) -> str:
         """Return the finding in words.
@@ -128,6 +131,7 @@ class Report:
             versus_section(subject, self.measures, self.differences),
             quality_section(subject, ours, self.notes),
             shapes_section(subject),
+            reliability_section(subject),
             reasons_section(subject, self._weights(), self._query_errors(), self.pair),
             learned_section(subject),
         ]
@@ -151,6 +155,14 @@ class Report:
         if subject.edges is not None:
             return graph_measures(subject.y, subject.class_of_row, subject.edges), []
         return measures_for(subject.y, subject.n_queries, at, relevant_above)
+
+    def _log_loss(self, seed: int) -> list[Measured]:
+        """Measure the probabilities of the model, where it states some; other models may have none."""
+        subject = self.subject
+        if not has_probabilities(subject.models[subject.name]):
+            return []
+        ours = {subject.name: subject.main_scores}
+        return measured(subject.y, ours, subject.query, [named_measure("log_loss")], seed)[subject.name]
 
     def _query_errors(self) -> Any:
         return self.measures[self.subject.name][0].values

@@ -58,8 +58,8 @@ def export_model(
     output : int, optional
         Which of several outputs to export, counted from 0. Only "onnx" holds all of them.
     **options
-        Of one format: `feature_store` (Solr), `dtype` ("float32" or "float64", ONNX), `quote` (SQL),
-        `n_documents` (SVMrank).
+        Of one format: `feature_store` (Solr), `dtype` ("float32" or "float64", ONNX), `quote` and `pair`
+        (SQL), `n_documents` (SVMrank).
 
     Returns
     -------

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankwise._checks import check_choice
+from rankwise._pipeline import last_step
 from rankwise.io.export.linear import LinearScorer, linear_scorer
 
 # What ends a name, by what begins it: doubled inside the name.
@@ -21,6 +22,7 @@ def sql_expression(
     model_name: str = "",
     output: int | None = None,
     quote: str = '"',
+    pair: Sequence[str] | None = None,
 ) -> str:
     """Return the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
 
@@ -28,10 +30,36 @@ def sql_expression(
     (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server.
     Scalers are part of the expression. A feature with weight zero is left out; a NULL in any other column
     makes the score NULL.
+
+    With `pair`, the names that two rows have in the `FROM` clause, such as ("a", "b"), it is the probability
+    that the first is above the second, for `RankLogistic`.
     """
     check_choice(quote, "quote", QUOTES)
     scorer = linear_scorer(model, format, feature_names, output)
-    terms = [_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0]
+    if pair is not None:
+        return _probability(model, scorer, quote, pair)
+    return _sum([_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0])
+
+
+def _probability(model: Any, scorer: LinearScorer, quote: str, pair: Sequence[str]) -> str:
+    """Return 1 / (1 + exp(-d)) of the difference of two scores, in which the shifts of scalers cancel."""
+    if not hasattr(last_step(model), "predict_pair_proba"):
+        raise ValueError(f"pair needs a model with probabilities, RankLogistic; got {last_step(model)!r}.")
+    if isinstance(pair, str) or len(pair) != 2:
+        raise ValueError(f"pair must be two names, such as ('a', 'b'); got {pair!r}.")
+    first, second = (quoted(name, quote) for name in pair)
+    terms = [
+        f"{_number(weight)} * ({first}.{name} - {second}.{name})"
+        for name, weight in zip((quoted(n, quote) for n in scorer.names), scorer.folded()[0], strict=True)
+        if weight != 0
+    ]
+    # Databases refuse the exponential of a large number. MySQL and SQL Server have no hyperbolic tangent.
+    if quote == '"':
+        return f"0.5 + 0.5 * TANH(0.5 * ({_sum(terms)}))"
+    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, {_sum(terms)}))))"
+
+
+def _sum(terms: list[str]) -> str:
     if len(terms) <= 100:
         return " + ".join(terms) or "0.0"
     # Databases limit how deep an expression nests, and a plain sum nests once a term.

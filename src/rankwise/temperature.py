@@ -1,0 +1,86 @@
+"""From scores to probabilities of pairs: the one number by which scores are divided."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.optimize import brentq
+
+from rankwise._types import FloatVector
+from rankwise.losses import Logistic
+from rankwise.places import in_memory
+from rankwise.preferences import as_preferences
+
+__all__ = ["fit_temperature"]
+
+
+def fit_temperature(
+    scores: ArrayLike,
+    y: Any,
+    qid: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    average: str = "queries",
+) -> float:
+    """Return the T > 0 that minimises the mean over pairs of log(1 + exp(-(s_better - s_worse) / T)).
+
+    Then 1 / (1 + exp(-(s_a - s_b) / T)) is the probability that row a is above row b: scores of any ranker
+    become probabilities of pairs, and those of a bold or timid model are put right. No order changes. The
+    rows should be ones that the model has not seen.
+
+    The problem is convex in 1/T and has one solution, unless all pairs are in the right order or the scores
+    are no better than chance; then there is none, and a ValueError says so. O(m) for each of some ten steps.
+
+    Parameters
+    ----------
+    scores : array of shape (n_rows,)
+    y : array of shape (n_rows,), or Preferences
+        Labels, higher is better. Preferences have their own queries and weights.
+    qid, sample_weight : arrays of shape (n_rows,), optional
+    average : {"queries", "pairs"}
+        The mean over queries of each query's mean, or the mean over all pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import RankSVM, fit_temperature
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankSVM(alpha=1e-6).fit(X[::2], y[::2])
+    >>> scores = model.predict(X[1::2])
+    >>> temperature = fit_temperature(scores, y[1::2])
+    >>> log_odds = (scores[0] - scores[1]) / temperature  # of the first row above the second
+    """
+    loss = Logistic(as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight)), average=average)
+    found = loss.preferences.check_scores(in_memory(scores))
+    _require_optimum(loss, found)
+    centred = loss.preferences.centred(found)
+    # In units of the scores' spread the solution is not far from 1, whatever their scale.
+    spread = float(np.abs(centred).max())
+    unit = centred / spread
+
+    def slope(power: float) -> float:
+        return float(np.sum(loss.value_and_coefficients(math.exp(power) * unit)[1] * unit))
+
+    low, high = -1.0, 1.0
+    while slope(low) > 0:
+        low *= 2
+    while slope(high) < 0:
+        high *= 2
+    return spread / math.exp(brentq(slope, low, high, xtol=1e-12))
+
+
+def _require_optimum(loss: Logistic, scores: FloatVector) -> None:
+    """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
+    preferences = loss.preferences
+    if not preferences.violated_weight(scores, 0.0).any():
+        raise ValueError(
+            "No pair is in the wrong order, so that no temperature fits: probabilities would all become 1. "
+            "Give rows that the model was not fitted to."
+        )
+    push = loss.value_and_coefficients(np.zeros(len(scores)))[1]
+    if not np.sum(push * preferences.centred(scores)) < 0:
+        raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
