@@ -33,7 +33,6 @@ class PairLoss(torch.nn.Module):
         options = f"loss={self.named.name!r}, average={self.named.average!r}"
         return options if self.loss is None else f"{self.loss.preferences!r}, {options}"
 
-    @torch.compiler.disable
     def forward(self, scores: Any, y: Any = None, qid: Any = None, sample_weight: Any = None) -> Any:
         """Return the mean loss over the pairs of a batch, a tensor without dimensions.
 
@@ -57,7 +56,6 @@ class PairLoss(torch.nn.Module):
             )
         return _Value.apply(column, self.loss)[0]
 
-    @torch.compiler.disable
     def of_pairs(self, chosen: Any, rejected: Any, weight: Any = None) -> Any:
         """Return the mean loss over pairs: `chosen[k]` and `rejected[k]` are the scores of pair k.
 
