@@ -30,7 +30,7 @@ def textbook(loss, pairs, scores):
 def textbook_derivatives(loss, pairs, scores):
     laplacian = reference.laplacian(pairs, len(scores))
     return {
-        "hinge": lambda: (reference.hinge(pairs, scores)[1], laplacian),
+        "hinge": lambda: (reference.hinge(pairs, scores)[1], laplacian / 2),
         "squared_hinge": lambda: (
             reference.squared_hinge(pairs, scores)[1],
             reference.squared_hinge_hessian(pairs, scores),

@@ -8,6 +8,7 @@ from rankwise import places
 if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
     from rankwise.estimators import (
+        BoostedRanker,
         BradleyTerry,
         HullRanker,
         OrdinalSVM,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "BoostedRanker",
     "BradleyTerry",
     "HullRanker",
     "ModelFileError",
@@ -59,6 +61,7 @@ places.announce("rankwise.distributed")
 # Where each name lives. Names are imported when first used: a command that prints its help needs none.
 _HOMES = {
     "estimators": (
+        "BoostedRanker",
         "BradleyTerry",
         "HullRanker",
         "OrdinalSVM",

@@ -1,5 +1,6 @@
 """scikit-learn estimators: one choice of preferences, loss, function space and solver each."""
 
+from rankwise.estimators.boosted_ranker import BoostedRanker
 from rankwise.estimators.bradley_terry import BradleyTerry
 from rankwise.estimators.hull_ranker import HullRanker
 from rankwise.estimators.ordinal_svm import OrdinalSVM
@@ -10,6 +11,7 @@ from rankwise.estimators.rank_svm import RankSVM
 from rankwise.estimators.rank_svm_cv import RankSVMCV
 
 __all__ = [
+    "BoostedRanker",
     "BradleyTerry",
     "HullRanker",
     "OrdinalSVM",

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from rankwise._types import FloatVector
+from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.kernels import KernelMap
 from rankwise.model_selection.search import AlphaSearch
@@ -16,7 +15,7 @@ from rankwise.places import in_memory
 from rankwise.temperature import fit_temperature
 
 
-class RankLogistic(PairwiseRanker):
+class RankLogistic(PairProbability, PairwiseRanker):
     """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
 
     The model says how likely a row is above another: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
@@ -92,32 +91,6 @@ class RankLogistic(PairwiseRanker):
 
     loss = "logistic"
 
-    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
-        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row.
-
-        Parameters
-        ----------
-        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
-            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
-            all rows of the other.
-
-        Returns
-        -------
-        probability : array of shape (n_rows,)
-            Exactly one half for equal rows; with A and B exchanged, the two add up to exactly 1.
-        """
-        first, second = (self._finite_scores(rows, name) for rows, name in ((A, "A"), (B, "B")))
-        if len(first) != len(second) and 1 not in (len(first), len(second)):
-            raise ValueError(
-                f"A and B must have the same number of rows, or one of them a single row; got {len(first)} "
-                f"and {len(second)}."
-            )
-        with np.errstate(over="ignore"):  # two scores further apart than any number: for sure
-            difference = first - second
-        # The smaller of the two probabilities is exact to its last digit, and the other is what is left.
-        smaller = expit(-np.abs(difference))
-        return np.where(difference > 0, 1.0 - smaller, smaller)
-
     def calibrate(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
@@ -146,14 +119,6 @@ class RankLogistic(PairwiseRanker):
     def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
         super()._store_function(coef, kernel_map)
         self.temperature_ = 1.0
-
-    def _finite_scores(self, rows: Any, name: str) -> FloatVector:
-        alone = isinstance(rows, np.ndarray) and rows.ndim == 1
-        scores = in_memory(self.predict(rows[None] if alone else rows))
-        if not np.isfinite(scores).all():
-            row = int(np.argmin(np.isfinite(scores)))
-            raise ValueError(f"The score of row {row} of {name} is beyond what a number can hold.")
-        return scores
 
 
 class RankLogisticCV(PairwiseRankerCV, RankLogistic):

@@ -45,11 +45,14 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "RankRLSCV",
         "OrdinalSVM",
         "HullRanker",
+        "BoostedRanker",
     )
 }
 # What has items and no rows to score.
 LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
 STORED = RANKERS | LEADERBOARDS
+# What is no part of a model: how the rounds of a fit on Dask went, and LightGBM's object for the trees.
+PASSING = ("rounds_", "_booster")
 # What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
 SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
     StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
@@ -261,8 +264,7 @@ def _ranker_apart(ranker: Any, known: dict[str, type[BaseEstimator]], writer: _W
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
     parameters = ranker.get_params(deep=False)
-    # How the rounds of a fit on Dask went is no part of the model.
-    learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, "rounds_"}}
+    learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, *PASSING}}
     return _apart(ranker, learned, writer)
 
 
@@ -342,7 +344,9 @@ def _check_consistent(ranker: Any) -> None:
     features = ranker.n_features_in_
     coef, basis = getattr(ranker, "coef_", None), getattr(ranker, "basis_", None)
     fits = type(features) is int and features >= 0
-    if coef is not None:
+    if isinstance(ranker, estimators.BoostedRanker):
+        ranker._check_loaded()
+    elif coef is not None:
         fits &= np.asarray(coef).dtype.kind == "f" and coef.shape[-1] == features
     else:
         n_basis = len(ranker.basis_indices_)

@@ -75,16 +75,16 @@ class PairwiseLoss(ABC):
     def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
         """Return the derivative by each score, and its curvature: Newton's method by rows divides by it.
 
-        Here the curvature is the weight of each row's pairs, as if that of each pair was 1. With the hinge, a
-        Newton step then moves a row by the share of its pairs that push it up less the share that push it
-        down: never by more than the margin.
+        Here the curvature is half the weight of each row's pairs, as if that of each pair was 1/2. With the
+        hinge, a Newton step then moves a row by twice the share of its pairs that push it up less the share
+        that push it down: never by more than two margins.
         """
-        return self.value_and_coefficients(scores)[1], self._pair_weight
+        return self.value_and_coefficients(scores)[1], self._half_weight
 
     @cached_property
-    def _pair_weight(self) -> FloatVector:
+    def _half_weight(self) -> FloatVector:
         sums = self._sums(None)
-        return self.factor * (sums.up + sums.down)
+        return 0.5 * self.factor * (sums.up + sums.down)
 
     @property
     def at_zero(self) -> Any:

@@ -1,0 +1,385 @@
+"""Boosted trees that minimise a pairwise loss, by LightGBM."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwise import objectives
+from rankwise._checks import check_count, check_positive
+from rankwise._types import FloatVector
+from rankwise.estimators import tree_text
+from rankwise.estimators.base import BaseRanker, logger
+from rankwise.estimators.categories import categories_of, encoded
+from rankwise.estimators.pair_probability import PairProbability
+from rankwise.objectives._gradient import OBJECTIVES, check_loss
+from rankwise.places import in_memory, place_of
+from rankwise.preferences import Preferences
+
+# What makes the trees a function of data and parameters, whatever the number of threads and the load.
+REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
+# Columns that no leaf could be parted by stay, since LightGBM fails where none is left.
+KEEPING_COLUMNS = {"feature_pre_filter": False}
+OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
+
+
+def import_lightgbm() -> Any:
+    """Return the package, or say how to get it."""
+    try:
+        import lightgbm
+    except ImportError:
+        raise ImportError("BoostedRanker needs LightGBM: pip install 'rankwise[lightgbm]'.") from None
+    return lightgbm
+
+
+def _is_logistic(model: Any) -> bool:
+    if model.loss != "logistic":
+        raise AttributeError(
+            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
+        )
+    return True
+
+
+class BoostedRanker(PairProbability, BaseRanker):
+    """Minimise the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
+
+    Each tree is a step of Newton's method by rows: LightGBM grows it from the gradient and the curvature of
+    the loss over all pairs. It needs the package lightgbm (`pip install 'rankwise[lightgbm]'`).
+
+    Cost: that of LightGBM, and for each tree that of the loss over m rows: O(m) with the logistic loss,
+    O(m log m) with others, whatever the number of pairs.
+
+    Parameters
+    ----------
+    loss : "squared_hinge", "logistic", "hinge" or "least_squares"
+        With "logistic" there is `predict_pair_proba`. Least squares take differences of labels, or the
+        magnitudes of pairs, as their targets.
+    n_estimators : int
+        Number of trees; the largest, where a validation set ends the fit.
+    learning_rate : float
+        What each tree counts.
+    num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, reg_lambda :
+        As in LightGBM, with its defaults. Where `subsample` is below 1, rows are drawn anew for each tree.
+    early_stopping_rounds : int
+        With `fit(validation=...)`, the fit ends when so many trees in a row have not lowered the ranking
+        error of the validation rows, and the best number of trees is kept.
+    categorical_features : sequence of int or str, optional
+        Columns that hold categories, as whole numbers from 0 up, by place or name. Categorical columns of
+        a frame are found without it.
+    lightgbm_parameters : dict, optional
+        Further parameters of LightGBM, such as `{"monotone_constraints": [1, 0, -1]}`.
+    average : "queries" or "pairs"
+        The mean over queries of each query's mean, or the mean over all pairs.
+    pair_weight : None or "difference"
+        With "difference", a pair weighs the difference of its labels.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all. The result does not depend on it.
+    random_state : int, optional
+        Draws rows and columns, where they are drawn.
+    verbose : int
+        1 prints the error of the validation rows for each tree.
+
+    Attributes
+    ----------
+    trees_ : str
+        The trees, in LightGBM's form.
+    n_iter_ : int
+        The number of trees.
+    feature_importances_ : array of shape (n_features,)
+        The share of each feature in all that splits gained.
+    history_ : dict of arrays
+        "validation_error" after each tree, where there is a validation set.
+    n_pairs_ : int
+        The number of pairs of the training data.
+
+    Examples
+    --------
+    >>> from rankwise import BoostedRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = BoostedRanker(n_estimators=50).fit(X[:300], y[:300])
+    >>> bool(model.score(X[300:], y[300:]) > 0.7)
+    True
+    """
+
+    def __init__(
+        self,
+        loss: str = "squared_hinge",
+        *,
+        n_estimators: int = 100,
+        learning_rate: float = 0.1,
+        num_leaves: int = 31,
+        max_depth: int = -1,
+        min_child_samples: int = 20,
+        subsample: float = 1.0,
+        colsample_bytree: float = 1.0,
+        reg_lambda: float = 0.0,
+        early_stopping_rounds: int = 50,
+        categorical_features: Any = None,
+        lightgbm_parameters: dict[str, Any] | None = None,
+        average: str = "queries",
+        pair_weight: str | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.loss = loss
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.max_depth = max_depth
+        self.min_child_samples = min_child_samples
+        self.subsample = subsample
+        self.colsample_bytree = colsample_bytree
+        self.reg_lambda = reg_lambda
+        self.early_stopping_rounds = early_stopping_rounds
+        self.categorical_features = categorical_features
+        self.lightgbm_parameters = lightgbm_parameters
+        self.average = average
+        self.pair_weight = pair_weight
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.non_deterministic = False
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave LightGBM's own object out: it is made from the trees."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_booster"}
+
+    @property
+    def formula(self) -> str:
+        """The objective, in words."""
+        return f"{OBJECTIVES[self.loss].formula}, f a sum of trees"
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        validation: Any = None,
+    ) -> Self:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            Missing values (NaN, or no entry in a frame) and categorical columns of a frame are taken as
+            LightGBM takes them.
+        y : array of shape (n_rows,) or Preferences
+            Labels, higher is better; or explicit preferences among the rows.
+        qid : array of shape (n_rows,), optional
+            The query of each row: only rows of the same query are compared.
+        sample_weight : array of shape (n_rows,), optional
+            A pair weighs the product of its rows' weights.
+        validation : tuple (X, y) or (X, y, qid), optional
+            Rows that are not learned from: the number of trees is where their ranking error is lowest.
+        """
+        lightgbm = import_lightgbm()
+        self._check_parameters()
+        self.__dict__.pop("_booster", None)  # of a previous fit
+        X, preferences = self._checked_input(X, y, qid, sample_weight)
+        places = self._categorical_places()
+        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), categorical_feature=places)
+        held_out = self._held_out(validation)
+        objective = self._objective(preferences, held_out)
+        valid_sets = [data.create_valid(rows, np.zeros(rows.shape[0])) for rows, _ in held_out]
+        booster, errors = self._trained(lightgbm, data, valid_sets, objective)
+        self.history_ = {"validation_error": np.array(errors)}
+        best = booster.best_iteration if valid_sets else booster.num_trees()
+        self.trees_ = tree_text.reduced(
+            booster.model_to_string(num_iteration=max(best, 1)), self.n_features_in_
+        )
+        self.n_iter_ = self._booster.num_trees()
+        self.feature_importances_ = self._importances()
+        if not self.feature_importances_.any():
+            logger.warning(
+                "No tree has a split, so all scores are equal: a leaf needs min_child_samples=%d rows, and "
+                "there are %d.",
+                self.min_child_samples,
+                X.shape[0],
+            )
+        return self
+
+    def predict(self, X: Any) -> FloatVector:
+        """Return the score of each row; within a query, sort by it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_rows,)
+        """
+        check_is_fitted(self)
+        return np.asarray(self._booster.predict(self._rows(X), num_threads=self._threads()), np.float64)
+
+    @available_if(_is_logistic)
+    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
+        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row; `loss="logistic"`.
+
+        Parameters
+        ----------
+        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
+            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
+            all rows of the other.
+        """
+        return super().predict_pair_proba(A, B)
+
+    def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
+        """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+
+        They are differences of Shapley values (Lundberg et al. 2018), as LightGBM computes them for trees.
+
+        Parameters
+        ----------
+        a, b : arrays of shape (n_features,), or frames of one row
+            Two rows.
+        """
+        first, second = (self.contributions(_one_row(row)) for row in (a, b))
+        return (first - second)[0]
+
+    def contributions(self, X: Any) -> FloatVector:
+        """Return each feature's part in the score of each row, up to a constant: shape (n_rows, n_features).
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+        """
+        check_is_fitted(self)
+        options = {"pred_contrib": True, "num_threads": self._threads()}
+        parts = self._booster.predict(self._rows(X), **options)
+        parts = parts.toarray() if hasattr(parts, "toarray") else parts
+        return np.asarray(parts, np.float64)[:, :-1]
+
+    @cached_property
+    def _booster(self) -> Any:
+        """LightGBM's object for the trees, which are checked first: they may come from a file."""
+        tree_text.check(self.trees_, self.n_features_in_)
+        return import_lightgbm().Booster(model_str=self.trees_)
+
+    def _check_loaded(self) -> None:
+        """Refuse what a file holds where it could not be predicted with."""
+        tree_text.check(self.trees_, self.n_features_in_)
+
+    def _check_parameters(self) -> None:
+        check_loss(self.loss)
+        check_count("n_estimators", self.n_estimators)
+        check_positive("learning_rate", self.learning_rate)
+        check_count("early_stopping_rounds", self.early_stopping_rounds)
+        taken = sorted(set(OWN) & set(self.lightgbm_parameters or {}))
+        if taken:
+            raise ValueError(f"lightgbm_parameters must not hold {taken[0]!r}, which BoostedRanker sets.")
+
+    def _parameters(self, objective: Any) -> dict[str, Any]:
+        seed = check_random_state(self.random_state).randint(2**31 - 1)
+        return {
+            "objective": objective,
+            "metric": "None",
+            "learning_rate": self.learning_rate,
+            "num_leaves": self.num_leaves,
+            "max_depth": self.max_depth,
+            "min_child_samples": self.min_child_samples,
+            "subsample": self.subsample,
+            "subsample_freq": int(self.subsample < 1.0),
+            "colsample_bytree": self.colsample_bytree,
+            "reg_lambda": self.reg_lambda,
+            "num_threads": self._threads(),
+            "seed": seed,
+            "verbose": -1,
+            **REPRODUCIBLE,
+            **KEEPING_COLUMNS,
+            **(self.lightgbm_parameters or {}),
+        }
+
+    def _objective(self, preferences: Preferences, held_out: list[Any]) -> Any:
+        return objectives.lightgbm(
+            preferences,
+            self.loss,
+            average=self.average,
+            validation=[known for _, known in held_out],
+            n_threads=self._threads(),
+        )
+
+    def _trained(
+        self, lightgbm: Any, data: Any, valid_sets: list[Any], objective: Any
+    ) -> tuple[Any, list[float]]:
+        course: dict[str, Any] = {}
+        callbacks = [lightgbm.record_evaluation(course)] if valid_sets else []
+        if valid_sets:
+            callbacks.append(lightgbm.early_stopping(self.early_stopping_rounds, verbose=False))
+        if self.verbose:
+            callbacks.append(lightgbm.log_evaluation(1))
+        booster = lightgbm.train(
+            self._parameters(objective),
+            data,
+            num_boost_round=self.n_estimators,
+            valid_sets=valid_sets,
+            valid_names=["validation"] * len(valid_sets),
+            feval=objective.metric,
+            callbacks=callbacks,
+        )
+        return booster, course.get("validation", {}).get("ranking_error", [])
+
+    def _held_out(self, validation: Any) -> list[tuple[Any, Preferences]]:
+        """Return the rows and preferences of the validation set, as a list of one or none."""
+        if validation is None:
+            return []
+        if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
+            raise ValueError("validation must be a tuple (X, y) or (X, y, qid).")
+        X, y, qid = (*validation, None)[:3]
+        rows, preferences = self._rows(X), self._preferences(in_memory(y), in_memory(qid), None)
+        if preferences.n_rows != rows.shape[0]:
+            raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
+        preferences.require_pairs()
+        return [(rows, preferences)]
+
+    def _rows(self, X: Any) -> Any:
+        if (place := place_of(X)) is not None:
+            raise ValueError(f"BoostedRanker needs all rows in memory, but X is {place.name}.")
+        return self._validated(X, reset=False)
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        found = categories_of(X)
+        if reset:
+            self.categories_ = found
+        if not found:
+            options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+            X = validate_data(self, X, reset=reset, **options)
+            return sp.csr_matrix(X) if sp.issparse(X) else X  # LightGBM knows no sparse arrays
+        validate_data(self, X, reset=reset, skip_check_array=True)
+        return encoded(X, self.categories_)
+
+    def _categorical_places(self) -> list[int]:
+        """Return the places of categorical columns, those of the frame and those that are named."""
+        names = list(getattr(self, "feature_names_in_", ()))
+        given = [] if self.categorical_features is None else list(self.categorical_features)
+        places = [names.index(entry) if entry in names else entry for entry in given]
+        for entry in places:
+            if not (isinstance(entry, int | np.integer) and 0 <= entry < self.n_features_in_):
+                raise ValueError(f"categorical_features names {entry!r}, which is no column of X.")
+        return sorted({*map(int, places), *self.categories_})
+
+    def _importances(self) -> FloatVector:
+        gain = self._booster.feature_importance("gain")
+        return np.asarray(gain / (gain.sum() or 1.0), np.float64)
+
+
+def _one_row(row: Any) -> Any:
+    if hasattr(row, "columns") or hasattr(row, "toarray"):
+        return row
+    return np.atleast_2d(np.asarray(row))

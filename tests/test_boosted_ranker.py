@@ -1,0 +1,318 @@
+"""Boosted trees over all pairs."""
+
+import io
+import json
+import logging
+import pickle
+import sys
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+from sklearn import config_context
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from rankwise import BoostedRanker, ModelFileError, Preferences, load_model, objectives, save_model
+from rankwise.estimators import tree_text
+from rankwise.estimators.tree_text import TreeTextError
+from rankwise.io.model_layout import read_layout, write_layout
+from rankwise.metrics import ranking_error
+from rankwise.model_selection import QueryKFold
+
+lgb = pytest.importorskip("lightgbm")
+
+GENERATOR = np.random.default_rng(7)
+X = GENERATOR.normal(size=(500, 4))
+Y = np.round(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * GENERATOR.normal(size=500), 1)
+QID = GENERATOR.integers(0, 12, 500)
+TRAIN, TEST = np.arange(350), np.arange(350, 500)
+
+
+@parametrize_with_checks([BoostedRanker(), BoostedRanker("logistic", n_estimators=5)])
+def test_scikit_learn_contract(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "hinge", "least_squares"])
+@pytest.mark.parametrize(
+    "preferences",
+    [
+        Preferences.from_scores(Y),
+        Preferences.from_scores(Y, QID),
+        Preferences.from_survival(GENERATOR.random(500) < 0.7, Y),
+        Preferences.from_order(np.where(Y > 0, "high", "low"), [("high", "low")]),
+        Preferences.from_pairs(np.argsort(Y)[250:], np.argsort(Y)[:250], n_rows=500),
+    ],
+    ids=["scores", "queries", "survival", "order", "pairs"],
+)
+def test_any_preferences_and_loss_are_learned(preferences, loss):
+    model = BoostedRanker(loss, n_estimators=30).fit(X, preferences)
+    assert ranking_error(preferences, model.predict(X)) < 0.15
+    assert model.n_pairs_ == preferences.n_pairs
+
+
+def test_it_is_lightgbm_with_the_objective():
+    model = BoostedRanker("logistic", n_estimators=20, num_leaves=7, reg_lambda=1.0).fit(X, Y, qid=QID)
+    objective = objectives.lightgbm(Preferences.from_scores(Y, QID), "logistic")
+    parameters = {
+        "objective": objective, "num_leaves": 7, "lambda_l2": 1.0, "verbose": -1, "num_threads": 1,
+        "deterministic": True, "force_col_wise": True,
+    }  # fmt: skip
+    booster = lgb.train(parameters, lgb.Dataset(X, Y), num_boost_round=20)
+    np.testing.assert_allclose(model.predict(X), booster.predict(X), rtol=1e-9, atol=1e-12)
+    gain = booster.feature_importance("gain")
+    np.testing.assert_allclose(model.feature_importances_, gain / gain.sum())
+    assert model.n_iter_ == 20
+
+
+def test_validation_rows_choose_the_number_of_trees():
+    model = BoostedRanker(n_estimators=500, early_stopping_rounds=10)
+    model.fit(X[TRAIN], Y[TRAIN], qid=QID[TRAIN], validation=(X[TEST], Y[TEST], QID[TEST]))
+    errors = model.history_["validation_error"]
+    assert model.n_iter_ == 1 + np.argmin(errors) < len(errors) < 500
+    error = ranking_error(Y[TEST], model.predict(X[TEST]), QID[TEST])
+    assert errors.min() == pytest.approx(error, abs=1e-12)
+    fewer = BoostedRanker(n_estimators=model.n_iter_).fit(X[TRAIN], Y[TRAIN], qid=QID[TRAIN])
+    np.testing.assert_array_equal(fewer.predict(X), model.predict(X))
+
+
+def test_validation_rows_may_have_any_preferences():
+    held_out = Preferences.from_pairs([0], [1], n_rows=150)
+    model = BoostedRanker(n_estimators=5).fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], held_out))
+    assert set(model.history_["validation_error"]) <= {0.0, 0.5, 1.0}
+    for wrong, message in (
+        (X, r"validation must be a tuple \(X, y\) or \(X, y, qid\)"),
+        ((X[TEST], Y[TRAIN]), "validation has 150 rows in X, but 350 in y"),
+        ((X[TEST][:, :2], Y[TEST]), "2 features, but BoostedRanker is expecting 4"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            BoostedRanker().fit(X[TRAIN], Y[TRAIN], validation=wrong)
+
+
+def test_weights_of_rows_are_those_of_the_preferences():
+    weight = GENERATOR.choice([0.0, 1.0, 3.0], 500)
+    model = BoostedRanker(n_estimators=5).fit(X, Y, sample_weight=weight)
+    explicit = BoostedRanker(n_estimators=5).fit(X, Preferences.from_scores(Y, sample_weight=weight))
+    np.testing.assert_array_equal(model.predict(X), explicit.predict(X))
+    plain = BoostedRanker(n_estimators=5).fit(X, Y)
+    assert not np.array_equal(model.predict(X), plain.predict(X))
+
+
+def test_threads_and_seeds():
+    options = {"n_estimators": 10, "subsample": 0.5, "colsample_bytree": 0.5}
+    one, two = (BoostedRanker(**options, n_jobs=n, random_state=3).fit(X, Y) for n in (1, 2))
+    np.testing.assert_array_equal(one.predict(X), two.predict(X))
+    other = BoostedRanker(**options, random_state=4).fit(X, Y)
+    assert not np.array_equal(one.predict(X), other.predict(X))
+
+
+def test_probabilities_of_pairs_are_those_of_the_logistic_loss():
+    model = BoostedRanker("logistic", n_estimators=10).fit(X, Y)
+    scores = model.predict(X)
+    expected = 1 / (1 + np.exp(scores[1:] - scores[:-1]))
+    np.testing.assert_allclose(model.predict_pair_proba(X[:-1], X[1:]), expected)
+    assert model.predict_pair_proba(X[0], X[0])[0] == 0.5
+    assert not hasattr(BoostedRanker(), "predict_pair_proba")
+
+
+def test_a_pair_is_explained_by_parts_that_add_up():
+    model = BoostedRanker(n_estimators=20).fit(X, Y)
+    scores = model.predict(X[:2])
+    parts = model.explain_pair(X[0], X[1])
+    assert parts.shape == (4,)
+    assert parts.sum() == pytest.approx(scores[0] - scores[1])
+    assert abs(parts[3]) < abs(parts).max()
+    contributions = model.contributions(X[:2])
+    np.testing.assert_allclose(contributions[0] - contributions[1], parts)
+    np.testing.assert_allclose(model.contributions(sp.csr_matrix(X[:2])), contributions)
+
+
+def test_sparse_rows_are_the_same_rows():
+    rows = np.where(X > 0.5, X, 0.0)
+    dense = BoostedRanker(n_estimators=10).fit(rows, Y)
+    sparse = BoostedRanker(n_estimators=10).fit(sp.csr_array(rows), Y)
+    np.testing.assert_allclose(sparse.predict(sp.csr_array(rows)), dense.predict(rows), rtol=1e-12)
+
+
+def with_categories(library, columns, kind):
+    """A frame whose column "colour" is categorical."""
+    if library is pd:
+        return pd.DataFrame(columns).astype({"colour": pd.CategoricalDtype(kind)})
+    return pl.DataFrame(columns).with_columns(pl.col("colour").cast(pl.Enum(kind)))
+
+
+@pytest.mark.parametrize("library", [pd, pl], ids=["pandas", "polars"])
+def test_categories_and_missing_values_of_a_frame(library):
+    names = np.array(["red", "green", "blue", "grey"])[GENERATOR.integers(0, 4, 500)]
+    worth = {"red": 0.0, "green": 3.0, "blue": -1.0, "grey": 1.0}
+    y = np.array([worth[name] for name in names]) + 0.1 * X[:, 0]
+    columns = {"size": np.where(X[:, 0] > 1, np.nan, X[:, 0]), "colour": names}
+    frame = with_categories(library, columns, sorted(worth))
+    options = {"n_estimators": 60, "lightgbm_parameters": {"min_data_per_group": 5, "cat_smooth": 1}}
+    model = BoostedRanker(**options).fit(frame, y)
+    assert model.score(frame, y) > 0.95
+    assert model.feature_names_in_.tolist() == ["size", "colour"]
+    codes = np.column_stack([columns["size"], np.searchsorted(sorted(worth), names)])
+    by_place = BoostedRanker(categorical_features=[1], **options).fit(codes, y)
+    np.testing.assert_array_equal(model.predict(frame), by_place.predict(codes))
+    # Another order of the categories is the same category; one that was never seen is missing.
+    other = with_categories(library, {"size": [0.5, 0.5], "colour": ["green", "pink"]}, ["pink", "green"])
+    np.testing.assert_array_equal(model.predict(other), by_place.predict([[0.5, 1.0], [0.5, np.nan]]))
+
+
+def test_categories_that_polars_does_not_declare():
+    names = ["b", "a", None, "c"] * 50
+    frame = pl.DataFrame({"colour": names}).with_columns(pl.col("colour").cast(pl.Categorical))
+    model = BoostedRanker(n_estimators=1).fit(frame, np.tile([1, 0, 2, 0], 50))
+    assert model.categories_ == {0: ["a", "b", "c"]}
+
+
+def test_text_in_a_frame_is_refused():
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x"] * 500), "c": ["y"] * 500})
+    with pytest.raises(ValueError, match=r"Column 'c' of X holds .* make it a categorical column"):
+        BoostedRanker().fit(frame, Y)
+    with pytest.raises(ValueError, match="categorical_features names 'colour', which is no column"):
+        BoostedRanker(categorical_features=["colour"]).fit(X, Y)
+
+
+def test_pipelines_and_searches_pass_the_queries_on():
+    model = make_pipeline(StandardScaler(), BoostedRanker(n_estimators=5))
+    search = GridSearchCV(model, {"boostedranker__num_leaves": [2, 15]}, cv=QueryKFold(3))
+    with config_context(enable_metadata_routing=True):
+        search.fit(X, Y, qid=QID)
+    assert search.best_params_ == {"boostedranker__num_leaves": 15}
+    assert model[-1].get_params() == clone(model)[-1].get_params()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"loss": "ndcg"}, "loss must be one of"),
+        ({"n_estimators": 0}, "n_estimators must be a whole number"),
+        ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
+        ({"early_stopping_rounds": 0}, "early_stopping_rounds must be"),
+        ({"lightgbm_parameters": {"objective": "l2"}}, "lightgbm_parameters must not hold 'objective'"),
+    ],
+)
+def test_wrong_parameters_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        BoostedRanker(**options).fit(X, Y)
+
+
+def test_too_few_rows_for_a_split_are_told_of(caplog):
+    with caplog.at_level(logging.WARNING, "rankwise"):
+        model = BoostedRanker().fit(X[:30], Y[:30])
+    assert not model.predict(X).any()
+    assert "No tree has a split" in caplog.text
+
+
+def test_verbose_prints_the_errors(capsys):
+    BoostedRanker(n_estimators=2, verbose=1).fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], Y[TEST]))
+    assert "ranking_error" in capsys.readouterr().out
+    BoostedRanker(n_estimators=2).fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], Y[TEST]))
+    assert capsys.readouterr().out == ""
+
+
+def test_without_lightgbm_a_sentence_says_how_to_get_it(monkeypatch):
+    model = BoostedRanker(n_estimators=2).fit(X, Y)
+    monkeypatch.setitem(sys.modules, "lightgbm", None)
+    with pytest.raises(ImportError, match=r"pip install 'rankwise\[lightgbm\]'"):
+        BoostedRanker().fit(X, Y)
+    with pytest.raises(ImportError, match="BoostedRanker needs LightGBM"):
+        pickle.loads(pickle.dumps(model)).predict(X)
+
+
+# Files
+
+
+def test_a_saved_model_predicts_the_same(tmp_path):
+    rows = np.where(GENERATOR.random(X.shape) < 0.1, np.nan, X)
+    rows[:, 3] = GENERATOR.integers(0, 5, 500)
+    model = BoostedRanker("logistic", n_estimators=10, categorical_features=[3]).fit(rows, Y)
+    piped = make_pipeline(StandardScaler(), BoostedRanker(n_estimators=3)).fit(X, Y)
+    for fitted, data in ((model, rows), (piped, X)):
+        save_model(fitted, tmp_path / "model.json")
+        loaded = load_model(tmp_path / "model.json")
+        np.testing.assert_array_equal(loaded.predict(data), fitted.predict(data))
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    np.testing.assert_array_equal(again.contributions(rows), model.contributions(rows))
+
+
+def test_a_file_with_damaged_trees_is_refused(tmp_path):
+    path = tmp_path / "model.json"
+    save_model(BoostedRanker(n_estimators=3).fit(X, Y), path)
+    with open(path, "rb") as file:
+        header, arrays = read_layout(file)
+    attributes = json.loads(json.dumps(header))["model"]["attributes"]
+    for damage in (
+        {"trees_": attributes["trees_"].replace("split_feature=", "split_feature=9")},
+        {"trees_": attributes["trees_"][:-300]},
+        {"trees_": 3},
+        {"n_features_in_": 3},
+        {"n_features_in_": 10**12},
+    ):
+        buffer = io.BytesIO()
+        header["model"]["attributes"] = attributes | damage
+        header.pop("arrays", None)
+        write_layout(buffer, header, arrays)
+        path.write_bytes(buffer.getvalue())
+        with pytest.raises(ModelFileError, match="cannot be loaded"):
+            load_model(path)
+
+
+@pytest.fixture(scope="module")
+def trees():
+    fuzz = pytest.importorskip("fuzz.fuzz_trees")
+    assert "num_cat=1" in fuzz.MODEL.trees_
+    return fuzz
+
+
+@given(st.lists(st.tuples(st.integers(0, 1500), st.sampled_from(b"0123456789-. =\nein")), max_size=2))
+def test_trees_that_are_let_pass_can_be_used(trees, patches):
+    trees.check(b"".join(place.to_bytes(2, "little") + bytes([value]) for place, value in patches))
+
+
+LINES = [
+    ("left_child=2 ", "left_child=0 "),
+    ("split_feature=", "split_feature=7"),
+    ("num_leaves=4", "num_leaves=5"),
+    ("num_leaves=4", "num_leaves=99999999999"),
+    ("num_leaves=4", "num_leaves=-4"),
+    ("num_cat=1", "num_cat=2"),
+    ("cat_boundaries=0 1", "cat_boundaries=0 9"),
+    ("cat_threshold=", "cat_threshold=-"),
+    ("leaf_value=", "leaf_value=nan "),
+    ("leaf_value=-", "leaf_value=inf"),
+    ("is_linear=0", "is_linear=1"),
+    ("shrinkage=", "shrinkage=x"),
+    ("decision_type=", "decision_type=1"),
+    ("Tree=1", "Tree=7"),
+    ("leaf_weight", "leaf_height"),
+    ("\nleaf_count=", "\nextra=1\nleaf_count="),
+]
+
+
+@pytest.mark.parametrize(("line", "damage"), LINES)
+def test_damaged_lines_are_refused(trees, line, damage):
+    text = trees.MODEL.trees_
+    tree_text.check(text, 3)
+    assert line in text
+    body = "Tree=0" + text.partition("Tree=0")[2].removesuffix("end of trees\n\n").replace(line, damage)
+    first, second = body.split("Tree=", 2)[1:]
+    with pytest.raises(TreeTextError, match="is not a tree"):
+        tree_text.check(tree_text.whole([f"Tree={first}", f"Tree={second}"], 3), 3)
+
+
+def test_another_header_is_refused(trees):
+    for line, damage in (("num_class=1", "num_class=3"), ("tree_sizes=", "tree_sizes=9"), ("v4", "v5")):
+        with pytest.raises(TreeTextError, match="does not have the form"):
+            tree_text.check(trees.MODEL.trees_.replace(line, damage, 1), 3)
