@@ -189,7 +189,7 @@ def pair_log_loss(
     except NoPairsError:
         if not per_query:
             raise
-        return np.full(_columns(y, scores, qid)[2].max() + 1, np.nan)  # type: ignore[arg-type]
+        return np.full(_columns(y, scores, qid, "pair_log_loss").query.max() + 1, np.nan)
     if not per_query:
         return Logistic(preferences, average=average).value(scores)
     found = preferences.check_scores(scores)
