@@ -92,6 +92,31 @@ def test_the_form_is_that_of_the_textbook(cost, ties, average, weighted):
     close(root.adjoint(root.apply(U)[:, 0]), (M @ M.T @ U)[:, 0], 1e-12)
 
 
+@pytest.mark.parametrize(("cost", "ties"), KINDS)
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("weight", [0.01, 1.0, 100.0])
+def test_rows_and_queries_without_weight_are_not_there(cost, ties, average, weight):
+    _, y, qid = data()
+    weights = np.where((qid == 2) | (np.arange(len(y)) % 7 == 0), 0.0, weight)
+    kept = np.flatnonzero(weights)
+    rows = np.random.default_rng(0).normal(size=(len(y), 2))
+    form, rest = (
+        LeastSquares(Preferences.from_scores(y[k], qid[k], weights[k]), cost=cost, ties=ties, average=average)
+        for k in (np.arange(len(y)), kept)
+    )
+    L = np.zeros((len(y), len(y)))
+    L[np.ix_(kept, kept)] = rest.dense()
+    close(form.dense(), L, 1e-13)
+    close(form.diagonal, np.diag(L), 1e-13)
+    close(form.product(rows), L @ rows, 1e-13)
+    close(form.pull[kept], rest.pull, 1e-13)
+    close(form.root.adjoint(form.root.apply(np.eye(len(y)))), L, 1e-13)
+    close(form.root.adjoint(form.root.target), form.pull, 1e-13)
+    for query in np.unique(qid):
+        block = np.flatnonzero(qid == query)
+        close(form.block(block)(np.eye(len(block))), L[np.ix_(block, block)], 1e-13)
+
+
 @settings(max_examples=200, deadline=None)
 @given(cases(), st.sampled_from(AVERAGES), st.sampled_from(COSTS))
 def test_the_form_of_any_structure(case, average, cost):
