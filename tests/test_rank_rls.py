@@ -220,7 +220,7 @@ def test_primal_and_dual_are_the_textbook_equations(cost, ties, shape, average):
         expected = reference.primal_solution(X.T, M, N, alpha)
         close(X.T @ reference.dual_solution(M, N, X @ X.T, alpha), expected)
         for solver in ("primal", "dual", "auto", "cg"):
-            model = RankRLS(alpha, cost=cost, ties=ties, average=average, solver=solver, tol=1e-11)
+            model = RankRLS(alpha, cost=cost, ties=ties, average=average, solver=solver, tol=2e-12)
             model.fit(X, y, qid=qid)
             # A gap that rounding lets be certified leaves conjugate gradients this far away.
             close(model.coef_, expected, 5e-8 if solver == "cg" else 1e-8)
@@ -228,7 +228,7 @@ def test_primal_and_dual_are_the_textbook_equations(cost, ties, shape, average):
                 pairs, X @ expected, cost, alpha * expected @ expected
             )
             assert model.objective_ == pytest.approx(objective, abs=1e-9)
-            assert 0 <= model.gap_ <= 1e-11 * (N @ N)
+            assert 0 <= model.gap_ <= 2e-12 * (N @ N)
         assert RankRLS().fit(X, y).solver_ == ("dual" if shape == "wide" else "primal")
 
 
@@ -240,7 +240,7 @@ def test_kernels_are_the_textbook_equation(cost, ties, solver):
     pairs = textbook(y, qid, ties)
     M, N = reference.incidence(pairs, len(y), cost)
     expected = reference.dual_solution(M, N, K, 0.01)
-    model = RankRLS(0.01, cost=cost, ties=ties, kernel="rbf", gamma=0.3, solver=solver, tol=1e-11)
+    model = RankRLS(0.01, cost=cost, ties=ties, kernel="rbf", gamma=0.3, solver=solver, tol=4e-12)
     model.fit(X, y, qid=qid)
     assert model.solver_ == solver
     close(model.predict(X), K @ expected)
@@ -248,9 +248,9 @@ def test_kernels_are_the_textbook_equation(cost, ties, solver):
     norm = expected @ K @ expected
     objective = reference.least_squares_objective(pairs, K @ expected, cost, 0.01 * norm)
     assert model.objective_ == pytest.approx(objective, abs=1e-9)
-    assert 0 <= model.gap_ <= 1e-11
+    assert 0 <= model.gap_ <= 4e-12 * (N @ N)
     np.testing.assert_array_equal(model.basis_, X)
-    same = RankRLS(0.01, cost=cost, ties=ties, kernel="precomputed", solver=solver, tol=1e-11)
+    same = RankRLS(0.01, cost=cost, ties=ties, kernel="precomputed", solver=solver, tol=4e-12)
     close(same.fit(K, y, qid=qid).predict(K[:7]), K[:7] @ expected)
 
 
@@ -267,7 +267,7 @@ def test_the_reduced_set_is_the_textbook_equation(cost, ties):
     close(model.dual_coef_, expected, 1e-7)
     close(model.predict(X), K_R.T @ expected)
     for solver in ("dual", "cg"):
-        other = clone(model).set_params(solver=solver, tol=1e-11).fit(X, y, qid=qid)
+        other = clone(model).set_params(solver=solver, tol=1e-12).fit(X, y, qid=qid)
         close(other.predict(X), K_R.T @ expected)
     full = clone(model).set_params(n_components=30).fit(X, y, qid=qid)
     assert full.solver_ == "dual"
@@ -418,7 +418,7 @@ def test_preferences_of_every_kind_solve_their_normal_equations(case, cost, aver
     n = len(case.scores)
     X = np.random.default_rng(n).normal(size=(n, 3))
     M, N = reference.incidence(pairs, n, cost)
-    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=1e-11)
+    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=1e-12)
     model.fit(X, case.preferences)
     close(model.coef_, reference.primal_solution(X.T, M, N, 0.1))
     assert model.n_pairs_ == case.preferences.n_pairs
@@ -450,7 +450,7 @@ def test_survival_and_orders_of_classes(cost):
         (Preferences.from_order(labels, [("c", "a")]), reference.order_pairs(labels, [("c", "a")])),
     ):
         M, N = reference.incidence(reference.normalised(listed), 30, cost)
-        for options in ({"solver": "primal"}, {"solver": "dual"}, {"solver": "cg", "tol": 1e-11}):
+        for options in ({"solver": "primal"}, {"solver": "dual"}, {"solver": "cg", "tol": 1e-12}):
             model = RankRLS(0.01, cost=cost, **options).fit(X, preferences)
             close(model.coef_, reference.primal_solution(X.T, M, N, 0.01))
     weighted = Preferences.from_scores(time, pair_weight="difference")
