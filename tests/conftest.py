@@ -16,7 +16,5 @@ settings.register_profile("ci", settings.get_profile("default"), derandomize=Tru
 # For slow builds, such as those with sanitizers.
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 # For changes that should fail: the first failure will do, and need not be the smallest.
-settings.register_profile(
-    "mutate", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate), report_multiple_bugs=False
-)
+settings.register_profile("mutate", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
