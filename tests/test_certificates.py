@@ -457,6 +457,9 @@ def test_only_a_gap_within_its_goal_has_converged(gap):
     )
     assert several.status == "stalled"
     assert concluded(np.ones(2), 1.0, 1e-3, 1, "converged", history, 1e-3).status == "converged"
+    for ended, said in {"stalled": "converged", "max_iter": "converged", "stopped": "stopped"}.items():
+        assert concluded(np.ones(2), 1.0, 1e-3, 1, ended, history, 1e-3).status == said
+        assert concluded(np.ones(2), 1.0, gap, 1, ended, history, 1e-3).status == ended
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="The fit overflowed"):
             concluded(np.array([1.0, bad]), 1.0, 0.0, 1, "converged", history, 1e-3)
