@@ -111,7 +111,7 @@ $(VENV)-mutate/.installed: $(BUILD_INPUTS)
 	cp $(VENV)-mutate/lib/python3.*/site-packages/rankwise/_native*.so mutants/src/rankwise/
 	touch $@
 
-mutate: HYPOTHESIS_PROFILE := quick
+mutate: HYPOTHESIS_PROFILE := mutate
 mutate: $(VENV)-mutate/.installed ## Change losses, certificates and thresholds, and list the changes that no test notices
 	$(TEST_ENV) $(VENV)-mutate/bin/mutmut run --max-children $(JOBS) $(MUTANTS)
 	$(VENV)-mutate/bin/mutmut results

@@ -2,7 +2,7 @@
 
 import os
 
-from hypothesis import settings
+from hypothesis import Phase, settings
 
 # Before numpy is imported: the workers of pytest -n share out the cores, BLAS need not do it again.
 if "PYTEST_XDIST_WORKER" in os.environ:
@@ -15,4 +15,6 @@ settings.register_profile("default", deadline=None, max_examples=100)
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 # For slow builds, such as those with sanitizers.
 settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
+# For changes that should fail: the first failure will do, and need not be the smallest.
+settings.register_profile("mutate", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))

@@ -22,8 +22,9 @@ from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankSVM, Rank
 from rankwise.design import as_design
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.solvers import Monitor
+from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.result import concluded, distance
-from rankwise.solvers.rounding import Rounding
+from rankwise.solvers.rounding import Rounding, quotient, share_left, terms
 
 SCALES = st.sampled_from([1e-8, 1e-4, 1.0, 1e4, 1e8])
 OFFSETS = st.sampled_from([0.0, 1.0, 1e4, 1e8, 1e12])
@@ -275,6 +276,61 @@ def test_the_minimum_of_a_plane_is_off_by_no_more_than_its_allowance(point, alph
     assert abs(float(off)) <= allowed
 
 
+def test_the_allowances_by_hand():
+    rounding = Rounding(np.array([2.0, 4.0]), rows=0.5, columns=0.25, score_error=1.0, mass=4.0, start=9.0)
+    w = np.array([3.0, -1.0])  # |w|'size = 10, ||w||^2 = 10
+    assert rounding.scores(w) == 3.5
+    assert rounding.penalty(2.0, w) == 5.0
+    assert (rounding.reach(w), rounding.reach(w, np.array([1.0, -5.0]))) == (20.0, 10.0)
+    assert rounding.hinge(2.0, w, 7.0) == 2 * 3.5 + 2 * 0.5 * (1 + 7.0) + 5.0
+    assert rounding.plane(2.0, w) == (3.0 * 2.0 + 1.0 * 4.0) + (2.0**2 + 4.0**2) / 8.0 + 0.5 + 5.0
+    value, slope = rounding.square(2.0, w, 16.0, 3.5)  # mass^(1/2) = 2, scale = 2 * 3.5 + 3 = 10
+    assert value == (4 * 2 * 4 * 3.5 + 8 * 4 * 3.5**2) + 2 * 0.75 * 10.0**2 + 5.0
+    pulled = 8 * 4 * 3.5 + 8 * 0.75 * 2 * 10.0
+    assert slope == pytest.approx(np.sqrt(20.0) * pulled + 4 * 0.25 * 2.0 * np.sqrt(10.0), rel=1e-14)
+    assert rounding.square(2.0, w, -1.0, 3.5)[0] == rounding.square(2.0, w, 0.0, 3.5)[0]
+    near = rounding.certified(2.0, w, 1e9, 6.0, 3.5)
+    far = rounding.square(2.0, w, 1e9, 3.5)[0]
+    assert near == pytest.approx((6.0 + slope) ** 2 / 8.0 + far, rel=1e-14)
+    assert rounding.certified(2.0, w, 16.0, 1e9, 3.5) == 16.0 + value
+
+
+def test_the_rounding_of_a_design_and_of_a_span():
+    assert [terms(k) for k in (1, 64, 10_000)] == [3.0, 66.0, 802.0]
+    rounding = Rounding.of(as_design(np.array([[1.0, -5.0], [-3.0, 2.0], [0.0, 0.0]])), 2.0, 7.0)
+    assert rounding.size.tolist() == [3.0, 5.0]
+    assert (rounding.rows, rounding.columns) == (5 * 2.0**-53, 4 * 2.0**-53)
+    assert (rounding.score_error, rounding.mass, rounding.start) == (0.0, 2.0, 7.0)
+    span = Rounding.of_rows(2, 2.5, 3.0, 4.0)
+    assert (span.size.tolist(), span.rows, span.columns) == ([2.5], 4 * 2.0**-53, 4 * 2.0**-53)
+    assert (span.score_error, span.mass, span.start) == (0.0, 3.0, 4.0)
+    assert quotient(1e300, 1e-300) == np.inf
+    assert (quotient(3.0, 2.0), share_left(1.0, 0.25), share_left(1.0, 0.75)) == (1.5, 0.75, 0.5)
+
+
+def test_the_penalty_of_a_matrix():
+    rng = np.random.default_rng(0)
+    root, w, g = rng.normal(size=(3, 3)), rng.normal(size=3), rng.normal(size=3)
+    for matrix in (None, root @ root.T):
+        P = 0.5 * np.eye(3) + (0.0 if matrix is None else matrix)
+        penalty = Penalty(0.5, matrix)
+        np.testing.assert_allclose(penalty.gradient(w), 2 * P @ w, rtol=1e-13)
+        np.testing.assert_allclose(penalty.solved(g), np.linalg.solve(P, g), rtol=1e-11)
+        np.testing.assert_allclose(penalty.diagonal(3), np.diag(P), rtol=1e-13)
+        assert penalty.value(w) == pytest.approx(w @ P @ w, rel=1e-13)
+        best = np.linalg.solve(P, g) / 2
+        assert penalty.conjugate(g) == pytest.approx(g @ best - best @ P @ best, rel=1e-11)
+        assert penalty.magnitude(w) == pytest.approx(np.abs(w) @ np.abs(P) @ np.abs(w), rel=1e-13)
+
+
+def test_the_better_halves_of_two_certificates():
+    low = HullOptimum(np.ones(1), np.ones(2), "low", objective=1.0, bound=0.25, error=0.5)
+    high = HullOptimum(np.zeros(1), np.zeros(2), "high", objective=2.0, bound=0.75, error=0.125)
+    for both in (low.joined(high), high.joined(low)):
+        assert (both.coef[0], both.thresholds[1], both.dual) == (1.0, 1.0, "high")
+        assert (both.objective, both.bound, both.error, both.gap) == (1.0, 0.75, 0.5, 0.75)
+
+
 # What was found by attack
 
 
@@ -401,6 +457,9 @@ def test_only_a_gap_within_its_goal_has_converged(gap):
     )
     assert several.status == "stalled"
     assert concluded(np.ones(2), 1.0, 1e-3, 1, "converged", history, 1e-3).status == "converged"
+    for ended, said in {"stalled": "converged", "max_iter": "converged", "stopped": "stopped"}.items():
+        assert concluded(np.ones(2), 1.0, 1e-3, 1, ended, history, 1e-3).status == said
+        assert concluded(np.ones(2), 1.0, gap, 1, ended, history, 1e-3).status == ended
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="The fit overflowed"):
             concluded(np.array([1.0, bad]), 1.0, 0.0, 1, "converged", history, 1e-3)

@@ -97,6 +97,15 @@ def test_boundaries_lie_in_the_middle_of_the_widest_gap():
         assert fit_thresholds([0.0, 1, 2, 3.5, 8], [0, 0, 1, 0, 1], error=error) == [5.75]
 
 
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+@pytest.mark.parametrize("error", ERRORS)
+def test_weights_that_are_equal_but_for_rounding_leave_the_widest_gap(scale, error):
+    # 0.3 - 0.1 - 0.2 is not 0 in binary; a cut in the gap of 30 misses a whole row more.
+    utility, y = [-30.0, 0, 1, 2, 3, 10], [0, 0, 1, 0, 0, 1]
+    weight = scale * np.array([1, 1, 0.3, 0.1, 0.2, 1])
+    assert fit_thresholds(utility, y, error=error, sample_weight=weight) == [6.5]
+
+
 def test_rows_of_equal_utility_stay_together():
     for error in ERRORS:
         thresholds = fit_thresholds([1.0, 1, 1, 1, 2], [0, 0, 0, 1, 1], error=error)
