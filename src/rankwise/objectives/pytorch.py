@@ -112,7 +112,7 @@ class _Gradient(torch.autograd.Function):
 
     @staticmethod
     def forward(scores: Any, slope: Any, coefficients: Any, loss: PairwiseLoss | None) -> Any:
-        return (_as_double(slope) * coefficients).to(scores)
+        return _back(_as_double(slope) * coefficients, scores)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -132,8 +132,8 @@ class _Curvature(torch.autograd.Function):
         by_scores = torch.zeros_like(scores)
         if isinstance(loss, Smooth):
             product = loss.hessian(_as_numbers(scores)).product(_as_numbers(direction))
-            by_scores = (_as_double(slope) * torch.from_numpy(product)).to(scores)
-        return by_scores, (_as_double(direction) @ coefficients).to(slope)
+            by_scores = _back(_as_double(slope) * torch.from_numpy(product), scores)
+        return by_scores, _back(_as_double(direction) @ coefficients, slope)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -161,8 +161,13 @@ def _as_column(scores: Any, name: str) -> Any:
     return scores
 
 
+# Types are changed on the CPU: some devices know no float64.
 def _as_double(tensor: Any) -> Any:
-    return tensor.detach().to("cpu", torch.float64)
+    return tensor.detach().cpu().double()
+
+
+def _back(tensor: Any, like: Any) -> Any:
+    return tensor.to(like.dtype).to(like.device)
 
 
 def _as_numbers(tensor: Any) -> FloatVector:
