@@ -18,9 +18,12 @@ weighs
                 again from there, ROUNDS times
     lambda@10   the same with no discount below place 10
 
-and each query weighs the same. Rows of equal label share the mean of their discounts in the ideal order. The
-first four are products of numbers of rows and differences of gains, which the losses sum in O(m log m); the
-others are listed as pairs here.
+    --more      adds (g_i - g_j) D_i and D_i alone, ndcg without a discount below place 10, ndcg with each
+                query divided by its ideal DCG, and lambda mixed half and half with none
+
+and each query weighs the same but for the last ndcg. Rows of equal label share the mean of their discounts in
+the ideal order. The first four are products of numbers of rows and differences of gains, which the losses sum
+in O(m log m); the others are listed as pairs here.
 
     ohsumed    LETOR 2 OHSUMED, the official folds, grades 0, 1, 2
     documents  Reuters: 40 documents nearest to a given one, grade 2 for the same topics, 1 for a common one
@@ -141,21 +144,40 @@ def discounts(keys, qid, depth=np.inf):
     return np.where(place < depth, 1.0 / np.log2(place + 2.0), 0.0)
 
 
-def ideal_discounts(y, qid):
+def ideal_discounts(y, qid, depth=np.inf):
     """Return the mean discount of the rows of equal label in the order of falling labels."""
     level = np.unique(np.stack([qid, y]), axis=1, return_inverse=True)[1].ravel()
-    return (np.bincount(level, discounts(y, qid)) / np.bincount(level))[level]
+    return (np.bincount(level, discounts(y, qid, depth)) / np.bincount(level))[level]
 
 
-def swap_weighted(y, qid, discount):
-    """Weigh each pair by what a swap of its rows changes in DCG; the weights of a query sum to 1."""
+def listed(y, qid, weigh, totals=None, share=1.0):
+    """Return the pairs, weighed by `weigh` and divided in each query by the sum of weights or by `totals`.
+
+    With a `share` below 1, equal weights have the rest of the query.
+    """
     pairs = Preferences.from_scores(y, qid).pairs()
-    gain = np.exp2(y)
-    weight = (gain[pairs.better] - gain[pairs.worse]) * np.abs(discount[pairs.better] - discount[pairs.worse])
+    weight = weigh(pairs.better, pairs.worse)
     query = np.unique(qid, return_inverse=True)[1][pairs.better]
-    total = np.bincount(query, weight)
-    weight = weight / np.where(total > 0, total, 1.0)[query]
+    totals = np.bincount(query, weight) if totals is None else totals
+    weight = share * weight / np.where(totals > 0, totals, 1.0)[query]
+    weight += (1.0 - share) / np.bincount(query)[query]
     return Preferences.from_pairs(pairs.better, pairs.worse, weight=weight, n_rows=len(y))
+
+
+def swaps(y, discount):
+    """Return the function of pairs that says what a swap of the two rows changes in DCG."""
+    gain = np.exp2(y)
+    return lambda i, j: (gain[i] - gain[j]) * np.abs(discount[i] - discount[j])
+
+
+def at_better_row(y, qid, gain):
+    """Weigh a pair by the ideal discount of its better row and, with a gain, by the difference of gains."""
+    discount = ideal_discounts(y, qid)
+    return listed(y, qid, lambda i, j: discount[i] * (1.0 if gain is None else gain[i] - gain[j]))
+
+
+def ideal_dcg(y, qid):
+    return np.bincount(np.unique(qid, return_inverse=True)[1], (np.exp2(y) - 1.0) * ideal_discounts(y, qid))
 
 
 WEIGHTS = {
@@ -163,9 +185,17 @@ WEIGHTS = {
     "difference": lambda y, qid: Preferences.from_scores(y, qid, pair_weight="difference"),
     "gain": lambda y, qid: Preferences.from_scores(y, qid, pair_weight=np.exp2(y)),
     "discount": lambda y, qid: Preferences.from_scores(y, qid, sample_weight=ideal_discounts(y, qid)),
-    "ndcg": lambda y, qid: swap_weighted(y, qid, ideal_discounts(y, qid)),
+    "ndcg": lambda y, qid: listed(y, qid, swaps(y, ideal_discounts(y, qid))),
 }
-DEPTHS = {"lambda": np.inf, "lambda@10": 10}
+MORE_WEIGHTS = {
+    "gain, better discount": lambda y, qid: at_better_row(y, qid, np.exp2(y)),
+    "better discount": lambda y, qid: at_better_row(y, qid, None),
+    "ndcg@10": lambda y, qid: listed(y, qid, swaps(y, ideal_discounts(y, qid, 10))),
+    "ndcg by ideal DCG": lambda y, qid: listed(y, qid, swaps(y, ideal_discounts(y, qid)), ideal_dcg(y, qid)),
+}
+# The depth of the discount, and the share of the weights that follow it.
+REWEIGHTED = {"lambda": (np.inf, 1.0), "lambda@10": (10, 1.0)}
+MORE_REWEIGHTED = {"lambda, half": (np.inf, 0.5)}
 
 
 def fixed_weights(loss, preferences, X, alphas):
@@ -176,7 +206,7 @@ def fixed_weights(loss, preferences, X, alphas):
     return np.array(coef)
 
 
-def reweighted(loss, depth, train, alphas, starts):
+def reweighted(loss, depth, share, train, alphas, starts):
     """Weigh the pairs by the places of the last fit and fit again, ROUNDS times for each alpha."""
     X, y, qid = train
     coef = []
@@ -184,7 +214,8 @@ def reweighted(loss, depth, train, alphas, starts):
         model = LOSSES[loss]().set_params(alpha=alpha)
         last = start
         for _ in range(ROUNDS):
-            last = model.fit(X, swap_weighted(y, qid, discounts(X @ last, qid, depth))).coef_
+            weigh = swaps(y, discounts(X @ last, qid, depth))
+            last = model.fit(X, listed(y, qid, weigh, share=share)).coef_
         coef.append(last)
     return np.array(coef)
 
@@ -203,8 +234,8 @@ def fold_values(loss, parts, fold, alphas):
     train = tuple(np.concatenate(columns) for columns in zip(*train, strict=True))
     X, y, qid = train
     coef = {name: fixed_weights(loss, weigh(y, qid), X, alphas) for name, weigh in WEIGHTS.items()}
-    for name, depth in DEPTHS.items():
-        coef[name] = reweighted(loss, depth, train, alphas, coef["none"])
+    for name, (depth, share) in REWEIGHTED.items():
+        coef[name] = reweighted(loss, depth, share, train, alphas, coef["none"])
     values = {}
     for name, candidates in coef.items():
         quality = [np.nanmean(measured(validation, one, "NDCG@10")) for one in candidates]
@@ -240,7 +271,11 @@ def main():
     parser.add_argument("--quick", action="store_true", help="OHSUMED, one fold, one loss, two alphas")
     parser.add_argument("--only", nargs="+", choices=SETS, default=list(SETS), help="these sets")
     parser.add_argument("--loss", nargs="+", choices=LOSSES, default=list(LOSSES), help="these losses")
+    parser.add_argument("--more", action="store_true", help="more weights")
     options = parser.parse_args()
+    if options.more:
+        WEIGHTS.update(MORE_WEIGHTS)
+        REWEIGHTED.update(MORE_REWEIGHTED)
     if options.quick:
         data = Data(may_generate=True)
         parts = data.ohsumed()
