@@ -19,7 +19,7 @@ from rankwise.solvers.rounding import Rounding, share_left
 # A step aims at this share of the tolerance: what the quadratic model does not see has the rest.
 GOAL_SHARE = 0.6
 # Smaller shares of the gradient are not worth their products while the model is still that far off.
-RESIDUAL_SHARE = 0.2
+RESIDUAL_SHARE = 0.25
 # A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
 SLOPE_SHARE = 0.25
