@@ -161,6 +161,22 @@ def test_drift_is_part_of_the_certificate():
     assert drifted - without >= 4 * np.sqrt(0.5) * 1e-7
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.integers(0, 2**31), st.sampled_from(list(LOSSES)), st.floats(-8, 1), st.floats(-2, 2))
+def test_a_loss_moves_by_no_more_than_allowed_where_scores_do(seed, loss, power, spread):
+    rng = np.random.default_rng(seed)
+    preferences = Preferences.from_scores(rng.integers(4, size=30))
+    scores, score = 10.0**spread * rng.normal(size=30), 10.0**power
+    rounding = Rounding.of(as_design(np.zeros((30, 1))), growth=LOSSES[loss].growth)
+    value, slopes = LOSSES[loss](preferences).value_and_coefficients(scores)
+    moved, turned = rounding._moved(value, score)
+    for change in (rng.choice([-score, score], size=30), score * np.sign(slopes), -score * np.sign(slopes)):
+        other, others = LOSSES[loss](preferences).value_and_coefficients(scores + change)
+        size = 1e-14 * (1 + 10.0**spread) ** 2
+        assert abs(other - value) <= moved + size
+        assert np.abs(others - slopes).sum() <= turned + size
+
+
 # The dual
 
 

@@ -146,7 +146,7 @@ class _Problem:
 
     def __init__(self, design: Design, loss: Smooth, alpha: float):
         self.design, self.loss, self.alpha = design, loss, alpha
-        self.rounding = Rounding.of(design)
+        self.rounding = Rounding.of(design, growth=loss.growth)
         self.bound = 0.0  # neither loss nor penalty is negative
         self._dual = DualBound(alpha, design.shape[1])
         self._diagonal: FloatVector | None = None
