@@ -18,7 +18,7 @@ from sklearn.exceptions import ConvergenceWarning
 import independent
 import independent_hull
 import reference
-from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankSVM, RankSVMCV
+from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.design import as_design
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.solvers import Monitor
@@ -70,6 +70,8 @@ def exact_objective(X, pairs, alpha, loss, coef):
     w, weight = coef.astype(np.longdouble), np.array([pair[2] for pair in pairs], dtype=np.longdouble)
     margin = differences(X, pairs) @ w
     target = np.array([pair[3] for pair in pairs]) if loss == "squares" else 1.0
+    if loss == "logistic":
+        return float(weight @ np.logaddexp(0, -margin) + alpha * (w @ w))
     rest = (target - margin) if loss == "squares" else np.maximum(0, 1 - margin)
     return float(weight @ (rest if loss == "hinge" else rest**2) + alpha * (w @ w))
 
@@ -98,6 +100,20 @@ def test_ranking_svms_of_any_scale(problem, alpha, tol, solver, kind):
     other = independent.solve(X - X.mean(axis=0), pairs, alpha, loss)
     points = [other.coef] if np.isfinite(other.coef).all() else []
     best = min([1.0, *(exact_objective(X, pairs, alpha, loss, coef) for coef in points)])
+    assert_certified(model, exact, best, tol, warned)
+
+
+@settings(max_examples=60, deadline=None)
+@given(problems(max_rows=12), ALPHAS, TOLERANCES, ROWS)
+def test_logistic_rankings_of_any_scale(problem, alpha, tol, kind):
+    X, y, qid = problem
+    model = RankLogistic(alpha, tol=tol, max_iter=60)
+    warned = fitted(model, kinds_of_rows(X, kind), y, qid=qid)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    exact = exact_objective(X, pairs, alpha, "logistic", model.coef_)
+    other = independent.solve(X - X.mean(axis=0), pairs, alpha, "logistic").coef
+    points = [other] if np.isfinite(other).all() else []
+    best = min([np.log(2.0), *(exact_objective(X, pairs, alpha, "logistic", coef) for coef in points)])
     assert_certified(model, exact, best, tol, warned)
 
 

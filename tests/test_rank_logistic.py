@@ -208,7 +208,7 @@ def exact_logistic(y, scores):
 
 
 @pytest.mark.parametrize("labels", ["one above all", "two", "real"])
-@pytest.mark.parametrize("spread", [0.0, 1e-9, 1.0, 30.0])
+@pytest.mark.parametrize("spread", [0.0, 1e-9, 1.0, 30.0, 1000.0])
 @pytest.mark.parametrize("m", [3, 40, 700])
 def test_the_allowance_for_rounding_covers_the_sums_over_bins(labels, spread, m):
     generator = np.random.default_rng(m)
@@ -219,7 +219,7 @@ def test_the_allowance_for_rounding_covers_the_sums_over_bins(labels, spread, m)
     loss, coef = Logistic(Preferences.from_scores(np.asarray(y, dtype=float))), np.array([spread])
     scores = X @ coef
     value, coefficients = loss.value_and_coefficients(scores)
-    rounding = Rounding.of(as_design(X))
+    rounding = Rounding.of(as_design(X), growth=loss.growth)
     allowed, allowed_slope = rounding.square(1.0, 0 * coef, value, rounding.reach(coef, scores))
     exact, slopes = exact_logistic(y, scores)
     assert abs(value - exact) <= allowed

@@ -339,6 +339,23 @@ def test_line_search_where_slope_times_step_overflows():
     assert found.best.step == 4.0
 
 
+@pytest.mark.parametrize("share", [0.5, 0.1, 1e-3])
+def test_line_search_ends_where_the_slope_is_small_enough(share):
+    counts = []
+    for seed in range(100):
+        curve = Curve(seed)
+        origin = curve(0.0)
+        best = minimise_on_line(curve, origin, 1.0, 0.0, 60, slope_share=share).best
+        if origin.slope < 0:
+            near = [best.step * (1 + side * 1e-9) for side in (-1, 1)]  # it may be at a kink
+            assert (
+                abs(best.slope) <= -share * origin.slope or curve(near[0]).slope < 0 <= curve(near[1]).slope
+            )
+            assert best.value < origin.value
+        counts.append(curve.evaluations)
+    assert np.mean(counts) <= {0.5: 8, 0.1: 10, 1e-3: 16}[share]
+
+
 @pytest.mark.parametrize("bad", [np.inf, np.nan])
 def test_line_search_takes_steps_back_that_overflow(bad):
     def evaluate(step):

@@ -45,9 +45,12 @@ class PairwiseLoss(ABC):
     ----------
     formula : str
         What is minimised, in words, with f(row) for the score of a row.
+    growth : 1 or 2
+        The power of a difference of scores that a pair's loss grows like at most, and its rounding with it.
     """
 
     formula: str
+    growth = 2
 
     def __init__(
         self,

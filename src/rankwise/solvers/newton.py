@@ -16,10 +16,11 @@ from rankwise.solvers.line_search import Point, minimise_on_line
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
 
-# A step aims at this share of the tolerance: what the quadratic model does not see has the rest.
-GOAL_SHARE = 0.6
-# Smaller shares of the gradient are not worth their products while the model is still that far off.
-RESIDUAL_SHARE = 0.2
+# The last step aims at this share of the tolerance: what the quadratic model does not see has the rest.
+GOAL_SHARE = 0.5
+# Smaller shares of the gradient are not worth their products while the model is still that far off, unless
+# the step may be the last one.
+RESIDUAL_SHARE, LAST_RESIDUAL_SHARE = 0.25, 0.1
 # A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
 SLOPE_SHARE = 0.25
@@ -67,9 +68,8 @@ def solve_newton(
                 status = "converged"
                 break
             share = min(RESIDUAL_SHARE, np.sqrt(np.linalg.norm(point.gradient) / first))
-            # No residual need be smaller than what a gradient may be in the end.
-            residual_square = max(share**2 * point.square, GOAL_SHARE * tol * 4 * alpha)
-            moved = problem.moved(point, problem.newton_step(point, residual_square))
+            target = _residual_share(share, GOAL_SHARE * tol * 4 * alpha / point.square)
+            moved = problem.moved(point, problem.newton_step(point, target * point.square))
             if moved is None:
                 status = "stalled"
                 break
@@ -81,6 +81,14 @@ def solve_newton(
         point = problem.at(point.coef)
         certified = problem.certified(point)
     return concluded(point.coef, point.objective, certified, iteration, status, monitor.history, tol)
+
+
+def _residual_share(share: float, last: float) -> float:
+    """Return the share of the gradient's square to leave: `last`, which would end the run, where it is near.
+
+    Otherwise it is `share` of the gradient's norm that is left.
+    """
+    return last if last >= min(share, LAST_RESIDUAL_SHARE) ** 2 else share**2
 
 
 @dataclass
@@ -138,7 +146,7 @@ class _Problem:
 
     def __init__(self, design: Design, loss: Smooth, alpha: float):
         self.design, self.loss, self.alpha = design, loss, alpha
-        self.rounding = Rounding.of(design)
+        self.rounding = Rounding.of(design, growth=loss.growth)
         self.bound = 0.0  # neither loss nor penalty is negative
         self._dual = DualBound(alpha, design.shape[1])
         self._diagonal: FloatVector | None = None

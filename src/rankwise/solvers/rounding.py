@@ -45,6 +45,8 @@ class Rounding:
         The sum of the weights of all pairs.
     start : float, or array of shape (n_outputs,)
         The loss of the zero function.
+    growth : 1 or 2
+        2 for a loss that is a square, 1 for the logistic loss, which grows like a line.
     """
 
     size: FloatArray
@@ -53,14 +55,15 @@ class Rounding:
     score_error: float = 0.0
     mass: float = 1.0
     start: Any = 1.0
+    growth: int = 2
 
     @classmethod
-    def of(cls, design: Design, mass: float = 1.0, start: Any = 1.0) -> Rounding:
+    def of(cls, design: Design, mass: float = 1.0, start: Any = 1.0, growth: int = 2) -> Rounding:
         """Return the rounding of products with a design."""
         m, n = design.shape
         size = design.column_scale()
         check_size("X", size)
-        return cls(size, UNIT * terms(m), UNIT * terms(n), design.score_error, mass, start)
+        return cls(size, UNIT * terms(m), UNIT * terms(n), design.score_error, mass, start, growth)
 
     @classmethod
     def of_rows(cls, n_rows: int, size: float, mass: float, start: Any) -> Rounding:
@@ -113,26 +116,32 @@ class Rounding:
         and targets that are not larger than `scale`. `drift` is what the scores are off by beyond the
         rounding of X w.
 
-        All of that holds for the logistic loss too, with room to spare. The slope of a pair is at most 1 and
-        at most its loss l, so at most l^(1/2), where the square of an excess has 2 l^(1/2); the curvature is
-        at most 1/4, where the square has 2; and the parts it is summed from, a line and an even function,
-        are at most 1 + reach, which is not larger than the square of `scale`.
+        The slope of a pair's logistic loss is at most 1 and its curvature at most 1/4, while a difference of
+        scores changes by at most 2 `score`: the loss moves by 2 `score`, and the slopes of the two rows by
+        `score` in all. The parts it is summed from, a line and an even function, are at most `scale`.
         """
-        score, root = self.scores(coef) + drift, np.sqrt(self.mass)
+        score = self.scores(coef) + drift
         evaluated, slopes = self._evaluated(reach)
-        moved = 4.0 * root * np.sqrt(np.maximum(value, 0.0)) * score + 8.0 * self.mass * score**2
+        moved, turned = self._moved(value, score)
         pull = 4.0 * self.columns * alpha * np.sqrt(np.sum(coef * coef, axis=0))
-        norm = np.linalg.norm(self.size) * (8.0 * self.mass * score + slopes) + pull
+        norm = np.linalg.norm(self.size) * (turned + slopes) + pull
         return moved + evaluated + self.penalty(alpha, coef), norm
 
+    def _moved(self, value: Any, score: Any) -> tuple[Any, Any]:
+        """Return by what the loss, and the sum of its slopes, change when each score changes by `score`."""
+        if self.growth == 1:
+            return 2.0 * self.mass * score, self.mass * score
+        root = np.sqrt(self.mass * np.maximum(value, 0.0))
+        return 4.0 * root * score + 8.0 * self.mass * score**2, 8.0 * self.mass * score
+
     def _evaluated(self, reach: Any) -> tuple[Any, Any]:
-        """Return what a squared loss of given scores, and the sum of its slopes, may be off by."""
+        """Return what the loss of given scores, and the sum of its slopes, may be off by."""
         root, sums = np.sqrt(self.mass), self.rows + self.columns
         scale = root * reach + np.sqrt(self.start)
-        return 2.0 * sums * scale**2, 8.0 * sums * root * scale
+        return 2.0 * sums * scale**self.growth, 8.0 * sums * root * scale
 
     def tangent(self, reach: float) -> tuple[float, float]:
-        """Return what X'c may be off by in norm, and loss(s) - c's, for a squared loss with coefficients c.
+        """Return what X'c may be off by in norm, and loss(s) - c's, for a loss with coefficients c.
 
         Any scores s will do, so only the rounding of the loss and of the two products counts.
         """
