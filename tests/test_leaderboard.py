@@ -187,9 +187,9 @@ def test_the_page_shows_chances_and_is_safe(model):
     page = Page(html)
     assert "<b>" not in html
     names = page.names("chances")
-    assert page.tables["chances"][1][2][1] == pytest.approx(model.predict_pair_proba(names[0], names[1]))
-    assert page.tables["chances"][2][1][1] == pytest.approx(model.predict_pair_proba(names[1], names[0]))
-    assert page.tables["chances"][1][1][1] is None
+    assert page.tables["chances"][1][3][1] == pytest.approx(model.predict_pair_proba(names[0], names[1]))
+    assert page.tables["chances"][2][2][1] == pytest.approx(model.predict_pair_proba(names[1], names[0]))
+    assert page.tables["chances"][1][2][1] is None
     assert headline(model, board) in page.words
     assert "Tie effect nu" in page.words
     assert page.column("leaderboard", "Ranks it may have") == [row.best_rank for row in board]

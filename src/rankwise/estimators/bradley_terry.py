@@ -34,6 +34,8 @@ DENSE_ITEMS = 3000
 # So many columns of the covariance at a time, and ranges of ranks for at most so many items.
 BLOCK_COLUMNS = 256
 RANKED_ITEMS = 20_000
+# Of a residual; the variance of a score is then right to about its square, more than a standard error needs.
+COVARIANCE_TOL = 1e-5
 LISTED = 5
 
 
@@ -472,7 +474,7 @@ class BradleyTerry(BaseEstimator):
             block = numbers[begin : begin + BLOCK_COLUMNS]
             targets = np.full((n, len(block)), -1.0 / n)
             targets[block, np.arange(len(block))] += 1.0
-            yield hessian.covariance_product(targets, 1e-8) / self._total_weight()
+            yield hessian.covariance_product(targets, COVARIANCE_TOL) / self._total_weight()
 
     def _total_weight(self) -> float:
         return float(sum(weights.sum() for weights in self._entries[2:]))

@@ -58,16 +58,17 @@ class Comparisons:
         outcome = None if result is None else (2.0 * result).astype(np.int8)
         return cls(n_items, *_native.count_comparisons(a, b, outcome, weight, n_items, ordered))
 
-    @property
+    @cached_property
     def total(self) -> FloatVector:
         """The weight of each entry."""
         return self.wins + self.losses + self.ties
 
     def per_item(self) -> tuple[FloatVector, FloatVector]:
         """Return the weight of each item's comparisons, and of those it won, a tie being half a win."""
-        won, total = self.wins + 0.5 * self.ties, self.total
-        wins = self._at(self.first, won) + self._at(self.second, total - won)
-        return self._at(self.first, total) + self._at(self.second, total), wins
+        won, ones = self.wins + 0.5 * self.ties, np.ones(self.n_items)
+        total = self.matrix(self.total)
+        wins = self.matrix(won) @ ones + self.matrix(self.total - won).T @ ones
+        return total @ ones + total.T @ ones, wins
 
     def beaten(self) -> sp.csr_array:
         """Return the matrix with an entry (i, j) where i won against j or tied, so that j did too."""
@@ -113,9 +114,6 @@ class Comparisons:
             self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
         )
         return _reaches_all(won, lost.T) and _reaches_all(lost, won.T)
-
-    def _at(self, item: ShortVector, weight: FloatVector) -> FloatVector:
-        return np.bincount(item, weight, self.n_items).astype(np.float64, copy=False)
 
 
 def _reaches_all(one: Any, other: Any) -> bool:

@@ -23,7 +23,7 @@ from rankwise.report.page import (
 from rankwise.report.svg import Chart
 
 SHOWN_IN_CHART = 40
-SHOWN_IN_GRID = 12
+SHOWN_IN_GRID = 10
 
 
 def leaderboard_page(model: Any, board: Any, title: str = "Leaderboard") -> str:
@@ -62,13 +62,13 @@ def _chart(board: Any) -> str:
         x_label="score",
         width=640,
         height=70 + 24 * len(rows),
-        left=190,
+        left=220,
     )
     for place, row in enumerate(rows):
         title = f"{row.item}: {short(row.score)}, from {short(row.low)} to {short(row.high)}"
         chart.segment((row.low, row.high), (place, place), "whisker s0", title)
         chart.points([row.score], [place], 0, [title], 4)
-        chart.label(low - space, place, f"{row.rank}  {shortened(str(row.item), 22)}", "end", (-8, 4))
+        chart.label(low - space, place, f"{row.rank}  {shortened(str(row.item), 20)}", "end", (-8, 4))
     return figure(chart.render(y_ticks=False), f"Scores with {_percent(board)} intervals, the best on top.")
 
 
@@ -76,8 +76,9 @@ def _table(board: Any) -> str:
     header = ["Item", "Rank", "Ranks it may have", "Score", "from", "to", "Matches", "Won"]
     rows: list[list[Cell]] = [
         [
-            str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None), Number(row.score),
-            Number(row.low), Number(row.high), Number(row.matches), Number(row.won, share(row.won)),
+            str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None),
+            *(Number(value, f"{value:.3f}") for value in (row.score, row.low, row.high)), Number(row.matches),
+            Number(row.won, None if row.won is None else share(row.won)),
         ]
         for row in board
     ]  # fmt: skip
@@ -86,15 +87,23 @@ def _table(board: Any) -> str:
 
 
 def _grid(model: Any, board: Any) -> str:
-    names = [row.item for row in board[:SHOWN_IN_GRID]]
+    shown = board[:SHOWN_IN_GRID]
+    names = [row.item for row in shown]
     chances = [model.predict_pair_proba(names, [name] * len(names)) for name in names]
     rows: list[list[Cell]] = [
-        [str(name), *(Number(None) if i == j else Number(p, share(p)) for j, p in enumerate(row))]
-        for i, (name, row) in enumerate(zip(names, np.transpose(chances).tolist(), strict=True))
+        [
+            str(item.item),
+            Number(item.rank),
+            *(Number(None) if i == j else Number(p, share(p)) for j, p in enumerate(row)),
+        ]
+        for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
     ]
-    note = "The chance that the item of the row wins against that of the column, in a match that is no tie."
-    header = ["Item", *(shortened(str(name), 12) for name in names)]
-    return table("Chances to win", header, rows, name="chances", note=note)
+    note = (
+        "The chance that the item of the row wins against the item with the rank of the column, in a match "
+        "that is no tie."
+    )
+    header = ["Item", "Rank", *(str(item.rank) for item in shown)]
+    return table("Chances to win against the items of ranks", header, rows, name="chances", note=note)
 
 
 def _facts(model: Any) -> str:
