@@ -26,8 +26,8 @@ print(f"P(the first above the second) = {bold.predict_pair_proba(X_test[:1], X_t
 
 # %%
 # Every pair is looked at from the side of the patient who is more likely to be worse off, so that
-# probabilities run from one half to 1. All pairs of held-out patients count; none is listed, as the pairs of a
-# bin are those whose scores differ by so much.
+# probabilities run from one half to 1. All pairs of held-out patients count; none is listed, as the pairs of
+# a bin are those whose scores differ by so much.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 found = ReliabilityDisplay.from_estimator(bold, X_test, y_test, name="alpha 1e-06", ax=axes[0]).reliability

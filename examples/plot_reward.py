@@ -48,8 +48,8 @@ fresh = generator.normal(size=(2, 20_000, n_features)) @ mixing
 
 # %%
 # Fitting is one call. A pair weighs what ``weight`` says, for instance how sure the annotator was.
-# ``RankLogistic`` is the model by which the annotators were made, so that the difference of two rewards is the
-# log odds of a choice.
+# ``RankLogistic`` is the model by which the annotators were made, so that the difference of two rewards is
+# the log odds of a choice.
 
 chosen, rejected, correct = choices(2000)
 X, preferences = pair_data(chosen, rejected)
@@ -63,9 +63,9 @@ print(
 )
 
 # %%
-# Are these probabilities true? On 20,000 choices that were not learned from they nearly are, as they come out of
-# the fit. The margins of ``RankSVM`` are no log odds: a temperature, fitted to other choices, turns them into
-# probabilities, which do about as well. It changes no order.
+# Are these probabilities true? On 20,000 choices that were not learned from they nearly are, as they come
+# out of the fit. The margins of ``RankSVM`` are no log odds: a temperature, fitted to other choices, turns
+# them into probabilities, which do about as well. It changes no order.
 
 held_out, judged = (pair_data(*choices(size)[:2]) for size in (2000, 20_000))
 margins = RankSVM(alpha=1e-2).fit(X, preferences)
@@ -81,8 +81,8 @@ for ax, (name, scores) in zip(axes, log_odds.items(), strict=True):
 print(f"RankSVM without: log loss {pair_log_loss(judged[1], margins.predict(judged[0])):.3f}")
 
 # %%
-# How many choices does it take? ``RankLogistic`` is a little ahead. It has the weights of a logistic regression
-# of the differences, and needs no copy of the data with the signs flipped.
+# How many choices does it take? ``RankLogistic`` is a little ahead. It has the weights of a logistic
+# regression of the differences, and needs no copy of the data with the signs flipped.
 
 sizes = [60, 125, 250, 500, 1000, 2000, 4000]
 kinds = {"RankLogistic": RankLogistic(alpha=1e-2), "RankSVM": RankSVM(alpha=1e-2)}
