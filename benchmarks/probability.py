@@ -4,10 +4,10 @@
 
 Half of the rows (whole queries, or pairs of answers) are fitted to, with alpha chosen by three folds among
 them; a fifth is for a temperature, which turns scores into probabilities of pairs; the others are measured
-on. Means over several such splits, which are the same for all methods. RankLogistic is there three times: with
-its alpha chosen by the ranking error, as for the others, by the log loss of pairs, and by that with the
-temperature that fits the pairs held out by the folds. The columns are the share
-of pairs in the wrong order, NDCG@10 (linear gains), the log loss of pairs and the expected calibration error
+on. Means over several such splits, which are the same for all methods. RankLogistic is there three times:
+with its alpha chosen by the ranking error, as for the others; by the log loss of pairs; and by that with the
+temperature that fits the pairs which the folds hold out. The columns are the share of pairs in the wrong
+order, NDCG@10 (linear gains), the log loss of pairs and the expected calibration error
 as the scores are, for RankLogistic, and both after the temperature; seconds of one processor for the choice
 of alpha and the fit. Where RANKWISE_DATA names no folder, only scikit-learn's own sets are used, which the
 script says.
