@@ -212,7 +212,7 @@ def test_what_was_learned(rows):
         float(f"{gap:.3g}") for gap in model.history_["gap"] if gap > 0
     ]
     for alpha, error in zip(model.alphas_, model.cv_errors_.mean(axis=1), strict=True):
-        assert f"alpha {alpha:.3g}: error {error:.4f}" in html
+        assert f"alpha {alpha:.3g}: ranking error {error:.4f}" in html
 
 
 @pytest.mark.parametrize(

@@ -197,3 +197,28 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
     assert "--scoring log-loss does not go with --method rank-svm" in capsys.readouterr().err
     with pytest.raises(ValueError, match="scoring must be one of 'error', 'log_loss'; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_the_temperature_of_the_folds(average):
+    (X, y, qid), *_ = split(noise=3.0)
+    parameters = {"alphas": [1.0, 1e-5], "cv": 3, "average": average, "tol": 1e-9}
+    plain = RankLogisticCV(**parameters).fit(X, y, qid=qid)
+    model = RankLogisticCV(**parameters, calibrated=True).fit(X, y, qid=qid)
+    assert (plain.alpha_, plain.temperature_) == (model.alpha_, 1.0)
+    np.testing.assert_array_equal(model.cv_errors_, plain.cv_errors_)
+    np.testing.assert_allclose(model.coef_ * model.temperature_, plain.coef_, rtol=1e-12)
+    folds = []
+    for train, test in QueryKFold(3, shuffle=True, random_state=0).split(X, groups=qid):
+        cold = RankLogistic(model.alpha_, average=average, tol=1e-9).fit(X[train], y[train], qid=qid[train])
+        pairs = reference.normalised(reference.ranking_pairs(y[test], qid[test]), average)
+        folds.append((pairs, cold.predict(X[test])))
+
+    def mean_loss(temperature):
+        return sum(reference.logistic(pairs, scores / temperature)[0] for pairs, scores in folds)
+
+    best = mean_loss(model.temperature_)
+    assert best < mean_loss(0.97 * model.temperature_)
+    assert best < mean_loss(1.03 * model.temperature_)
+    assert RankLogisticCV(**parameters).fit(X, y, qid=qid).temperature_ == 1.0

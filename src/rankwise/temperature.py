@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -55,15 +56,19 @@ def fit_temperature(
     >>> log_odds = (scores[0] - scores[1]) / temperature  # of the first row above the second
     """
     loss = Logistic(as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight)), average=average)
-    found = loss.preferences.check_scores(in_memory(scores))
-    _require_optimum(loss, found)
-    centred = loss.preferences.centred(found)
+    return common_temperature([(loss, loss.preferences.check_scores(in_memory(scores)))])
+
+
+def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
+    """Return the temperature that minimises the mean of several losses of scores, such as those of folds."""
+    centred = [loss.preferences.centred(scores) for loss, scores in parts]
+    _require_optimum(parts, centred)
     # In units of the scores' spread the solution is not far from 1, whatever their scale.
-    spread = float(np.abs(centred).max())
-    unit = centred / spread
+    spread = max(float(np.abs(scores).max()) for scores in centred)
+    units = [(loss, scores / spread) for (loss, _), scores in zip(parts, centred, strict=True)]
 
     def slope(power: float) -> float:
-        return float(np.sum(loss.value_and_coefficients(math.exp(power) * unit)[1] * unit))
+        return sum(_slope(loss, unit, math.exp(power)) for loss, unit in units)
 
     low, high = -1.0, 1.0
     while slope(low) > 0:
@@ -73,14 +78,16 @@ def fit_temperature(
     return spread / math.exp(brentq(slope, low, high, xtol=1e-12))
 
 
-def _require_optimum(loss: Logistic, scores: FloatVector) -> None:
+def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]], centred: Sequence[FloatVector]) -> None:
     """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
-    preferences = loss.preferences
-    if not preferences.violated_weight(scores, 0.0).any():
+    if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
         raise ValueError(
-            "No pair is in the wrong order, so that no temperature fits: probabilities would all become 1. "
-            "Give rows that the model was not fitted to."
+            "No pair is in the wrong order, so that no temperature fits: probabilities would all become 1."
         )
-    push = loss.value_and_coefficients(np.zeros(len(scores)))[1]
-    if not np.sum(push * preferences.centred(scores)) < 0:
+    if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, centred, strict=True)) < 0:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
+
+
+def _slope(loss: Logistic, scores: FloatVector, factor: float) -> float:
+    """Return the derivative of the loss of factor * scores by the factor."""
+    return float(np.sum(loss.value_and_coefficients(factor * scores)[1] * scores))

@@ -10,9 +10,10 @@ from rankwise._types import FloatVector
 from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.kernels import KernelMap
-from rankwise.model_selection.search import AlphaSearch
+from rankwise.losses import Logistic
+from rankwise.model_selection.search import AlphaSearch, Choice
 from rankwise.places import in_memory
-from rankwise.temperature import fit_temperature
+from rankwise.temperature import common_temperature, fit_temperature
 
 
 class RankLogistic(PairProbability, PairwiseRanker):
@@ -138,6 +139,9 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
         rank equally well within the noise, but for one where the error picks the better order, and the
         probabilities of the log loss are the better ones wherever they differ much: see
         docs/rank_logistic.md.
+    calibrated : bool
+        Whether the function is divided by the temperature that fits the pairs which the folds held out, as
+        `calibrate` does with other rows. Alphas a power of ten apart leave room for it.
     kernel, gamma, ... :
         As in `RankLogistic`.
 
@@ -171,6 +175,7 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
         *,
         cv: Any = 5,
         scoring: str = "log_loss",
+        calibrated: bool = False,
         kernel: Any = "linear",
         gamma: float | str | None = None,
         degree: float = 3,
@@ -207,6 +212,26 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
             verbose=verbose,
         )
         self.scoring = scoring
+        self.calibrated = calibrated
 
     def _search(self, X: Any, targets: list[Any]) -> AlphaSearch:
         return AlphaSearch(self._with_alpha(1.0), X, targets, scoring=self.scoring)
+
+    def _choice(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
+        self._fold_temperature = 1.0
+        if not self.calibrated:
+            return super()._choice(search, cv, y, qid)
+        found = list(search.scores(self.alphas_, search.folds(cv, y, qid)))
+        errors = np.array([search.judged(*fold)[:, 0] for fold in found]).T
+        choice = Choice(self.alphas_, errors, search.scoring)
+        self._fold_temperature = common_temperature(
+            [
+                (Logistic(held_out[0], average=self.average), scores[choice.best, 0])
+                for held_out, scores in found
+            ]
+        )
+        return choice
+
+    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
+        super()._store_function(coef, kernel_map)
+        self._divide(self._fold_temperature)

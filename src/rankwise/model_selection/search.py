@@ -10,6 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from numbers import Integral
 from typing import Any
 
@@ -99,21 +100,23 @@ class AlphaSearch:
 
     def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
         """Yield the errors on the test rows of one fold after the other, shape (n_alphas, n_outputs)."""
+        return (self.judged(*fold) for fold in self.scores(alphas, folds))
+
+    def judged(self, held_out: list[Preferences], scores: FloatArray) -> FloatArray:
+        """Return the errors of the scores of one fold, shape (n_alphas, n_outputs)."""
         average = getattr(self.model, "average", "queries")
+        error = partial(SCORINGS[self.scoring], average=average)
+        return np.array([[error(*pair) for pair in zip(held_out, row, strict=True)] for row in scores])
+
+    def scores(
+        self, alphas: FloatArray, folds: Iterable[Fold]
+    ) -> Iterator[tuple[list[Preferences], FloatArray]]:
+        """Yield the preferences of each fold's test rows, and scores: (n_alphas, n_outputs, n_rows)."""
         for train, test in folds:
             X_train, X_test = self._rows(train, test)
             targets = [target[train] for target in self.targets]
             held_out = [output[test] for output in self.held_out]
-            scores = self.model._path_scores(X_train, targets, X_test, alphas)
-            yield np.array(
-                [
-                    [
-                        SCORINGS[self.scoring](*pair, average=average)
-                        for pair in zip(held_out, row, strict=True)
-                    ]
-                    for row in scores
-                ]
-            )
+            yield held_out, self.model._path_scores(X_train, targets, X_test, alphas)
 
     def _rows(self, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Any, Any]:
         """Return training and test rows as the model takes them."""
