@@ -19,6 +19,7 @@ PUBLIC = (
     "rankwise.evaluation",
     "rankwise.metrics",
     "rankwise.model_selection",
+    "rankwise.objectives",
     "rankwise.plotting",
     "rankwise.report",
 )

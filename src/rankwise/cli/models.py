@@ -26,6 +26,9 @@ SHARED = (
     "order",
     "slack",
     "slack_per",
+    "n_estimators",
+    "learning_rate",
+    "num_leaves",
     "tol",
     "max_iter",
 )
@@ -35,6 +38,7 @@ ESTIMATORS = {
     "rank-rls": "RankRLS",
     "ordinal-svm": "OrdinalSVM",
     "hull": "HullRanker",
+    "boosted": "BoostedRanker",
 }
 
 
@@ -49,6 +53,11 @@ class Recipe:
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
         return estimator_class(self.method)(**(self.parameters | more))
+
+    @property
+    def tuned(self) -> str:
+        """The parameter that cross-validation chooses."""
+        return estimator_class(self.method)._tuned
 
     def scaler(self, X: Any) -> Any:
         """Make the scaler, or None."""
@@ -71,6 +80,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
+    for name in ("alpha", "alphas"):
+        if "alpha" not in known and getattr(options, name, None) is not None:
+            raise UsageError(f"--{name} does not go with --method {options.method}.")
     if given.get("kernel") == "precomputed":
         raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
     always = {"random_state": options.seed, "n_jobs": options.jobs}
