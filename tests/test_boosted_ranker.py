@@ -20,12 +20,26 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import BoostedRanker, ModelFileError, Preferences, load_model, objectives, save_model
+from html_page import Page
+from rankwise import (
+    BoostedRanker,
+    ModelFileError,
+    Preferences,
+    export_model,
+    load_model,
+    objectives,
+    save_model,
+)
+from rankwise.cli.main import main
 from rankwise.estimators import tree_text
 from rankwise.estimators.tree_text import TreeTextError
+from rankwise.io.model_file import model_info
 from rankwise.io.model_layout import read_layout, write_layout
+from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
+from rankwise.plotting import PairExplanationDisplay
+from rankwise.report import Report
 
 lgb = pytest.importorskip("lightgbm")
 
@@ -76,7 +90,7 @@ def test_it_is_lightgbm_with_the_objective():
 def test_validation_rows_choose_the_number_of_trees():
     model = BoostedRanker(n_estimators=500, early_stopping_rounds=10)
     model.fit(X[TRAIN], Y[TRAIN], qid=QID[TRAIN], validation=(X[TEST], Y[TEST], QID[TEST]))
-    errors = model.history_["validation_error"]
+    errors = model.validation_errors_
     assert model.n_iter_ == 1 + np.argmin(errors) < len(errors) < 500
     error = ranking_error(Y[TEST], model.predict(X[TEST]), QID[TEST])
     assert errors.min() == pytest.approx(error, abs=1e-12)
@@ -87,7 +101,7 @@ def test_validation_rows_choose_the_number_of_trees():
 def test_validation_rows_may_have_any_preferences():
     held_out = Preferences.from_pairs([0], [1], n_rows=150)
     model = BoostedRanker(n_estimators=5).fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], held_out))
-    assert set(model.history_["validation_error"]) <= {0.0, 0.5, 1.0}
+    assert set(model.validation_errors_) <= {0.0, 0.5, 1.0}
     for wrong, message in (
         (X, r"validation must be a tuple \(X, y\) or \(X, y, qid\)"),
         ((X[TEST], Y[TRAIN]), "validation has 150 rows in X, but 350 in y"),
@@ -316,3 +330,78 @@ def test_another_header_is_refused(trees):
     for line, damage in (("num_class=1", "num_class=3"), ("tree_sizes=", "tree_sizes=9"), ("v4", "v5")):
         with pytest.raises(TreeTextError, match="does not have the form"):
             tree_text.check(trees.MODEL.trees_.replace(line, damage, 1), 3)
+
+
+# Commands, pictures and the report
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("boosted")
+    dump_svmlight(X, Y, folder / "train.txt", qid=np.sort(QID))
+    main(["train", str(folder / "train.txt"), "-o", str(folder / "model.json"), "-q", *METHOD])
+    return folder
+
+
+METHOD = ["--method", "boosted", "--loss", "logistic", "--n-estimators", "12", "--num-leaves", "7"]
+
+
+def test_the_command_trains_the_estimator(files):
+    model = load_model(files / "model.json")
+    expected = BoostedRanker("logistic", n_estimators=12, num_leaves=7).fit(X, Y, qid=np.sort(QID))
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    assert model_info(files / "model.json").metadata["alpha"] is None
+
+
+def test_the_command_chooses_the_number_of_trees(files, capsys, tmp_path):
+    main(["tune", str(files / "train.txt"), "--json", "--folds", "3", *METHOD])
+    found = json.loads(capsys.readouterr().out)
+    assert found["trees"] == [12, 9, 6, 5, 3, 2, 1]
+    qid, errors = np.sort(QID), []
+    for train, test in QueryKFold(3, shuffle=True, random_state=0).split(X, groups=qid):
+        model = BoostedRanker("logistic", n_estimators=6, num_leaves=7).fit(
+            X[train], Y[train], qid=qid[train]
+        )
+        errors.append(ranking_error(Y[test], model.predict(X[test]), qid[test]))
+    np.testing.assert_allclose(found["errors"][2], errors, rtol=1e-12)
+    assert found["best_n_estimators"] == found["trees"][np.argmin(found["mean_error"])]
+    main(["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "--tune", "--json", *METHOD])
+    told = json.loads(capsys.readouterr().out)
+    assert told["iterations"] == told["cross_validation"]["best_n_estimators"]
+
+
+@pytest.mark.parametrize("options", [["--alpha", "1"], ["--tune", "--alphas", "1"], ["--tol", "1"]])
+def test_options_of_other_methods_are_refused(files, options, tmp_path, capsys):
+    command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), *METHOD, *options]
+    assert main(command) == 2
+    assert "does not go with --method boosted" in capsys.readouterr().err
+
+
+def test_the_report_explains_pairs_by_the_trees(files):
+    model = load_model(files / "model.json")
+    page = Page(Report(model, X, Y, np.sort(QID), pair=(0, 1)).to_html())
+    data = page.data["pair-data"]
+    a, b = (data["rows"][k] for k in data["pair"])
+    expected = model.explain_pair(X[a["row"]], X[b["row"]])
+    dense = np.zeros((2, 4))
+    for line, row in zip(dense, (a, b), strict=True):
+        line[[int(data["names"][k][1:]) - 1 for k in row["features"]]] = row["values"]
+    np.testing.assert_allclose(dense[0] - dense[1], expected, atol=1e-8)
+    assert sum(page.column("pair-table", "Part")) == pytest.approx(a["score"] - b["score"])
+    spread = dict(zip(page.names("weights"), page.column("weights", "Spread of its part"), strict=True))
+    std = model.contributions(X).std(axis=0)
+    np.testing.assert_allclose([spread[f"f{k}"] for k in range(1, 5)], std, rtol=1e-9)
+
+
+def test_a_pair_is_drawn_by_the_trees(files):
+    pytest.importorskip("matplotlib").use("Agg")
+    model = load_model(files / "model.json")
+    display = PairExplanationDisplay.from_estimator(model, X[0], X[1])
+    np.testing.assert_allclose(display.parts, model.explain_pair(X[0], X[1]))
+
+
+def test_trees_are_not_exported_as_weights(files, tmp_path):
+    model = load_model(files / "model.json")
+    for format in ("svmrank", "onnx"):
+        with pytest.raises(ValueError, match=r"BoostedRanker has trees: its trees_ are the model text"):
+            export_model(model, tmp_path / "out", format=format)

@@ -150,6 +150,10 @@ PARAMETERS = {
 }
 
 
+# LightGBM 4.6 names the columns of an array, and scikit-learn misses the names in other arrays.
+NAMED_BY_LIGHTGBM = pytest.mark.filterwarnings("ignore:X does not have valid feature names")
+
+
 def structures():
     return {
         "scores": Preferences.from_scores(Y),
@@ -187,6 +191,7 @@ def test_a_tree_of_lightgbm_is_a_newton_step(lgb, kind, loss):
     np.testing.assert_allclose(booster.predict(X), expected, rtol=1e-4, atol=1e-6)
 
 
+@NAMED_BY_LIGHTGBM
 def test_both_interfaces_of_lightgbm_learn_the_same_from_labels_or_preferences(lgb):
     explicit = objectives.lightgbm(Preferences.from_scores(Y.astype(np.float32), QID, WEIGHT))
     by_labels = objectives.lightgbm()
@@ -245,6 +250,7 @@ def test_lightgbm_stops_by_the_error_of_the_validation_set(lgb):
     assert staged == pytest.approx(ranking_error(Y[train], scores[train]), abs=1e-12)
 
 
+@NAMED_BY_LIGHTGBM
 def test_lightgbm_evaluates_with_weights_and_groups_in_the_interface_of_scikit_learn(lgb):
     train, test = np.arange(250), np.arange(250, 400)
     objective = objectives.lightgbm(loss="logistic")

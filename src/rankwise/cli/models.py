@@ -26,6 +26,9 @@ SHARED = (
     "order",
     "slack",
     "slack_per",
+    "n_estimators",
+    "learning_rate",
+    "num_leaves",
     "tol",
     "max_iter",
 )
@@ -35,6 +38,7 @@ ESTIMATORS = {
     "rank-rls": "RankRLS",
     "ordinal-svm": "OrdinalSVM",
     "hull": "HullRanker",
+    "boosted": "BoostedRanker",
 }
 
 
@@ -50,6 +54,11 @@ class Recipe:
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
         return estimator_class(self.method)(**(self.parameters | more))
+
+    @property
+    def tuned(self) -> str:
+        """The parameter that cross-validation chooses."""
+        return estimator_class(self.method)._tuned
 
     def scaler(self, X: Any) -> Any:
         """Make the scaler, or None."""
@@ -73,14 +82,18 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
     check_kernel(given.get("kernel", "linear"))
+    for name in ("alpha", "alphas"):
+        if "alpha" not in known and getattr(options, name, None) is not None:
+            raise UsageError(f"--{name} does not go with --method {options.method}.")
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
-    return Recipe(options.method, given, options.scale, scoring_of(options))
+    ranker = estimator_class(options.method)(**given)
+    return Recipe(options.method, given, options.scale, scoring_of(options, ranker))
 
 
-def scoring_of(options: argparse.Namespace) -> str:
-    """Return what alphas are compared by: what the estimator with a choice of alpha takes by default."""
-    has_probabilities = hasattr(estimator_class(options.method), "predict_pair_proba")
+def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
+    """Return what candidates are compared by: the log loss where a model has probabilities, by default."""
+    has_probabilities = hasattr(ranker, "predict_pair_proba")
     if options.scoring is None:
         return "log_loss" if has_probabilities else "error"
     if options.scoring == "log-loss" and not has_probabilities:

@@ -18,6 +18,9 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
 """
 
+# How the candidates of each parameter are called that cross-validation chooses.
+CANDIDATES = {"alpha": "alphas", "n_estimators": "trees"}
+
 
 def add_parser(commands: Any) -> None:
     """Add the command to the parser of `rankwise`."""
@@ -35,7 +38,11 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("-o", "--output", required=True, help="file of the model")
     strength = parser.add_mutually_exclusive_group()
     strength.add_argument("--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001)")
-    strength.add_argument("--tune", action="store_true", help="choose alpha by cross-validation over queries")
+    strength.add_argument(
+        "--tune",
+        action="store_true",
+        help="choose alpha (boosted: the trees) by cross-validation over queries",
+    )
     add_selection_options(parser)
     parser.add_argument(
         "--calibrate",
@@ -151,19 +158,19 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
         "model": options.output,
     }
     if outcome.choice is not None:
-        values["cross_validation"] = choice_values(outcome.choice)
+        values["cross_validation"] = choice_values(outcome.choice, ranker._tuned)
     return values
 
 
-def choice_values(choice: Any) -> dict[str, Any]:
+def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
     """Return the table of a cross-validation."""
     return {
-        "alphas": choice.alphas,
+        CANDIDATES[tuned]: choice.alphas,
         "mean_error": choice.mean,
         "std_error": choice.errors.std(axis=1),
         "errors": choice.errors,
         "scoring": choice.scoring,
-        "best_alpha": choice.alpha,
+        f"best_{tuned}": choice.alpha,
     }
 
 
@@ -185,13 +192,15 @@ def report_lines(values: dict[str, Any]) -> list[str]:
     certificate = ""
     if values["objective"] is not None:
         certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
+    strength = "" if values["alpha"] is None else f", alpha {values['alpha']:.4g}"
+    steps = "trees" if values["method"] == "boosted" else "iterations"
     resumed = " (resumed)" if values["resumed"] else ""
     warmth = "" if values["temperature"] in (None, 1.0) else f", temperature {values['temperature']:.4g}"
     lines = [
         f"{values['rows']:,} rows, {values['features']:,} features, {values['queries']:,} queries, "
         f"{values['pairs']:,} pairs",
-        f"{values['method']}, alpha {values['alpha']:.4g}{chosen}{warmth}",
-        f"{certificate}{values['iterations']} iterations{resumed}",
+        f"{values['method']}{strength}{chosen}{warmth}",
+        f"{certificate}{values['iterations']} {steps}{resumed}",
         f"{values['seconds']:.2f} s, and {values['seconds_reading']:.2f} s to read",
     ]
     return lines + ([] if values["model"] is None else [f"written to {values['model']}"])

@@ -27,7 +27,7 @@ class Outcome:
 
     model: Any
     ranker: Any
-    alpha: float
+    alpha: float | None
     converged: bool
     iterations: int
     seconds: float
@@ -65,7 +65,10 @@ class Training:
                 self.checkpoint.write()
         progress.close()
         choice = Choice(tried, np.array(errors).T, search.scoring)
-        choice.warn_at_edge()
+        if self.recipe.tuned == "alpha":
+            choice.warn_at_edge()
+        elif choice.best == 0:
+            self.console.note("the largest number of trees is the best: --n-estimators may be raised.")
         return choice
 
     def _search(self) -> AlphaSearch:
@@ -84,22 +87,23 @@ class Training:
                 progress.show(number / len(folds), f"{text}, iteration {state.iteration}")
 
             progress.show(number / len(folds), text)
-            model.set_params(callback=draw)
+            if "callback" in model.get_params():
+                model.set_params(callback=draw)
             yield folds[number]
 
-    def fit(self, alpha: float | None, progress: Progress) -> Outcome:
-        """Fit to all rows, from the weights of a checkpoint where there are some."""
+    def fit(self, chosen: float | None, progress: Progress) -> Outcome:
+        """Fit to all rows with the value chosen, from the weights of a checkpoint where there are some."""
         from sklearn.exceptions import ConvergenceWarning
 
         start = perf_counter()
-        ranker = self.recipe.ranker(**({} if alpha is None else {"alpha": alpha}))
+        ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
         watch = self._watch(ranker, progress)
         scaler = self.recipe.scaler(self.data.X)
         X = self.data.X if scaler is None else scaler.fit_transform(self.data.X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             fit_ranker(ranker, X, self.data.y, self.data.qid)
-        ranker.set_params(callback=None, **({"warm_start": False} if watch.resumable else {}))
+        watch.leave(ranker)
         progress.close()
         for warning in caught:
             kind = warning.category
@@ -108,7 +112,7 @@ class Training:
         return Outcome(
             with_scaler(scaler, ranker),
             ranker,
-            float(ranker.alpha),
+            getattr(ranker, "alpha", None),
             not any(issubclass(warning.category, ConvergenceWarning) for warning in caught),
             int(getattr(ranker, "n_iter_", 1)) + watch.iterations_before,
             perf_counter() - start + watch.seconds_before,
@@ -117,9 +121,12 @@ class Training:
 
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
         """Have the ranker tell of each iteration, and begin where the checkpoint ends."""
-        resumable = "warm_start" in ranker.get_params()
-        watch = Watch(progress, self.console, self.checkpoint if resumable else None, float(ranker.tol))
-        ranker.set_params(callback=watch)
+        parameters = ranker.get_params()
+        resumable = "warm_start" in parameters
+        checkpoint = self.checkpoint if resumable else None
+        watch = Watch(progress, self.console, checkpoint, float(parameters.get("tol", 0.0)))
+        if "callback" in parameters:
+            ranker.set_params(callback=watch)
         if resumable and self.checkpoint is not None and self.checkpoint.state.coef is not None:
             ranker.set_params(warm_start=True)
             ranker._weights = self.checkpoint.state.coef
@@ -138,6 +145,11 @@ class Watch:
         self.iterations_before = 0 if checkpoint is None else checkpoint.state.iteration
         self.seconds_before = 0.0 if checkpoint is None else checkpoint.state.seconds
         self._first_gap: float | None = None
+
+    def leave(self, ranker: Any) -> None:
+        """Take back what a ranker was given to be watched."""
+        own = {"callback": None, **({"warm_start": False} if self.resumable else {})}
+        ranker.set_params(**{name: value for name, value in own.items() if name in ranker.get_params()})
 
     def __call__(self, state: Any) -> None:
         """Take note of an iteration."""
@@ -175,7 +187,7 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     with Interruption() as interruption, console.progress() as progress:
         try:
             choice = training.choose(options.alphas, options.folds, options.seed, progress) if tune else None
-            chosen = alpha if choice is None else choice.alpha
+            chosen = alpha if choice is None else value_of(choice, recipe)
             outcome = training.fit(chosen, progress)
             outcome.choice = choice
         except KeyboardInterrupt:
@@ -184,6 +196,11 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     if interruption.number is not None:
         raise InterruptedRunError(what_is_kept(checkpoint), interruption.number)
     return outcome
+
+
+def value_of(choice: Choice, recipe: Recipe) -> float:
+    """Return the best candidate, as a whole number where it counts trees."""
+    return choice.alpha if recipe.tuned == "alpha" else int(choice.alpha)
 
 
 def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:

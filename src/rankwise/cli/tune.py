@@ -23,8 +23,8 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print the error of each alpha on held-out queries, mean and standard deviation over folds: the "
-        "ranking error, or for rank-logistic the log loss of a pair.",
+        "Print the error of each alpha (boosted: number of trees) on held-out queries, mean and standard "
+        "deviation over folds: the ranking error, or for rank-logistic the log loss of a pair.",
         EXAMPLE,
     )
     parser.add_argument("data", nargs="+", help="files with the training rows")
@@ -53,19 +53,23 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.output is None:
         choice = choose(options, console, recipe, data)
         values = {"rows": data.X.shape[0], "queries": data.n_queries, "method": options.method}
-        console.result({"command": "tune"} | values | train.choice_values(choice), choice_lines(choice))
+        console.result(
+            {"command": "tune"} | values | train.choice_values(choice, recipe.tuned),
+            choice_lines(choice, recipe.tuned),
+        )
         return
     outcome = learn(options, console, recipe, data, tune=True)
     values = train.report_values(options, data, outcome, reading)
     train.save(options, data, outcome)
-    lines = [*choice_lines(outcome.choice), "", *train.report_lines(values)]
+    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *train.report_lines(values)]
     console.result({"command": "tune"} | values | values.pop("cross_validation"), lines)
 
 
-def choice_lines(choice: Any) -> list[str]:
-    """Lay out the alphas with their errors; the best is marked."""
+def choice_lines(choice: Any, tuned: str) -> list[str]:
+    """Lay out the candidates with their errors; the best is marked."""
     rows = [
         [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
         for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
     ]
-    return table(["alpha", train.scoring_name(choice.scoring), "deviation", ""], rows)
+    strength = "alpha" if tuned == "alpha" else "trees"
+    return table([strength, train.scoring_name(choice.scoring), "deviation", ""], rows)

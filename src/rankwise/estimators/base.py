@@ -44,6 +44,8 @@ class BaseRanker(BaseEstimator):
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__score = {"qid": True}  # noqa: RUF012
 
+    # The parameter that a search chooses, by `_path_scores`.
+    _tuned = "alpha"
     # What `tol` bounds.
     _measure = "gap"
     # Whether the rows may be elsewhere than in memory.

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise import objectives
 from rankwise._checks import check_count, check_positive
-from rankwise._types import FloatVector
+from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
 from rankwise.estimators.categories import categories_of, encoded
@@ -27,6 +27,8 @@ from rankwise.preferences import Preferences
 REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
 # Columns that no leaf could be parted by stay, since LightGBM fails where none is left.
 KEEPING_COLUMNS = {"feature_pre_filter": False}
+# The numbers of trees that a search compares, as shares of the largest.
+SHARES_OF_TREES = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05])
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
@@ -94,8 +96,8 @@ class BoostedRanker(PairProbability, BaseRanker):
         The number of trees.
     feature_importances_ : array of shape (n_features,)
         The share of each feature in all that splits gained.
-    history_ : dict of arrays
-        "validation_error" after each tree, where there is a validation set.
+    validation_errors_ : array
+        The ranking error of the validation rows after each tree; empty without them.
     n_pairs_ : int
         The number of pairs of the training data.
 
@@ -108,6 +110,8 @@ class BoostedRanker(PairProbability, BaseRanker):
     >>> bool(model.score(X[300:], y[300:]) > 0.7)
     True
     """
+
+    _tuned = "n_estimators"
 
     def __init__(
         self,
@@ -198,7 +202,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         objective = self._objective(preferences, held_out)
         valid_sets = [data.create_valid(rows, np.zeros(rows.shape[0])) for rows, _ in held_out]
         booster, errors = self._trained(lightgbm, data, valid_sets, objective)
-        self.history_ = {"validation_error": np.array(errors)}
+        self.validation_errors_ = np.array(errors)
         best = booster.best_iteration if valid_sets else booster.num_trees()
         self.trees_ = tree_text.reduced(
             booster.model_to_string(num_iteration=max(best, 1)), self.n_features_in_
@@ -265,6 +269,21 @@ class BoostedRanker(PairProbability, BaseRanker):
         parts = self._booster.predict(self._rows(X), **options)
         parts = parts.toarray() if hasattr(parts, "toarray") else parts
         return np.asarray(parts, np.float64)[:, :-1]
+
+    # A search over the number of trees is one fit for each fold.
+
+    def _function_space(self, X: Any) -> Any:
+        return None, None
+
+    def _default_alphas(self, design: Any, outputs: list[Preferences]) -> FloatVector:
+        return np.unique(np.ceil(self.n_estimators * SHARES_OF_TREES))[::-1].copy()
+
+    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
+        """Fit the largest number of trees and score other rows with each: shape (n_counts, 1, n_rows)."""
+        self.set_params(n_estimators=int(alphas.max())).fit(X, targets[0])
+        counts = np.minimum(alphas.astype(int), self.n_iter_).tolist()
+        rows, options = self._rows(rows), {"num_threads": self._threads()}
+        return np.array([[self._booster.predict(rows, num_iteration=count, **options)] for count in counts])
 
     @cached_property
     def _booster(self) -> Any:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from rankwise._checks import as_array
 from rankwise._pipeline import last_step
 from rankwise._types import FloatArray, IntArray
-from rankwise.evaluation.models import matrix_of
+from rankwise.evaluation.models import before_last_step, matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.io.export.linear import LinearScorer, scaling_of
 
@@ -83,7 +83,12 @@ def spread_of(rows: Any) -> FloatArray:
 def pair_parts(
     model: Any, a: Any, b: Any, given_names: Sequence[str] | None = None
 ) -> tuple[list[str], FloatArray] | None:
-    """Return each feature's name and part in the difference of two rows' scores, or None without weights."""
+    """Return each feature's name and part in the difference of two rows' scores, or None without parts."""
+    ranker = last_step(model)
+    if hasattr(ranker, "contributions"):
+        rows = [before_last_step(model, _one_row(row)) for row in (a, b)]
+        names = feature_names(_one_row(a), model, given_names, ranker.n_features_in_)
+        return names, ranker.explain_pair(*rows)
     first, second = (weights_of(model, _one_row(row), given_names) for row in (a, b))
     if first is None or second is None:
         return None

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rankwise.evaluation.contributions import Parts
 from rankwise.evaluation.names import shortened
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size, largest_parts
@@ -16,6 +17,9 @@ from rankwise.report.svg import WIDTH, Chart
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
+PARTS_CAPTION = (
+    "How far apart rows are set by each feature: its part in the score is a Shapley value of the trees."
+)
 
 
 def reasons_section(
@@ -33,7 +37,7 @@ def reasons_section(
         "why",
         "Why it ranks so",
         f'<div class="figures">{weight_chart(weights)}</div>',
-        weight_table(weights),
+        importance_table(weights) if isinstance(weights, Parts) else weight_table(weights),
         pair_explorer(PairData(subject, weights, errors, pair)),
     )
 
@@ -45,11 +49,17 @@ def weight_chart(weights: Weights) -> str:
         return ""
     effects = weights.effect[chosen]
     low, high = min(0.0, float(effects.min())), max(0.0, float(effects.max()))
+    of_trees = isinstance(weights, Parts)
+    measured = "Spread of the parts" if of_trees else "Weight times spread"
     chart = Chart(
-        f"Weight times spread of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
+        f"{measured} of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
         (low, high),
         (len(chosen) - 0.4, -0.5),
-        x_label="change of the score when the feature rises by its spread",
+        x_label=(
+            "standard deviation of the feature's part in the score"
+            if of_trees
+            else "change of the score when the feature rises by its spread"
+        ),
         height=60 + 22 * len(chosen),
         width=WIDTH + 60,
         left=170,
@@ -58,13 +68,28 @@ def weight_chart(weights: Weights) -> str:
     for place, k in enumerate(chosen):
         effect = float(weights.effect[k])
         weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
-        title = f"{weights.names[k]}: weight {weight}, spread {spread}"
+        title = f"{weights.names[k]}: " + ("" if of_trees else f"weight {weight}, ") + f"spread {spread}"
         chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
         chart.label(low, place, shortened(weights.names[k]), "end", (-8, 4))
-    return figure(
-        chart.render(y_ticks=False),
-        "Weight times spread: to the right raises the score, to the left lowers it.",
+    caption = "Weight times spread: to the right raises the score, to the left lowers it."
+    return figure(chart.render(y_ticks=False), PARTS_CAPTION if of_trees else caption)
+
+
+def importance_table(parts: Parts) -> str:
+    """List the features of a model of trees by their parts."""
+    chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
+    rows: list[list[Cell]] = [
+        [parts.names[k], Number(float(parts.spread[k])), Number(float(parts.importance[k]))] for k in chosen
+    ]
+    note = (
+        "The gain is the share of the feature in all that splits lowered the loss by, on the training rows."
     )
+    header = ["Feature", "Spread of its part", "Share of the gain"]
+    full = table(
+        "Features, widest spread first", header, rows, name="weights", search="Find a feature:", note=note
+    )
+    is_open = " open" if len(parts.names) <= 12 else ""
+    return f"<details{is_open}><summary>All features</summary>{full}</details>"
 
 
 def weight_table(weights: Weights) -> str:
@@ -112,6 +137,8 @@ def pair_explorer(pairs: PairData) -> str:
             ("Part", ' class="number"'), ("", ' aria-hidden="true"'),
         )
     )  # fmt: skip
+    of_trees = isinstance(pairs.weights, Parts)
+    summed = "Parts of A and B by feature" if of_trees else "Weight times the difference of the feature"
     body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."
@@ -123,8 +150,8 @@ def pair_explorer(pairs: PairData) -> str:
         f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
         f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Parts of the difference">'
-        '<table id="pair-table"><caption>Weight times the difference of the feature; the parts add up to the '
-        "difference of the scores</caption>"
+        f'<table id="pair-table"><caption>{summed}; the parts add up to the difference of the scores'
+        "</caption>"
         f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{paragraph(note, 'note')}</div>"
         + embedded("pair-data", data)
     )

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import RANKS, compare_metrics
+from rankwise.evaluation.contributions import parts_of
 from rankwise.evaluation.measures import Metric, graph_measures, measured, measures_for, named_measure
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.subject import Subject
@@ -168,7 +169,8 @@ class Report:
         return self.measures[self.subject.name][0].values
 
     def _weights(self) -> Weights | None:
-        return weights_of(self.subject.models[self.subject.name], self.subject.X, self.subject.feature_names)
+        given = self.subject.models[self.subject.name], self.subject.X, self.subject.feature_names
+        return parts_of(*given) or weights_of(*given)
 
     def _own_finding(self) -> str:
         error = self.measures[self.subject.name][0]

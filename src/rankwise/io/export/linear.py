@@ -75,6 +75,11 @@ def parts_of(model: Any) -> tuple[Any, list[Scaling]]:
         )
     for step in (*front, ranker):
         _check_fitted(step)
+    if hasattr(ranker, "trees_"):
+        raise ValueError(
+            f"Exports hold linear and kernel models, and {type(ranker).__name__} has trees: its trees_ are "
+            "the model text of LightGBM, which has tools for it."
+        )
     return ranker, [scaling_of(step) for step in front if not _is_nothing(step)]
 
 

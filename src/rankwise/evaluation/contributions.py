@@ -1,0 +1,57 @@
+"""What the features contribute to the scores of a model of trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise._pipeline import last_step
+from rankwise._types import FloatArray
+from rankwise.evaluation.models import before_last_step
+from rankwise.evaluation.names import feature_names
+from rankwise.evaluation.weights import Weights
+
+# Rows by which the spread of parts is measured: parts take much longer than scores.
+SAMPLED = 1000
+
+
+@dataclass(frozen=True)
+class Parts(Weights):
+    """A score as the sum of one part for each feature: the rows hold the parts, and each weight is 1.
+
+    Attributes
+    ----------
+    importance : array of shape (n_features,)
+        The share of each feature in all that splits gained.
+    """
+
+    importance: FloatArray
+
+
+class _RowParts:
+    """The parts of rows, computed for those that are asked for."""
+
+    def __init__(self, ranker: Any, X: Any):
+        self.ranker, self.X = ranker, X
+
+    def __getitem__(self, rows: Any) -> FloatArray:
+        return self.ranker.contributions(self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows])
+
+
+def has_parts(model: Any) -> bool:
+    """Return whether the score of a model is a sum of parts of features that depend on the row."""
+    return hasattr(last_step(model), "contributions")
+
+
+def parts_of(model: Any, X: Any, given_names: Sequence[str] | None = None) -> Parts | None:
+    """Return the parts of a model of trees, or None for other models."""
+    if not has_parts(model):
+        return None
+    ranker, n_rows = last_step(model), X.shape[0]
+    names = feature_names(X, model, given_names, ranker.n_features_in_)
+    rows = _RowParts(ranker, before_last_step(model, X))
+    sample = rows[np.unique(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED)).astype(int))]
+    return Parts(names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_)
