@@ -39,9 +39,9 @@ SIZES = [
     (100_000, 100), (100_000, 1000), (100_000, 2000),
     (1_000_000, 100), (1_000_000, 1000), (1_000_000, 10_000),
 ]  # fmt: skip
-# How often a task runs by the seconds of its first call; the shorter, the more a busy machine disturbs it.
+# How often a task runs by the seconds of its first call; rivals of about the same speed take turns.
 ONCE = 20.0
-REPEATS = {15: (0.0, 1.0), 3: (1.0, 5.0), 1: (5.0, ONCE)}
+REPEATS = {7: (0.0, 5.0), 1: (5.0, ONCE)}
 # With the default of 1e-16 scores may be off by 1e-7, more than those of evalica and choix.
 TOL = 1e-20
 # Python loops over matches, or dense matrices of items by items: beyond these they take minutes or more.
