@@ -110,9 +110,13 @@ def test_rows_of_equal_utility_stay_together():
     for error in ERRORS:
         thresholds = fit_thresholds([1.0, 1, 1, 1, 2], [0, 0, 0, 1, 1], error=error)
         np.testing.assert_array_equal(thresholds, [1.5])
-    lower = np.nextafter(1.0, 2)
-    thresholds = fit_thresholds([1.0, lower], [0, 1])  # no number lies between the two
-    np.testing.assert_array_equal(ranks_of(np.array([1.0, lower]), thresholds), [0, 1])
+    first, second, third = 1.0 + np.arange(3) * np.finfo(float).eps
+    for pair in ([first, second], [second, third]):  # no number lies between the two; their mean is even
+        ranks = ranks_of(np.array(pair), fit_thresholds(pair, [0, 1]))
+        np.testing.assert_array_equal(ranks, [0, 1])
+        assert ranks.dtype == np.int64
+    widest = np.array([-1.7e308, 1.7e308])  # whose difference is no number
+    np.testing.assert_array_equal(ranks_of(widest, fit_thresholds(widest, [0, 1])), [0, 1])
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1.0, 1e300])
@@ -130,8 +134,9 @@ def test_boundaries_outside_all_utilities_are_finite(scale):
 
 
 def test_the_place_of_a_boundary_outside():
-    # Levels 1, 2, 4: half of the mean gap of 1.5 below the first.
+    # Levels 1, 2, 4: half of the mean gap of 1.5 below the first or above the last.
     np.testing.assert_allclose(fit_thresholds([1.0, 2, 4, 4], [1, 1, 0, 1]), [0.25])
+    np.testing.assert_allclose(fit_thresholds([1.0, 1, 2, 4], [0, 1, 0, 0]), [4.75])
 
 
 def test_a_rank_may_have_no_interval():
@@ -242,6 +247,7 @@ BAD = [
     ({"y": np.ones((3, 2))}, "y should be a 1d array"),
     ({"categories": [0, 1]}, "y holds 2, not among the categories 0, 1"),
     ({"categories": [0, 1, 2, 1]}, r"categories must not hold a value twice; got \[0, 1, 2, 1\]"),
+    ({"sample_weight": [1.0, 1]}, "sample_weight has 2 entries, but there are 3 rows"),
     ({"sample_weight": [1.0, -1, 1]}, "sample_weight must not be negative"),
     ({"sample_weight": [1.0, 0, 0]}, r"y has one class only \(0\)"),
 ]
@@ -252,6 +258,14 @@ def test_bad_input_gets_a_sentence(change, sentence):
     given = {"utility": [0.0, 1.0, 2.0], "y": [0, 1, 2]} | change
     with pytest.raises(ValueError, match=sentence):
         fit_thresholds(given.pop("utility"), given.pop("y"), **given)
+
+
+def test_ranks_that_need_too_much_memory_are_refused(monkeypatch):
+    monkeypatch.setattr("rankwise._memory.available_memory", lambda: 1000)
+    y = np.arange(400)
+    sentence = "error='zero_one' with 400 ranks and 400 utilities needs 160 kB.*; use error='absolute'"
+    with pytest.raises(MemoryError, match=sentence):
+        fit_thresholds(y, y, error="zero_one")
 
 
 def test_many_ranks_share_the_levels(monkeypatch):

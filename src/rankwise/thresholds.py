@@ -234,7 +234,7 @@ class _Levels:
         """Return the weight of a rank below each cut."""
         return _cumulated(self.weight_of(rank))
 
-    def widest(self, cost: FloatVector, first: int = 0) -> int:
+    def widest(self, cost: FloatVector, first: int) -> int:
         """Return the cut of least cost, in the widest gap; `cost` begins at the cut `first`."""
         cuts = first + np.flatnonzero(cost <= cost.min() + self.rounding)
         return int(cuts[np.argmax(self.gap[cuts])])
