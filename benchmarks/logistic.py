@@ -1,6 +1,6 @@
 """What the pairwise logistic loss over all pairs costs, as a ratio to a stable np.argsort of the scores.
 
-    python benchmarks/logistic.py            # up to 8 million rows: some minutes, 1 GB
+    python benchmarks/logistic.py            # up to 8 million rows: a minute or two, 1 GB
     python benchmarks/logistic.py --quick    # up to 128,000 rows
 
 Each figure is the minimum of several runs, interleaved with those of the others. No pair is sampled: a
@@ -17,12 +17,14 @@ from rankwise import Preferences
 from rankwise.losses import Hinge, Logistic
 
 
-def problem(n, n_levels=None, query_rows=None, seed=0, **options):
-    """Labels with a noisy score each."""
+def problem(n, n_levels=None, query_rows=None, observed=None, seed=0, **options):
+    """Labels with a noisy score each, or times of which a share is observed."""
     generator = np.random.default_rng(seed)
     labels = generator.normal(size=n) if n_levels is None else generator.integers(n_levels, size=n)
     qid = None if query_rows is None else np.arange(n) // query_rows
     scores = 0.5 * labels / labels.std() + generator.normal(size=n)
+    if observed is not None:
+        return Preferences.from_survival(generator.random(n) < observed, labels), scores
     return Preferences.from_scores(labels, qid, **options), scores
 
 
@@ -48,6 +50,7 @@ def ratio_table(rows, repeats):
         "queries of 120": ({"n_levels": 5, "query_rows": 120}, 0.25, np.nan),
         "queries of 1,000": ({"n_levels": 5, "query_rows": 1000}, np.nan, np.nan),
         "distinct, by difference": ({"pair_weight": "difference"}, np.nan, np.nan),
+        "survival, 40% observed": ({"observed": 0.4}, np.nan, np.nan),
     }
     print(f"{rows:,} rows{'':<16}{'argsort ms':>12}{'gradient':>10}{'product':>9}{'hinge':>8}{'bounds':>14}")
     for name, (options, gradient_bound, product_bound) in cases.items():

@@ -1,6 +1,7 @@
 // The sums of score_bins.hpp for a few rows, pair by pair, four rows at a time.
 //
-// Rows are numbered by label; row p is the better one of a pair with every row q < begin[p]. No include guard, as for lanes.hpp.
+// Rows are numbered by label; row p is the better one of a pair with every row q < begin[p]. No include guard, as for
+// lanes.hpp.
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
@@ -49,36 +50,39 @@ class NarrowPairs {
 public:
     Padded amount, sum;  // u_i, and how the partners of row i push it or the sum of u_j curvature(s_i - s_j)
 
-    // Scores, about the middle of their range.
-    void set(const double* score, std::int64_t n, double middle) {
+    // Scores, about the middle of their range. A row that is the worse one of no pair (can_be_worse: 0 or 1, or a null
+    // pointer) lies infinitely low as such.
+    void set(const double* score, const double* can_be_worse, std::int64_t n, double middle) {
         n_ = static_cast<std::int32_t>(n);
-        for (Padded* column : {&grown_, &amount, &sum}) column->resize(n);
+        for (Padded* column : {&grown_, &worse_, &amount, &sum}) column->resize(n);
         for (std::int64_t i = 0; i < n; ++i) grown_[i] = score[i] - middle;
         for (std::int64_t i = 0; i < n + lanes; i += lanes) {
             store(grown_.data() + i, exponential(load(grown_.data() + i)));
             store(sum.data() + i, all(0.0));
         }
+        for (std::int64_t i = 0; i < n; ++i) worse_[i] = can_be_worse ? can_be_worse[i] * grown_[i] : grown_[i];
     }
 
-    // Pushes, with u_i = 1; returns the loss of the pairs.
-    double pushes(const std::int32_t* begin, double range) {
+    // Row p makes a pair with every row q < begin[p] - offset. Sums pushes, with u_i = 1, and returns the loss; or sums
+    // curvature.
+    template <Kernel kernel>
+    double run(const std::int32_t* begin, std::int32_t offset, double range) {
         LogProduct product(lanes * (range + 1));
-        for_blocks<false>(begin, &product);
+        for_blocks<kernel == curvature_kernel>(begin, offset, product);
         return product.log();
     }
-    void curvatures(const std::int32_t* begin) { for_blocks<true>(begin, nullptr); }
 
 private:
-    Padded grown_;  // e^s
+    Padded grown_, worse_;  // e^s, also as the worse one of a pair
     std::int32_t n_ = 0;
 
     // Four rows p against all q; those q that make a pair with all four need no masks.
     template <bool curved>
-    void for_blocks(const std::int32_t* begin, LogProduct* product) {
+    void for_blocks(const std::int32_t* begin, std::int32_t offset, LogProduct& product) {
         for (std::int32_t p = 0; p < n_; p += lanes) {
             std::int32_t ends[lanes], least = n_, most = 0;
             for (int k = 0; k < lanes; ++k) {
-                ends[k] = p + k < n_ ? begin[p + k] : 0;
+                ends[k] = p + k < n_ ? std::max(0, begin[p + k] - offset) : 0;
                 least = std::min(least, ends[k]);
                 most = std::max(most, ends[k]);
             }
@@ -87,7 +91,7 @@ private:
     }
 
     template <bool curved>
-    void block(std::int32_t p, const std::int32_t* ends, std::int32_t full, std::int32_t most, LogProduct* product) {
+    void block(std::int32_t p, const std::int32_t* ends, std::int32_t full, std::int32_t most, LogProduct& product) {
         Lanes grown[lanes], inverse[lanes], given[lanes], received[lanes];
         for (int k = 0; k < lanes; ++k) {
             grown[k] = all(grown_[p + k]);
@@ -99,13 +103,13 @@ private:
         std::int32_t q = 0;
         for (; q < full; q += lanes) {
             Lanes total[lanes], value[lanes];
-            const Lanes totals = kernels<curved>(grown, load(grown_.data() + q), total, value);
+            const Lanes totals = kernels<curved>(grown, load(worse_.data() + q), total, value);
             add<curved>(q, value, given, received);
-            if constexpr (!curved) product->multiply(totals * inverses);
+            if constexpr (!curved) product.multiply(totals * inverses);
         }
         for (; q < most; q += lanes) {
             Lanes total[lanes], value[lanes], factor = all(1.0);
-            kernels<curved>(grown, load(grown_.data() + q), total, value);
+            kernels<curved>(grown, load(worse_.data() + q), total, value);
             const Lanes number{q + 0.0, q + 1.0, q + 2.0, q + 3.0};
             for (int k = 0; k < lanes; ++k) {
                 const Lanes end = all(ends[k]);
@@ -113,7 +117,7 @@ private:
                 factor *= where_less(number, end, total[k] * inverse[k], all(1.0));
             }
             add<curved>(q, value, given, received);
-            if constexpr (!curved) product->multiply(factor);
+            if constexpr (!curved) product.multiply(factor);
         }
         for (int k = 0; k < lanes; ++k) sum[p + k] += curved ? sum_of(received[k]) : -sum_of(received[k]);
     }

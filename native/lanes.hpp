@@ -22,7 +22,7 @@ RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) { return
 RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
     return (Lanes)((WholeLanes)x + ((WholeLanes)shifted << 52));
 }
-// The exponents of positive numbers, which are left between 1 and 2. 2^52 plus a whole number has it in its lowest bits.
+// The exponents of positive numbers, which are left between 1 and 2. 2^52 plus a whole number has that in its low bits.
 RANKWISE_INLINE Lanes take_exponents(Lanes& x) {
     const WholeLanes bits = (WholeLanes)x;
     x = (Lanes)((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
@@ -83,7 +83,8 @@ RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
 }
 RANKWISE_INLINE Lanes take_exponents(Lanes& x) {
     const Lanes whole = x;
-    x = each([&](int k) { return std::bit_cast<double>((bits_of(whole[k]) & 0xfffffffffffffu) | 0x3ff0000000000000u); });
+    auto from_one_on = [](std::uint64_t bits) { return (bits & 0xfffffffffffffu) | 0x3ff0000000000000u; };
+    x = each([&](int k) { return std::bit_cast<double>(from_one_on(bits_of(whole[k]))); });
     return each([&](int k) { return static_cast<double>(bits_of(whole[k]) >> 52) - 1023.0; });
 }
 RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
@@ -141,15 +142,16 @@ RANKWISE_INLINE Lanes exponential(Lanes x) {
     return times_power_of_two(polynomial(rest, inverse_factorials), shifted);
 }
 
-// log(1 + e) and 1 / (1 + e) for 0 <= e <= 1, by one division. The logarithm is 2 artanh((z - 1) / (z + 1)) of z = 1 + e
-// or, where that is above the root of 2, of z over the root.
+// log(1 + e) and 1 / (1 + e) for 0 <= e <= 1, by one division. The logarithm of z = 1 + e is 2 artanh((z - 1) / (z + 1)),
+// where z is above the root of 2 that of z over the root and the logarithm of the root.
 struct LogAndInverse {
     Lanes log, inverse;
 };
 RANKWISE_INLINE LogAndInverse log_of_one_plus(Lanes e) {
     constexpr double root = 1.4142135623730951, log_of_root = 0.34657359027997264;
     const Lanes one_plus = 1.0 + e, edge = all(root - 1), zero = all(0.0);
-    const Lanes above = e - where_less(e, edge, zero, edge), below = one_plus + where_less(e, edge, all(1.0), all(root));
+    const Lanes above = e - where_less(e, edge, zero, edge);
+    const Lanes below = one_plus + where_less(e, edge, all(1.0), all(root));
     const Lanes inverse = 1.0 / (one_plus * below), f = above * one_plus * inverse;
     constexpr double twice_inverse[] = {2.0,      2.0 / 3,  2.0 / 5,  2.0 / 7,  2.0 / 9, 2.0 / 11,
                                         2.0 / 13, 2.0 / 15, 2.0 / 17, 2.0 / 19, 2.0 / 21};

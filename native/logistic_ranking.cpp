@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 #include <numeric>
+#include <stdexcept>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -54,6 +55,8 @@
 namespace rankwise {
 
 double logistic_ranking(const LogisticTask& task, bool widest) {
+    if (task.columns.gain && task.columns.can_be_worse)
+        throw std::invalid_argument("gain and can_be_worse are given: the logistic loss takes one of them");
 #ifdef RANKWISE_AVX2
     if (widest && __builtin_cpu_supports("avx2")) return avx2::run_logistic(task);
 #endif

@@ -71,10 +71,9 @@ double sum_few_rows(LogisticScratch& scratch, const std::int32_t* begin, std::in
     double loss = 0;
     if (narrow) {
         NarrowPairs& pairs = scratch.narrow;
-        pairs.set(score, n, 0.5 * (low + high));
+        pairs.set(score, nullptr, n, 0.5 * (low + high));
         for (std::int64_t i = 0; curved && i < n; ++i) pairs.amount[i] = weight[i] * scratch.direction[i];
-        if constexpr (curved) pairs.curvatures(begin);
-        else loss = pairs.pushes(begin, high - low);
+        loss = pairs.run<kernel>(begin, 0, high - low);
     } else {
         loss = scratch.any.run<kernel>({score, weight, weight, nullptr, scratch.direction.data()}, begin, 0, n);
     }
@@ -140,7 +139,7 @@ public:
 
     double run() {
         if (order_.n == 0) return 0;
-        if (one_sided()) return in_label_order([this] { return by_order(); });
+        if (one_sided()) return in_segments();
         const std::int64_t first = task_.groups.first_row[q_];
         if (order_.n >= line_rows && first >= 0) {
             rows_ = lying(first);
@@ -244,8 +243,8 @@ private:
         const PairColumns rows{rows_.score, weight, event ? scratch_.worse.data() : weight,
                                gain ? copy(scratch_.gain, gain) : nullptr, scratch_.direction.data()};
         std::fill_n(rows_.out, order_.n, 0.0);
-        const double loss =
-            OrderedSums<kernel>(rows, order_.level_begin, factor_, rows_.out).run(order_.n, n_threads_);
+        OrderedSums<kernel> sums(rows, !rows_.weight && !gain, order_.level_begin, factor_, rows_.out);
+        const double loss = sums.run(order_.n, n_threads_);
         finish_all();
         return loss;
     }
@@ -256,7 +255,7 @@ private:
         ScoreBins bins(rows_.score, rows_.n, n_threads_);
         const std::int64_t n_groups = task_.groups.n_groups[q_];
         // Bins so many that a table for each group would not fit: label order needs few at a time.
-        if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return in_label_order([this] { return by_order(); });
+        if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return in_segments();
         if (!rows_.group) {
             scratch_.group.resize(rows_.n);
             over_rows([&](std::int64_t p) { scratch_.group[p] = task_.groups.group[order_.row[p]]; });
@@ -265,7 +264,11 @@ private:
         }
         const double value =
             LevelSums<kernel>(rows_, n_groups, rest_, bins).run(finisher()) - take_ties_off(place);
-        return cancelled() ? in_label_order([this] { return by_order(); }) : value;
+        return cancelled() ? in_segments() : value;
+    }
+
+    double in_segments() {
+        return in_label_order([this] { return by_order(); });
     }
 
     // Whether rows of the rest have lost digits: the line against the slopes, where nearly all pairs are in the right
@@ -273,7 +276,7 @@ private:
     bool cancelled() const {
         if (!rest_.any()) return false;
         const double* left = rows_.diagonal ? rows_.diagonal : rows_.out;
-        const double least = factor_ / 256 * (kernel == slope_kernel ? rest_.partners : rest_.ties / 4);
+        const double least = factor_ * (kernel == slope_kernel ? rest_.partners / 256 : rest_.ties / 32);
         return std::none_of(left, left + rows_.n, [least](double size) { return std::fabs(size) >= least; });
     }
 

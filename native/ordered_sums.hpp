@@ -10,9 +10,11 @@ namespace rankwise::RANKWISE_INSTRUCTIONS {
 template <Kernel kernel>
 class OrderedSums {
 public:
-    OrderedSums(const PairColumns& rows, const std::int32_t* level_begin, double factor, double* sum)
+    // Where every pair weighs one, `unit_weights`, the columns better and worse hold ones and zeros.
+    OrderedSums(const PairColumns& rows, bool unit_weights, const std::int32_t* level_begin, double factor, double* sum)
         : rows_(rows), channels_(rows.gain ? by_gain : rows.worse == rows.better ? alike : censored),
-          level_begin_(level_begin), factor_(factor), sum_(sum) {}
+          unit_weights_(unit_weights), leaf_rows_(unit_weights ? 128 : 64), level_begin_(level_begin),
+          factor_(factor), sum_(sum) {}
 
     // Adds to the rows' sums; returns the loss times the factor.
     double run(std::int64_t n, int n_threads) {
@@ -35,24 +37,31 @@ private:
         std::int64_t begin, end;
         std::int64_t size() const { return end - begin; }
     };
-    static constexpr std::int64_t leaf_rows = 64, most_parts = 128;
+    static constexpr std::int64_t most_parts = 128;
     PairColumns rows_;
     Channels channels_;
+    bool unit_weights_;
+    std::int64_t leaf_rows_;
     const std::int32_t* level_begin_;
     double factor_;
     double* sum_;
 
+    struct Pairs {
+        NarrowPairs narrow;
+        AnyPairs any;
+    };
+
     // All pairs of the segment but those inside the parts that are left to do.
     double work(Segment whole, std::vector<Segment>& left) {
-        AnyPairs pairs;
-        if (whole.size() <= leaf_rows) return pair_by_pair(whole, pairs);
+        Pairs pairs;
+        if (whole.size() <= leaf_rows_) return pair_by_pair(whole, pairs);
         if (middle(whole) == whole.end) return 0;  // one label
         ScoreBins bins(rows_.score + whole.begin, whole.size(), 1);
-        const std::int64_t most = std::min(2 * whole.size() / bins.table(), whole.size() / leaf_rows);
+        const std::int64_t most = std::min(2 * whole.size() / bins.table(), whole.size() / leaf_rows_);
         const std::vector<Segment> parts = cut(whole, std::clamp<std::int64_t>(most, 2, most_parts));
         double value = act(whole, parts, bins);
         for (const Segment part : parts) {
-            if (part.size() <= leaf_rows) value += pair_by_pair(part, pairs);
+            if (part.size() <= leaf_rows_) value += pair_by_pair(part, pairs);
             else left.push_back(part);
         }
         return value;
@@ -113,11 +122,27 @@ private:
         return value;
     }
 
-    double pair_by_pair(Segment whole, AnyPairs& pairs) const {
-        const double loss = pairs.run<kernel>(rows_.from(whole.begin), level_begin_ + whole.begin,
-                                              static_cast<std::int32_t>(whole.begin), whole.size());
-        for (std::int64_t i = 0; i < whole.size(); ++i) sum_[whole.begin + i] += pairs.sum[i];
+    double pair_by_pair(Segment whole, Pairs& pairs) const {
+        const PairColumns rows = rows_.from(whole.begin);
+        const auto* begin = level_begin_ + whole.begin;
+        const auto offset = static_cast<std::int32_t>(whole.begin);
+        const std::int64_t n = whole.size();
+        const auto [low, high] = ScoreBins::range(rows.score, n, 1);
+        double loss;
+        if (unit_weights_ && high - low < narrow_range) {
+            pairs.narrow.set(rows.score, rows.worse, n, 0.5 * (low + high));
+            if (kernel == curvature_kernel) std::copy_n(rows.direction, n, pairs.narrow.amount.data());
+            loss = pairs.narrow.template run<kernel>(begin, offset, high - low);
+            add(whole, pairs.narrow.sum);
+        } else {
+            loss = pairs.any.template run<kernel>(rows, begin, offset, n);
+            add(whole, pairs.any.sum);
+        }
         return factor_ * loss;
+    }
+
+    void add(Segment whole, Padded& sum) const {
+        for (std::int64_t i = 0; i < whole.size(); ++i) sum_[whole.begin + i] += sum[i];
     }
 };
 

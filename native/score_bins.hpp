@@ -380,7 +380,9 @@ private:
     void gather_chunk(std::int64_t begin, std::int64_t end, Amount&& amount, const std::uint16_t* group,
                       std::int64_t size, double* tables) const {
         auto run = [&](std::int64_t stride, double* to) {
-            with_places([&](auto place) { add_moments({begin, end, n_}, place, amount, {group, table()}, stride, to); });
+            with_places([&](auto place) {
+                add_moments({begin, end, n_}, place, amount, {group, table()}, stride, to);
+            });
         };
         if (size > 1024 || end - begin < 8 * size) return run(0, tables);
         std::vector<double> own(lanes * size);
