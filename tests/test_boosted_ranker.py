@@ -36,7 +36,7 @@ from rankwise.estimators.tree_text import TreeTextError
 from rankwise.io.model_file import model_info
 from rankwise.io.model_layout import read_layout, write_layout
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.metrics import ranking_error
+from rankwise.metrics import pair_log_loss, ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import PairExplanationDisplay
 from rankwise.report import Report
@@ -362,7 +362,8 @@ def test_the_command_chooses_the_number_of_trees(files, capsys, tmp_path):
         model = BoostedRanker("logistic", n_estimators=6, num_leaves=7).fit(
             X[train], Y[train], qid=qid[train]
         )
-        errors.append(ranking_error(Y[test], model.predict(X[test]), qid[test]))
+        errors.append(pair_log_loss(Y[test], model.predict(X[test]), qid[test]))
+    assert found["scoring"] == "log_loss"
     np.testing.assert_allclose(found["errors"][2], errors, rtol=1e-12)
     assert found["best_n_estimators"] == found["trees"][np.argmin(found["mean_error"])]
     main(["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "--tune", "--json", *METHOD])
