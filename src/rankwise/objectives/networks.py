@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from rankwise._checks import check_choice, check_count
-from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss, Smooth
+from rankwise.losses import PairwiseLoss, Smooth
 from rankwise.losses.least_squares import COSTS
+from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences.base import AVERAGES, Preferences
-
-NAMES = (*LOSSES, "least_squares")
 
 
 @dataclass(frozen=True)
@@ -26,7 +25,7 @@ class NamedLoss:
     n_threads: int
 
     def __post_init__(self) -> None:
-        check_choice(self.name, "loss", NAMES)
+        check_loss(self.name)
         check_choice(self.average, "average", AVERAGES)
         check_choice(self.cost, "cost", COSTS)
         check_count("n_threads", self.n_threads)
@@ -35,8 +34,8 @@ class NamedLoss:
         """Return the mean loss over the pairs of `preferences`."""
         options: dict[str, Any] = {"average": self.average, "n_threads": self.n_threads}
         if self.name == "least_squares":
-            return LeastSquares(preferences, cost=self.cost, **options)
-        return LOSSES[self.name](preferences, **options)
+            options["cost"] = self.cost
+        return OBJECTIVES[self.name](preferences, **options)
 
 
 def torch(
