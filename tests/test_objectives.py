@@ -319,6 +319,13 @@ def test_a_tree_of_xgboost_is_a_newton_step(xgb, kind, loss):
     np.testing.assert_allclose(booster.predict(data), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_xgboost_needs_no_labels_beside_preferences(xgb):
+    objective = objectives.xgboost(Preferences.from_scores(Y))
+    with_labels, without = xgb.DMatrix(X, Y), xgb.DMatrix(X)
+    assert objective.metric(X[:, 0], without) == objective.metric(X[:, 0], with_labels)
+    np.testing.assert_array_equal(objective(X[:, 0], without)[0], objective(X[:, 0], with_labels)[0])
+
+
 def test_xgboost_takes_queries_and_their_weights_from_its_matrix(xgb):
     importance = np.array([1.0, 3.0, 0.5])
     data = xgb.DMatrix(X, Y, weight=importance, group=SIZES)
