@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
 from inspect import signature
 
@@ -483,3 +485,11 @@ def test_what_catboost_cannot_do_is_refused(cb):
         cb.CatBoost(cat_parameters(objective)).fit(X, objective.rows, sample_weight=WEIGHT)
     with pytest.raises(ValueError, match=r"preferences must be given to objectives\.catboost"):
         objectives.catboost(None)
+
+
+def test_no_booster_is_imported_before_it_is_used():
+    code = (
+        "import sys, rankwise.objectives, rankwise.estimators, rankwise.cli.main\n"
+        "assert not {'lightgbm', 'xgboost', 'catboost'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
