@@ -5,12 +5,13 @@
 The error is the share of pairs in the wrong order on test rows: mean and standard error over splits. All
 objectives of a library have the same budget: learning rate 0.1, trees of 31 leaves (depth 6), at most 1,000
 trees, and the number of trees where the ranking error of validation rows is lowest. A split is 60% training,
-20% validation and 20% test rows; OHSUMED has its official five folds. "on ranks" is regression on the rank of
-each label. LightGBM's lambdarank knows whole grades and queries of up to 10,000 rows, so other labels become
-31 grades of equal counts and longer queries are cut; "whole list" has gains that grow by one and looks below
-the top of the list, at the cost of all pairs, so that its queries are cut to 1,000 rows. XGBoost's rank:pairwise takes labels as they are. The verdict compares the better of the two
-rankwise losses with the best of the library's own objectives, each as chosen by validation rows, by a paired
-t-test over splits: it is clear where p < 0.05.
+20% validation and 20% test rows; OHSUMED has its official five folds. "on ranks" is regression on the rank
+of each label. LightGBM's lambdarank knows whole grades and queries of up to 10,000 rows, so other labels
+become 31 grades of equal counts and longer queries are cut; "whole list" has gains that grow by one and
+looks below the top of the list, at the cost of all pairs, so that its queries are cut to 1,000 rows.
+XGBoost's rank:pairwise takes labels as they are. The verdict compares the better of the two rankwise losses
+with the best of the library's own objectives, each as chosen by validation rows, by a paired t-test over
+splits: it is clear where p < 0.05.
 
 Then the time of one call of an objective at 500,000 rows, as a share of a LightGBM tree of 63 leaves over 28
 features with one thread. Real data come from the folder named by RANKWISE_DATA; sets that are not there, and
