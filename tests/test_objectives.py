@@ -2,6 +2,8 @@
 
 import copy
 import pickle
+import subprocess
+import sys
 import warnings
 from inspect import signature
 
@@ -319,6 +321,13 @@ def test_a_tree_of_xgboost_is_a_newton_step(xgb, kind, loss):
     np.testing.assert_allclose(booster.predict(data), expected, rtol=1e-4, atol=1e-5)
 
 
+def test_xgboost_needs_no_labels_beside_preferences(xgb):
+    objective = objectives.xgboost(Preferences.from_scores(Y))
+    with_labels, without = xgb.DMatrix(X, Y), xgb.DMatrix(X)
+    assert objective.metric(X[:, 0], without) == objective.metric(X[:, 0], with_labels)
+    np.testing.assert_array_equal(objective(X[:, 0], without)[0], objective(X[:, 0], with_labels)[0])
+
+
 def test_xgboost_takes_queries_and_their_weights_from_its_matrix(xgb):
     importance = np.array([1.0, 3.0, 0.5])
     data = xgb.DMatrix(X, Y, weight=importance, group=SIZES)
@@ -476,3 +485,11 @@ def test_what_catboost_cannot_do_is_refused(cb):
         cb.CatBoost(cat_parameters(objective)).fit(X, objective.rows, sample_weight=WEIGHT)
     with pytest.raises(ValueError, match=r"preferences must be given to objectives\.catboost"):
         objectives.catboost(None)
+
+
+def test_no_booster_is_imported_before_it_is_used():
+    code = (
+        "import sys, rankwise.objectives, rankwise.estimators, rankwise.cli.main\n"
+        "assert not {'lightgbm', 'xgboost', 'catboost'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)

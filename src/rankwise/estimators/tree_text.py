@@ -34,8 +34,11 @@ LINES = {
     "shrinkage": (float, "one"),
 }
 CATEGORICAL = ("cat_boundaries", "cat_threshold")
-INTEGER = re.compile(r"-?\d{1,10}")
-NUMBER = re.compile(r"-?(\d{1,400}(\.\d{0,400})?(e[+-]?\d{1,3})?|inf|nan)")
+INTEGER = r"-?\d{1,10}"
+NUMBER = r"-?(?:\d{1,400}(?:\.\d{0,400})?(?:e[+-]?\d{1,3})?|inf|nan)"
+LINE_OF: dict[type, re.Pattern[str]] = {
+    kind: re.compile(f"(?:{word}(?: {word})*)?") for kind, word in ((int, INTEGER), (float, NUMBER))
+}
 # What is known of a node: whether it asks for a category, where missing values go, and what counts as one.
 CATEGORY, MISSING_KINDS = 1, 3
 MOST_LEAVES = 2**17
@@ -112,10 +115,8 @@ def _require(condition: Any, what: str) -> None:
 
 
 def _numbers(text: str, kind: type) -> Any:
-    words = text.split(" ") if text else []
-    pattern = INTEGER if kind is int else NUMBER
-    _require(all(pattern.fullmatch(word) for word in words), "its numbers")
-    return np.array(words, dtype=np.int64 if kind is int else np.float64)
+    _require(LINE_OF[kind].fullmatch(text), "its numbers")
+    return np.array(text.split(), dtype=np.int64 if kind is int else np.float64)
 
 
 def _check_lengths(tree: dict[str, Any]) -> None:

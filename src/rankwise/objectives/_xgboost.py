@@ -94,5 +94,8 @@ def _scores_and_rows(first: Any, second: Any, weight: Any) -> tuple[Any, Rows]:
     """Return the scores and what is said of the rows, in whichever order the interface hands them over."""
     if not _is_matrix(second):
         return second, Rows(first, weight)
-    weight, sizes = second.get_weight(), np.diff(second.get_uint_info("group_ptr"))
-    return first, Rows(second.get_label(), weight if len(weight) else None, sizes if len(sizes) else None)
+    labels, weight = second.get_label(), second.get_weight()
+    sizes = np.diff(second.get_uint_info("group_ptr"))
+    if len(labels) == 0:  # preferences need none
+        labels = np.zeros(second.num_row())
+    return first, Rows(labels, weight if len(weight) else None, sizes if len(sizes) else None)
