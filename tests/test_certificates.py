@@ -6,6 +6,7 @@ among them. A gap above the tolerance is warned of.
 """
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ import reference
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.design import as_design
 from rankwise.losses import Hinge, SquaredHinge
-from rankwise.solvers import Monitor
+from rankwise.solvers import Monitor, hull_certificate
 from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.result import concluded, distance
 from rankwise.solvers.rounding import Rounding, quotient, share_left, terms
@@ -337,6 +338,28 @@ def test_the_penalty_of_a_matrix():
         best = np.linalg.solve(P, g) / 2
         assert penalty.conjugate(g) == pytest.approx(g @ best - best @ P @ best, rel=1e-11)
         assert penalty.magnitude(w) == pytest.approx(np.abs(w) @ np.abs(P) @ np.abs(w), rel=1e-13)
+
+
+def test_the_allowances_of_hulls_by_hand():
+    pull, slopes = np.array([4.0, -8.0]), np.array([0.5, 0.25])
+    error = hull_certificate._conjugate_error(Penalty(2.0), pull, slopes)
+    assert error == (1.0 * 0.5 + 2.0 * 0.25) + (0.5**2 + 0.25**2) / 8.0
+    rounding = Rounding(np.array([2.0]), rows=0.01, columns=0.05)
+    coef, scores, thresholds = np.ones(1), np.zeros(3), np.array([-1.0, 2.6])
+    moved = {"absolute": 3 * 0.1, "squared": 2 * 3 * 0.1 + 3 * 0.1**2}
+    for slack, by_slacks in moved.items():
+        program = SimpleNamespace(weight=np.ones(3), slack=slack)
+        given = program, rounding, coef, scores, thresholds, 3.0
+        assert hull_certificate._loss_error(*given) == pytest.approx(by_slacks + 0.01 * 3.0, rel=1e-12)
+    # A margin of 2 of which rounding leaves 2 - 2 * 0.05 * 2 for sure.
+    program = SimpleNamespace(hull_bounds=lambda scores: thresholds, margin=lambda thresholds: 2.0)
+    dual = SimpleNamespace(value=lambda program: 1.0, edge=np.array([0.5]))
+    found = hull_certificate._certified_hard(program, Penalty(0.5), rounding, coef, scores, dual, 0.25)
+    assert found.coef == pytest.approx(1 / 1.8)
+    assert found.thresholds == pytest.approx(thresholds / 1.8)
+    assert found.objective == pytest.approx(0.5 / 1.8**2)
+    assert found.error == pytest.approx(0.06 * 0.5 / 1.8**2)
+    assert found.bound == pytest.approx((1.0 - 0.01 * (4 * (1 + 3.6 / 1.8) * 0.5 + 0.5 - 1.0)) ** 2)
 
 
 def test_the_better_halves_of_two_certificates():

@@ -90,6 +90,28 @@ def test_the_form_is_that_of_the_textbook(cost, ties, average, weighted):
     K = U @ U.T
     close(root.congruence(K.copy()), root.apply(root.apply(K).T), 1e-12)
     close(root.adjoint(root.apply(U)[:, 0]), (M @ M.T @ U)[:, 0], 1e-12)
+    for query in np.unique(qid):
+        rows = np.flatnonzero(qid == query)
+        close(form.block(rows)(np.eye(len(rows))), (M @ M.T)[np.ix_(rows, rows)], 1e-12)
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("queries", [False, True])
+def test_means_of_parts_of_the_rows_add_up(ties, queries):
+    X, y, qid = data()
+    root = LeastSquares(Preferences.from_scores(y, qid if queries else None), ties=ties).root
+    parts = [slice(0, 7), slice(7, 30), slice(30, 40)]
+    for rows in (X, X[:, 0], sp.csr_array(X)):
+        whole = root.means(rows)
+        pieces = zip(*(root.means(rows[part], part) for part in parts), strict=True)
+        for of_all, of_parts in zip(whole, pieces, strict=True):
+            if of_all is None:  # with ties kept the means of labels are not needed
+                assert of_parts == (None, None, None)
+            else:
+                close(sum(of_parts), of_all, 1e-14)
+    groups = qid if queries else np.zeros(40, dtype=int)
+    expected = [X[groups == group].mean(axis=0) for group in np.unique(groups)]
+    close(root.means(X)[0], expected, 1e-14)
 
 
 @pytest.mark.parametrize(("cost", "ties"), KINDS)
@@ -672,7 +694,9 @@ def test_bad_input():
 def test_the_memory_of_listed_pairs_is_said_beforehand(monkeypatch):
     X, y, _ = data(60, n_levels=None)
     monkeypatch.setattr("rankwise._memory.available_memory", lambda: 100_000)
-    with pytest.raises(MemoryError, match=r"lists all 1770 pairs, needs 283\.2 kB .* 100 kB is free"):
+    with pytest.raises(
+        MemoryError, match=r"lists all 1770 pairs, needs 283\.2 kB .* 100 kB is free; cost='m"
+    ):
         RankRLS(cost="relative").fit(X, y)
     RankRLS(cost="unit").fit(X, y)
 
