@@ -119,7 +119,9 @@ def test_means_of_parts_of_the_rows_add_up(ties, queries):
 @pytest.mark.parametrize("weight", [0.01, 1.0, 100.0])
 def test_rows_and_queries_without_weight_are_not_there(cost, ties, average, weight):
     _, y, qid = data()
-    weights = np.where((qid == 2) | (np.arange(len(y)) % 7 == 0), 0.0, weight)
+    weights = np.where(qid == 3, weight, 1.0)
+    weights[(qid == 2) | (np.arange(len(y)) % 7 == 0)] = 0.0
+    weights[np.flatnonzero(qid == 4)[1:]] = 0.0  # one row is left, which has no partner
     kept = np.flatnonzero(weights)
     rows = np.random.default_rng(0).normal(size=(len(y), 2))
     form, rest = (

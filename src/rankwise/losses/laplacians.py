@@ -86,7 +86,7 @@ class LevelLaplacian(Laplacian):
         if partners is None:
             weight = ranking.row_weight()
             total = query_totals(ranking.groups(), weight)
-            share = np.divide(weight, total, where=total > 0, out=np.zeros(self.n_rows))
+            share = weight / np.where(total > 0, total, 1.0)
             self.diagonal = weight * factor * total * (1.0 - share)
             self._root = level_root(ranking, factor)
         else:
