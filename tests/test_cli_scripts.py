@@ -180,7 +180,7 @@ class Refused:
     def find_spec(self, name, path=None, target=None):
         extras = {"pandas", "polars", "pyarrow", "dask", "distributed", "clarabel", "onnx", "networkx"}
         if name.split(".")[0] in extras:
-            raise ImportError(name)
+            raise ModuleNotFoundError(name)
 
 sys.meta_path.insert(0, Refused())
 from rankwise.cli.main import main

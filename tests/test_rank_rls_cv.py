@@ -142,7 +142,7 @@ def test_clone_and_pickle():
     [
         ("loo", "cv must be one of 'leave-query-out', 'leave-pair-out'; got 'loo'"),
         (0, "cv must be a whole number of at least 1; got 0"),
-        (2.5, "Expected `cv` as an integer"),
+        (2.5, "Expected .?cv.? as an integer"),
     ],
 )
 def test_bad_cv_gets_a_sentence(cv, sentence):

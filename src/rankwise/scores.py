@@ -96,7 +96,7 @@ def canonical_csr(X: Any) -> Any:
 def sparse_rows(X: Any) -> Any:
     """Return canonical CSR in float64, with 32-bit indices where they suffice; X itself where it is so."""
     X = canonical_csr(X)
-    index = sp.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
     if X.dtype == np.float64 and X.indices.dtype == index:
         return X
     indices, indptr = (array.astype(index, copy=False) for array in (X.indices, X.indptr))

@@ -455,13 +455,14 @@ class _Polars:
             yield from self._parquet(path, wanted, n_rows)
             return
         with _open_text(path) as stream:
-            options = {
-                "separator": _SEPARATORS[file_format],
-                "columns": wanted,
-                "schema_overrides": {} if qid is None else {qid: pl.String},
-                "infer_schema_length": None,
-            }
-            frame = _explained(path, pl.read_csv, stream.read(), **options)
+            text = stream.read()
+        options = {"separator": _SEPARATORS[file_format], "columns": wanted, "infer_schema_length": None}
+        types = {} if qid is None else {qid: pl.String}
+        try:
+            frame = _explained(path, pl.read_csv, text, schema_overrides=types, **options)
+        except TableError:  # a number too large for the type found: read as text, it is converted like a word
+            types = dict.fromkeys(wanted, pl.String)
+            frame = _explained(path, pl.read_csv, text, schema_overrides=types, **options)
         yield from frame.iter_slices(n_rows or max(1, len(frame)))
 
     def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
