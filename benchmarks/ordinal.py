@@ -55,9 +55,7 @@ def ordinal(thresholds):
         n_rows, in_rank = len(y), np.bincount(y)
         n_pairs = (n_rows**2 - in_rank @ in_rank) / 2
         model = OrdinalSVM(1 / (2 * C * n_pairs), thresholds=thresholds, tol=1e-10, **KERNEL)
-        with (
-            warnings.catch_warnings()
-        ):  # that equation (12) does worse is what is measured
+        with warnings.catch_warnings():  # that equation (12) does worse is what is measured
             warnings.filterwarnings("ignore", "The boundaries of thresholds='midpoint'")
             return model.fit(X, y).predict
 
