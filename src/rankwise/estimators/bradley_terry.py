@@ -99,9 +99,10 @@ class BradleyTerry(BaseEstimator):
         nu, 0 where ties are halved.
     groups_ : list of arrays
         The items that matches link, the largest group first. Scores of different groups tell nothing.
-    coef_ : array of shape (n_features,), intercept_ : float
-        With features: beta, and what makes the mean score 0. Scores less `predict` of the features are what
-        features do not explain, u.
+    coef_ : array of shape (n_features,)
+        With features: beta. Scores less `predict` of the features are what features do not explain, u.
+    intercept_ : float
+        With features: what makes the mean score 0.
     alpha_, objective_, gap_, n_iter_, history_
         The penalty used, and how the fit went: the objective is within `gap_` of its minimum.
     n_comparisons_ : int

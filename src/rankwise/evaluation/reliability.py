@@ -56,7 +56,7 @@ class Reliability:
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error: the mean over pairs of |observed - stated| of their bins."""
+        """The expected calibration error: the mean over pairs of how far stated and observed are apart."""
         filled = self.share > 0
         return float(np.sum((self.share * np.abs(self.observed - self.stated))[filled]))
 

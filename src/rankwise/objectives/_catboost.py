@@ -113,7 +113,7 @@ def catboost(
     """Return a pairwise loss over all pairs as an objective for CatBoost, with a metric to stop by.
 
     CatBoost has no place for losses whose derivatives need all rows, so a few settings are asked for; others
-    are noticed and refused. The labels given to it are row numbers, `objective.rows`:
+    are noticed and refused. The labels given to it are row numbers, `objective.rows`::
 
         objective = objectives.catboost(preferences, validation=other)
         model = CatBoost(dict(loss_function=objective, eval_metric=objective.metric, boosting_type="Plain",
