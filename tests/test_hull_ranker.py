@@ -106,6 +106,7 @@ def test_optimum_for_any_graph_and_weights(draw):
         return
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "The scores of all rows are nearly the same|order names")
+        warnings.filterwarnings("ignore", "No further progress was possible")  # weights that differ much
         model.fit(X, codes, sample_weight=weight)
     _, expected = independent_hull.solve(
         X, codes, present, 1e-2, slack=slack, slack_per=slack_per, weight=weight
@@ -113,6 +114,11 @@ def test_optimum_for_any_graph_and_weights(draw):
     # Clarabel itself leaves errors of some 1e-5 where weights differ much.
     assert model.objective_ == pytest.approx(expected, rel=3e-5, abs=1e-9)
     assert model.gap_ <= 1e-7 * model.objective_ + 1e-11  # for rounding, as zero costs about 1
+
+
+def test_a_newton_matrix_that_rounding_made_indefinite_is_told_as_such():
+    with pytest.raises(np.linalg.LinAlgError, match="Rounding made the matrix indefinite"):
+        hull_newton._scaled_cholesky(np.array([[-1e-3]]))
 
 
 @pytest.mark.parametrize("slack", ["squared", "absolute"])

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg, splu
 
 from rankwise._types import FloatVector, IntVector
@@ -154,6 +154,8 @@ def _threshold_solver(T: sp.csc_matrix) -> Any:
 
 def _scaled_cholesky(H: NDArray) -> Any:
     """Factor a positive definite matrix whose rows may differ much in scale, destroying it."""
+    if (H.diagonal() < 0).any():
+        raise LinAlgError("Rounding made the matrix indefinite.")
     size = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
     H *= size[:, None]
     H *= size
