@@ -18,6 +18,7 @@
 
 #include "column_range.hpp"
 #include "comparisons.hpp"
+#include "dense_product.hpp"
 #include "logistic_ranking.hpp"
 #include "order_graph.hpp"
 #include "ranking.hpp"
@@ -34,7 +35,9 @@ namespace {
 template <class T>
 using InputVector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
 using Column = std::optional<InputVector<double>>;
-using InputMatrix = nb::ndarray<const double, nb::ndim<2>, nb::c_contig, nb::device::cpu>;
+template <class Value, class Order>
+using DenseArray = nb::ndarray<const Value, nb::ndim<2>, Order, nb::device::cpu>;
+using InputMatrix = DenseArray<double, nb::c_contig>;
 template <class T>
 using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
 using OutputVector = Output<double>;
@@ -335,7 +338,7 @@ nb::tuple csr_scale(InputVector<Index> indptr, InputVector<Index> indices, Input
 }
 
 template <class Value, class Order>
-nb::tuple column_range(nb::ndarray<const Value, nb::ndim<2>, Order, nb::device::cpu> X) {
+nb::tuple column_range(DenseArray<Value, Order> X) {
     OutputVector lowest = new_vector(X.shape(1)), highest = new_vector(X.shape(1));
     {
         nb::gil_scoped_release unlocked;
@@ -344,6 +347,21 @@ nb::tuple column_range(nb::ndarray<const Value, nb::ndim<2>, Order, nb::device::
         run(X.data(), X.shape(0), X.shape(1), lowest.data(), highest.data());
     }
     return nb::make_tuple(lowest, highest);
+}
+
+// X w, or X' c with Transposed. An array in memory order F is the transpose of one in order C.
+template <bool Transposed, class Value, class Order>
+OutputVector dense_product(DenseArray<Value, Order> X, InputVector<double> vector, int n_threads) {
+    check_length(vector.size(), X.shape(Transposed ? 0 : 1), "the vector does not fit the array");
+    constexpr bool by_row = std::is_same_v<Order, nb::c_contig>;
+    const rankwise::DenseView<Value> view{X.data(), X.shape(by_row ? 0 : 1), X.shape(by_row ? 1 : 0)};
+    OutputVector product = new_vector(X.shape(Transposed ? 1 : 0));
+    nb::gil_scoped_release unlocked;
+    if constexpr (by_row == Transposed)
+        rankwise::dense_rmatvec(view, vector.data(), product.data(), n_threads);
+    else
+        rankwise::dense_matvec(view, vector.data(), product.data(), n_threads);
+    return product;
 }
 
 rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_low, const InputVector<double>& b,
@@ -527,7 +545,13 @@ void bind_writer(nb::module_& m) {
 }
 
 template <class Value, class Order>
-void bind_range(nb::module_& m) {
+void bind_dense(nb::module_& m) {
+    m.def("dense_matvec", &dense_product<false, Value, Order>, nb::arg("X").noconvert(), nb::arg("w").noconvert(),
+          nb::arg("n_threads") = 1,
+          "X w for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
+    m.def("dense_rmatvec", &dense_product<true, Value, Order>, nb::arg("X").noconvert(), nb::arg("c").noconvert(),
+          nb::arg("n_threads") = 1,
+          "X' c for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
     m.def("column_range", &column_range<Value, Order>, nb::arg("X").noconvert(),
           "(lowest, highest) value of each column of an array of float32 or float64 in memory order C or F.");
 }
@@ -601,10 +625,10 @@ NB_MODULE(_native, m) {
     bind_products<double, std::int64_t>(m);
     bind_products<float, std::int32_t>(m);
     bind_products<float, std::int64_t>(m);
-    bind_range<double, nb::c_contig>(m);
-    bind_range<double, nb::f_contig>(m);
-    bind_range<float, nb::c_contig>(m);
-    bind_range<float, nb::f_contig>(m);
+    bind_dense<double, nb::c_contig>(m);
+    bind_dense<double, nb::f_contig>(m);
+    bind_dense<float, nb::c_contig>(m);
+    bind_dense<float, nb::f_contig>(m);
     bind_reader<double>(m, "SvmlightReader");
     bind_reader<float>(m, "SvmlightReaderFloat32");
     bind_writer<double>(m);

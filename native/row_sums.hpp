@@ -7,34 +7,12 @@
 #pragma once
 
 #include <algorithm>
-#include <cmath>
 #include <cstddef>
 #include <cstring>
 #include <memory>
 
 #include "parallel.hpp"
-
-#if defined(__GNUC__)
-#define RANKWISE_INLINE inline __attribute__((always_inline))
-#define RANKWISE_UNROLL _Pragma("GCC unroll 4")
-#else
-#define RANKWISE_INLINE inline
-#define RANKWISE_UNROLL
-#endif
-
-// A function for CPUs that have more than the compiler may take for granted; it multiplies and adds in one step.
-#if defined(__GNUC__) && defined(__x86_64__)
-#if defined(__clang__)
-#define RANKWISE_TARGET(features) __attribute__((target(features)))
-#else
-#define RANKWISE_TARGET(features) __attribute__((target(features), optimize("fp-contract=fast")))
-#endif
-#endif
-#if defined(__clang__)
-#define RANKWISE_CONTRACT _Pragma("clang fp contract(fast)")
-#else
-#define RANKWISE_CONTRACT
-#endif
+#include "vectors.hpp"
 
 namespace rankwise {
 
@@ -50,49 +28,13 @@ namespace detail {
 
 // Rows of X in a tile, vectors of rows of Z in a tile, and features that are summed before the sum is put down.
 constexpr std::size_t tile_rows = 4, tile_vectors = 3, features_per_pass = 256;
+// Rows of Z whose sums are formed side by side.
+template <class Cpu>
+constexpr std::size_t panel_rows = tile_vectors * Cpu::width;
 // Rows of X that are read again and again while the rows of Z pass by.
 constexpr std::size_t rows_per_task = 64;
 // Below this many multiplications a thread costs more to start than it saves.
 constexpr std::size_t work_worth_a_thread = 1 << 18;
-
-// Numbers that are worked on together.
-#if defined(__GNUC__)
-template <std::size_t Width>
-struct LanesOf {
-    typedef double type __attribute__((vector_size(Width * sizeof(double))));
-};
-#else
-template <std::size_t Width>
-struct LanesOf {
-    struct type {
-        double lane[Width];
-        friend type operator-(double x, type z) {
-            for (double& number : z.lane) number = x - number;
-            return z;
-        }
-        friend type operator*(double x, type z) {
-            for (double& number : z.lane) number *= x;
-            return z;
-        }
-        friend type operator*(type x, const type& z) {
-            for (std::size_t i = 0; i < Width; ++i) x.lane[i] *= z.lane[i];
-            return x;
-        }
-        type& operator+=(const type& z) {
-            for (std::size_t i = 0; i < Width; ++i) lane[i] += z.lane[i];
-            return *this;
-        }
-    };
-};
-#endif
-
-// A type of CPU by the numbers in one of its vectors.
-template <std::size_t Width>
-struct Cpu {
-    using Lanes = typename LanesOf<Width>::type;
-    static constexpr std::size_t width = Width;
-    static constexpr std::size_t panel = Width * tile_vectors;
-};
 
 }  // namespace detail
 
@@ -132,7 +74,7 @@ RANKWISE_INLINE void sum_tile(const double* const* x, const double* panel, std::
     for (std::size_t k = 0; k < n_features; ++k) {
         Lanes z[tile_vectors];
         RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
-            std::memcpy(&z[j], panel + k * Cpu::panel + j * Cpu::width, sizeof z[j]);
+            std::memcpy(&z[j], panel + k * panel_rows<Cpu> + j * Cpu::width, sizeof z[j]);
         RANKWISE_UNROLL for (std::size_t i = 0; i < tile_rows; ++i) {
             const double value = x[i][k];
             RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
@@ -148,7 +90,7 @@ RANKWISE_INLINE void put_down(const double* sums, std::size_t n_rows, std::size_
                               std::size_t stride) {
     for (std::size_t i = 0; i < n_rows; ++i)
         for (std::size_t j = 0; j < n_columns; ++j) {
-            const double sum = sums[i * Cpu::panel + j];
+            const double sum = sums[i * panel_rows<Cpu> + j];
             double& entry = out[i * stride + j];
             entry = first ? sum : entry + sum;
         }
@@ -157,13 +99,13 @@ RANKWISE_INLINE void put_down(const double* sums, std::size_t n_rows, std::size_
 // Sums of the rows begin, ..., end - 1 of X with all rows of Z. A tile beyond the last row repeats it.
 template <class Term, class Cpu>
 RANKWISE_INLINE void sum_rows(const Rows& X, std::size_t begin, std::size_t end, const Pass& pass, double* out) {
-    for (std::size_t column = 0; column < pass.n_rows; column += Cpu::panel)
+    for (std::size_t column = 0; column < pass.n_rows; column += panel_rows<Cpu>)
         for (std::size_t row = begin; row < end; row += tile_rows) {
             const double* x[tile_rows];
             for (std::size_t i = 0; i < tile_rows; ++i) x[i] = X.row(std::min(row + i, end - 1)) + pass.first;
-            double sums[tile_rows * Cpu::panel];
+            double sums[tile_rows * panel_rows<Cpu>];
             sum_tile<Term, Cpu>(x, pass.panels + column * pass.n, pass.n, sums);
-            put_down<Cpu>(sums, std::min(tile_rows, end - row), std::min(Cpu::panel, pass.n_rows - column),
+            put_down<Cpu>(sums, std::min(tile_rows, end - row), std::min(panel_rows<Cpu>, pass.n_rows - column),
                           pass.first == 0, out + row * pass.n_rows + column, pass.n_rows);
         }
 }
@@ -209,39 +151,22 @@ RANKWISE_INLINE void score_rows(const Rows& X, std::size_t begin, std::size_t en
             out[row * functions.n_rows + v] = dot<Cpu>(X.row(row), functions.row(v), X.n_columns);
 }
 
-// The loops, inlined and so compiled for one type of CPU.
-#define RANKWISE_LOOPS(Name, Target, ...)                                                                     \
-    struct Name {                                                                                             \
-        using Cpu = __VA_ARGS__;                                                                              \
-        template <class Term>                                                                                 \
-        Target static void sums(const Rows& X, std::size_t begin, std::size_t end, const Pass& pass,          \
-                                double* out) {                                                                \
-            sum_rows<Term, Cpu>(X, begin, end, pass, out);                                                    \
-        }                                                                                                     \
-        Target static void scores(const Rows& X, std::size_t begin, std::size_t end, const Rows& functions,   \
-                                  double* out) {                                                              \
-            score_rows<Cpu>(X, begin, end, functions, out);                                                   \
-        }                                                                                                     \
-    };
+template <class Term>
+struct SumRows {
+    template <class Cpu>
+    static RANKWISE_INLINE void run(Cpu, const Rows& X, std::size_t begin, std::size_t end, const Pass& pass,
+                                    double* out) {
+        sum_rows<Term, Cpu>(X, begin, end, pass, out);
+    }
+};
 
-RANKWISE_LOOPS(LoopsForAny, , detail::Cpu<2>)
-#if defined(RANKWISE_TARGET)
-RANKWISE_LOOPS(LoopsForAvx2, RANKWISE_TARGET("avx2,fma"), detail::Cpu<4>)
-RANKWISE_LOOPS(LoopsForAvx512, RANKWISE_TARGET("avx512f"), detail::Cpu<8>)
-#endif
-#undef RANKWISE_LOOPS
-
-// Calls work with the loops for the CPU that this is.
-template <class Work>
-void on_this_cpu(Work&& work) {
-#if defined(RANKWISE_TARGET)
-    if (__builtin_cpu_supports("avx512f")) return work(LoopsForAvx512{});
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return work(LoopsForAvx2{});
-#endif
-    work(LoopsForAny{});
-}
-
-inline std::size_t blocks(std::size_t n, std::size_t step) { return (n + step - 1) / step; }
+struct ScoreRows {
+    template <class Cpu>
+    static RANKWISE_INLINE void run(Cpu, const Rows& X, std::size_t begin, std::size_t end, const Rows& functions,
+                                    double* out) {
+        score_rows<Cpu>(X, begin, end, functions, out);
+    }
+};
 
 }  // namespace detail
 
@@ -252,9 +177,8 @@ void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
     if (X.n_columns == 0) std::fill_n(out, X.n_rows * Z.n_rows, 0.0);
     const bool small = X.n_rows * Z.n_rows * X.n_columns < detail::work_worth_a_thread;
     const int threads = small ? 1 : n_threads;
-    detail::on_this_cpu([&](auto loops) {
-        using Loops = decltype(loops);
-        constexpr std::size_t panel = Loops::Cpu::panel;
+    detail::on_this_cpu([&](auto cpu) {
+        constexpr std::size_t panel = detail::panel_rows<decltype(cpu)>;
         const std::size_t n_panels = detail::blocks(Z.n_rows, panel);
         const std::size_t most_features = std::min(X.n_columns, detail::features_per_pass);
         const auto panels = std::make_unique_for_overwrite<double[]>(n_panels * panel * most_features);
@@ -266,7 +190,8 @@ void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
             });
             parallel_for(detail::blocks(X.n_rows, detail::rows_per_task), threads, [&](std::size_t task) {
                 const std::size_t begin = task * detail::rows_per_task;
-                Loops::template sums<Term>(X, begin, std::min(begin + detail::rows_per_task, X.n_rows), pass, out);
+                const std::size_t end = std::min(begin + detail::rows_per_task, X.n_rows);
+                detail::run<detail::SumRows<Term>>(cpu, X, begin, end, pass, out);
             });
         }
     });
@@ -276,17 +201,12 @@ void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
 inline void score_rows(const Rows& X, const Rows& functions, double* out, int n_threads) {
     const std::size_t step = std::max<std::size_t>(1, detail::work_worth_a_thread / std::max<std::size_t>(
                                                           1, X.n_columns * functions.n_rows));
-    detail::on_this_cpu([&](auto loops) {
-        using Loops = decltype(loops);
+    detail::on_this_cpu([&](auto cpu) {
         parallel_for(detail::blocks(X.n_rows, step), n_threads, [&](std::size_t task) {
-            Loops::scores(X, task * step, std::min((task + 1) * step, X.n_rows), functions, out);
+            const std::size_t end = std::min((task + 1) * step, X.n_rows);
+            detail::run<detail::ScoreRows>(cpu, X, task * step, end, functions, out);
         });
     });
 }
 
 }  // namespace rankwise
-
-#undef RANKWISE_INLINE
-#undef RANKWISE_UNROLL
-#undef RANKWISE_TARGET
-#undef RANKWISE_CONTRACT

@@ -197,6 +197,42 @@ def test_the_range_of_each_column_is_exact(n_rows, n_columns, order, dtype):
     np.testing.assert_array_equal(highest, X.max(axis=0))
 
 
+# Wide ones are summed in pieces, tall ones in blocks of rows.
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [(1, 1), (6, 5), (3, 20_001), (20_001, 3), (9_000, 130), (130, 9_000)])
+def test_dense_products_are_those_of_the_textbook_on_any_number_of_threads(shape, order, dtype):
+    random = np.random.default_rng(shape[0])
+    X = np.asarray(random.normal(size=shape), dtype=dtype, order=order)
+    w, c = random.normal(size=shape[1]), random.normal(size=shape[0])
+    c[::7] = 0.0
+    exact, design = X.astype(np.longdouble), as_design(X)
+    assert isinstance(design, DenseDesign)
+    assert np.max(np.abs(design.matvec(w) - exact @ w)) <= 1e-14 * np.max(np.abs(exact) @ np.abs(w))
+    assert np.max(np.abs(design.rmatvec(c) - exact.T @ c)) <= 1e-14 * np.max(np.abs(exact).T @ np.abs(c))
+    for n_threads in (2, 3):
+        threaded = as_design(X, n_threads)
+        np.testing.assert_array_equal(threaded.matvec(w), design.matvec(w))
+        np.testing.assert_array_equal(threaded.rmatvec(c), design.rmatvec(c))
+
+
+def test_equal_rows_have_equal_products_wherever_they_stand():
+    row = np.random.default_rng(0).normal(size=10_003)
+    for dtype in (np.float64, np.float32):
+        products = as_design(np.tile(row.astype(dtype), (11, 1))).matvec(row)
+        np.testing.assert_array_equal(products, products[0])
+
+
+def test_rows_are_read_in_stretches(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(50, 7))
+    whole = as_design(X)
+    expected = whole.matvec(np.arange(7.0)), whole.rmatvec(np.arange(50.0))
+    monkeypatch.setattr("rankwise.design._STRETCH_ENTRIES", 60)
+    assert len(whole._stretches()) == 7
+    np.testing.assert_allclose(whole.matvec(np.arange(7.0)), expected[0], rtol=1e-14)
+    np.testing.assert_allclose(whole.rmatvec(np.arange(50.0)), expected[1], rtol=1e-13)
+
+
 @pytest.mark.parametrize("kind", ["csr32", "csr64"])
 @given(X=integer_matrices(), full=st.booleans())
 def test_scale_and_full_columns_of_sparse_rows(kind, X, full):

@@ -36,6 +36,8 @@ _TILE_LENGTH = 1 << 13
 # several columns at once.
 _BLOCK_ENTRIES = 1 << 18
 _COLUMN_ENTRIES = 1 << 24
+# Entries that native code goes through in one call.
+_STRETCH_ENTRIES = 1 << 28
 # A column whose values lie further from zero than this many times their range loses more than three digits.
 _FAR = 1e3
 
@@ -152,18 +154,25 @@ class MemoryDesign(Design):
         return root.means(float_matrix(self.X))
 
 
-class DenseDesign(MemoryDesign):
-    """A float64 array in memory order C or F: one call of BLAS a product, and no copy."""
+class TiledDesign(MemoryDesign):
+    """An array of any numeric type, or a memory map: one tile at a time becomes float64, never the whole."""
 
-    def __init__(self, X: NDArray) -> None:
+    def __init__(self, X: NDArray, n_threads: int = 1) -> None:
         super().__init__(X.shape)
         self.X = X
+        self.n_threads = n_threads
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
-        return self.X @ w
+        result = np.zeros((self.shape[0], *w.shape[1:]))
+        for rows, columns in _tiles(self.X):
+            result[rows] += self._tile(rows, columns) @ w[columns]
+        return result
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
-        return self.X.T @ c
+        result = np.zeros((self.shape[1], *c.shape[1:]))
+        for rows, columns in _tiles(self.X):
+            result[columns] += self._tile(rows, columns).T @ c[rows]
+        return result
 
     _matmat = _matvec
     _rmatmat = _rmatvec
@@ -182,8 +191,6 @@ class DenseDesign(MemoryDesign):
     @cached_property
     def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """The lowest and the highest value of each column."""
-        if _is_plain(self.X):
-            return _native.column_range(self.X)
         lowest, highest = np.full(self.shape[1], np.inf), np.full(self.shape[1], -np.inf)
         for rows, columns in _tiles(self.X):
             low, high = _native.column_range(np.ascontiguousarray(self._tile(rows, columns)))
@@ -205,30 +212,44 @@ class DenseDesign(MemoryDesign):
         return CentredDesign(self, centre) if centre.any() else self
 
 
-class TiledDesign(DenseDesign):
-    """An array of any numeric type, or a memory map: one tile at a time becomes float64, never the whole."""
+class DenseDesign(TiledDesign):
+    """An array of float64 or float32 in memory order C or F, which native code reads in place.
+
+    Products with a vector give the same bits for any number of threads and on any BLAS.
+    """
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
-        result = np.zeros((self.shape[0], *w.shape[1:]))
-        for rows, columns in _tiles(self.X):
-            result[rows] += self._tile(rows, columns) @ w[columns]
-        return result
+        w = _vector(w)
+        return np.concatenate([_native.dense_matvec(X, w, self.n_threads) for _, X in self._stretches()])
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
-        result = np.zeros((self.shape[1], *c.shape[1:]))
-        for rows, columns in _tiles(self.X):
-            result[columns] += self._tile(rows, columns).T @ c[rows]
-        return result
+        c = _vector(c)
+        parts = [_native.dense_rmatvec(X, c[rows], self.n_threads) for rows, X in self._stretches()]
+        return np.sum(parts, axis=0)
 
-    _matmat = _matvec
-    _rmatmat = _rmatvec
+    def _matmat(self, w: NDArray) -> NDArray[np.float64]:
+        return self.X @ w if self.X.dtype == np.float64 else super()._matmat(w)
+
+    def _rmatmat(self, c: NDArray) -> NDArray[np.float64]:
+        return self.X.T @ c if self.X.dtype == np.float64 else super()._rmatmat(c)
+
+    def _stretches(self) -> list[tuple[slice, NDArray]]:
+        """Cut rows that lie one after the other into stretches, between which Ctrl-C is heard."""
+        if not self.X.flags.c_contiguous or self.X.size <= _STRETCH_ENTRIES:
+            return [(slice(None), self.X)]
+        return [(rows, self.X[rows]) for rows in row_blocks(self.shape[0], self.shape[1], _STRETCH_ENTRIES)]
+
+    @cached_property
+    def _column_range(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The lowest and the highest value of each column."""
+        return _native.column_range(self.X)
 
 
 class CentredDesign(TiledDesign):
-    """The rows of a dense design less a centre, which is taken off a tile at a time."""
+    """The rows of an array less a centre, which is taken off a tile at a time."""
 
-    def __init__(self, design: DenseDesign, centre: NDArray[np.float64]) -> None:
-        super().__init__(design.X)
+    def __init__(self, design: TiledDesign, centre: NDArray[np.float64]) -> None:
+        super().__init__(design.X, design.n_threads)
         self.centre = centre
         lowest, highest = design._column_range
         self._column_range = lowest - centre, highest - centre
@@ -323,7 +344,7 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
         Two-dimensional. Dense float64 and float32 arrays, memory maps and CSR are used in place; other
         numbers become float64 and other sparse formats CSR. A Design is returned as it is.
     n_threads : int
-        Threads for products with a CSR matrix; the results do not depend on it.
+        Threads for products; the results do not depend on it.
 
     Examples
     --------
@@ -344,7 +365,7 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
         X = np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
-    return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X)
+    return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X, n_threads)
 
 
 def float_matrix(X: Any) -> Any:
@@ -363,15 +384,14 @@ def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:
     return _slices(n_rows, max(1, n_entries // max(1, n_columns)))
 
 
-def _dense_design(X: NDArray) -> Design:
+def _dense_design(X: NDArray, n_threads: int) -> Design:
     mapped = _is_memory_map(X)
     X = np.asarray(X)
-    contiguous = X.flags.c_contiguous or X.flags.f_contiguous
-    if X.dtype == np.float64 and contiguous:
-        return DenseDesign(X)
+    if _is_plain(X):
+        return DenseDesign(X, n_threads)
     if X.dtype == np.float32 or mapped:
-        return TiledDesign(X)
-    return DenseDesign(np.ascontiguousarray(X, dtype=np.float64))
+        return TiledDesign(X, n_threads)
+    return DenseDesign(np.ascontiguousarray(X, dtype=np.float64), n_threads)
 
 
 def _is_memory_map(X: Any) -> bool:

@@ -1,0 +1,157 @@
+// X w and X' c for an array X of float32 or float64, from the one copy of the data that the caller holds.
+//
+// Sums are kept in double whatever the type of the data. How X is cut depends on its shape alone, and partial sums
+// are added in the order of the parts: the result is the same, bit for bit, for any number of threads. An array in
+// memory order F is the transpose of one in order C.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+#include "parallel.hpp"
+#include "vectors.hpp"
+
+namespace rankwise {
+
+// An array in memory order C.
+template <class Value>
+struct DenseView {
+    const Value* data;
+    std::size_t n_rows;
+    std::size_t n_columns;
+
+    const Value* row(std::size_t i) const { return data + i * n_columns; }
+};
+
+namespace detail {
+
+// Rows that are read side by side, so that w or the sums are read once for all of them.
+constexpr std::size_t rows_at_once = 4;
+// Columns whose part of w, or of the sums, stays in a cache while the rows pass by.
+constexpr std::size_t columns_at_once = 1 << 13;
+// Numbers of X for a thread to work on before it asks for more.
+constexpr std::size_t numbers_per_task = 1 << 17;
+
+struct Part {
+    std::size_t begin, end;
+};
+
+inline Part part_of(std::size_t n, std::size_t step, std::size_t number) {
+    return {number * step, std::min((number + 1) * step, n)};
+}
+
+// sums[i] = x_i' w over some columns. Rows beyond the last repeat it, so that all go the same way.
+struct RowDots {
+    template <class Cpu, class Value>
+    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* w,
+                                    double* sums) {
+        for (std::size_t row = rows.begin; row < rows.end; row += rows_at_once) {
+            const Value* x[rows_at_once];
+            for (std::size_t i = 0; i < rows_at_once; ++i) x[i] = X.row(std::min(row + i, rows.end - 1)) + columns.begin;
+            double dots[rows_at_once];
+            four<Cpu>(x, w + columns.begin, columns.end - columns.begin, dots);
+            std::copy_n(dots, std::min(rows_at_once, rows.end - row), sums + row);
+        }
+    }
+
+    template <class Cpu, class Value>
+    static RANKWISE_INLINE void four(const Value* const* x, const double* w, std::size_t n, double* dots) {
+        RANKWISE_CONTRACT
+        typename Cpu::Lanes sum[rows_at_once] = {};
+        std::size_t k = 0;
+        for (; k + Cpu::width <= n; k += Cpu::width) {
+            const auto factor = load<Cpu>(w + k);
+            RANKWISE_UNROLL for (std::size_t i = 0; i < rows_at_once; ++i) sum[i] += load<Cpu>(x[i] + k) * factor;
+        }
+        for (std::size_t i = 0; i < rows_at_once; ++i) {
+            double lanes[Cpu::width];
+            std::memcpy(lanes, &sum[i], sizeof lanes);
+            for (std::size_t rest = k; rest < n; ++rest)
+                lanes[rest - k] += static_cast<double>(x[i][rest]) * w[rest];
+            for (std::size_t half = Cpu::width / 2; half > 0; half /= 2)
+                for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+            dots[i] = lanes[0];
+        }
+    }
+};
+
+// sums[k] += the sum over some rows of c_i x_ik, for some columns k.
+struct AddRows {
+    template <class Cpu, class Value>
+    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* c,
+                                    double* sums) {
+        const std::size_t n = columns.end - columns.begin;
+        std::size_t row = rows.begin;
+        for (; row + rows_at_once <= rows.end; row += rows_at_once)
+            add<Cpu, rows_at_once>(X.row(row) + columns.begin, X.n_columns, n, c + row, sums + columns.begin);
+        for (; row < rows.end; ++row)
+            add<Cpu, 1>(X.row(row) + columns.begin, X.n_columns, n, c + row, sums + columns.begin);
+    }
+
+    template <class Cpu, std::size_t n_rows, class Value>
+    static RANKWISE_INLINE void add(const Value* x, std::size_t stride, std::size_t n, const double* c, double* sums) {
+        RANKWISE_CONTRACT
+        bool needed = false;  // near the optimum many rows are in no violated pair
+        for (std::size_t i = 0; i < n_rows; ++i) needed = needed || c[i] != 0;
+        if (!needed) return;
+        std::size_t k = 0;
+        for (; k + Cpu::width <= n; k += Cpu::width) {
+            auto sum = load<Cpu>(sums + k);
+            RANKWISE_UNROLL for (std::size_t i = 0; i < n_rows; ++i) sum += c[i] * load<Cpu>(x + i * stride + k);
+            std::memcpy(sums + k, &sum, sizeof sum);
+        }
+        for (; k < n; ++k)
+            for (std::size_t i = 0; i < n_rows; ++i) sums[k] += c[i] * static_cast<double>(x[i * stride + k]);
+    }
+};
+
+}  // namespace detail
+
+// out = X w; w has n_columns entries, out has n_rows.
+template <class Value>
+void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n_threads) {
+    const std::size_t n_pieces = std::max<std::size_t>(1, detail::blocks(X.n_columns, detail::columns_at_once));
+    const std::size_t width = std::min(std::max<std::size_t>(1, X.n_columns), detail::columns_at_once);
+    const std::size_t n_rows =
+        detail::blocks(detail::numbers_per_task / width, detail::rows_at_once) * detail::rows_at_once;
+    const std::size_t n_groups = detail::blocks(X.n_rows, n_rows);
+    const auto spare = std::make_unique_for_overwrite<double[]>((n_pieces - 1) * X.n_rows);
+    detail::on_this_cpu([&](auto cpu) {
+        parallel_for(n_pieces * n_groups, n_threads, [&](std::size_t task) {
+            const std::size_t piece = task / n_groups;
+            double* sums = piece == 0 ? out : spare.get() + (piece - 1) * X.n_rows;
+            detail::run<detail::RowDots>(cpu, X, detail::part_of(X.n_rows, n_rows, task % n_groups),
+                                         detail::part_of(X.n_columns, detail::columns_at_once, piece), w, sums);
+        });
+    });
+    for (std::size_t piece = 1; piece < n_pieces; ++piece)
+        for (std::size_t row = 0; row < X.n_rows; ++row) out[row] += spare[(piece - 1) * X.n_rows + row];
+}
+
+// out = X' c; c has n_rows entries, out has n_columns. Few columns are summed for blocks of rows, many by themselves.
+template <class Value>
+void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int n_threads) {
+    std::fill_n(out, X.n_columns, 0.0);
+    const bool wide = X.n_columns >= detail::columns_at_once;
+    const std::size_t width = wide ? detail::columns_at_once / 4 : X.n_columns;
+    const std::size_t n_pieces = wide ? detail::blocks(X.n_columns, width) : 1;
+    const std::size_t n_blocks =
+        wide ? 1 : std::clamp<std::size_t>(X.n_rows * X.n_columns / (4 * detail::numbers_per_task), 1, 64);
+    const std::size_t n_rows = detail::blocks(X.n_rows, n_blocks);
+    const auto spare = std::make_unique<double[]>((n_blocks - 1) * X.n_columns);
+    detail::on_this_cpu([&](auto cpu) {
+        parallel_for(n_pieces * n_blocks, n_threads, [&](std::size_t task) {
+            const std::size_t block = wide ? 0 : task, piece = wide ? task : 0;
+            double* sums = block == 0 ? out : spare.get() + (block - 1) * X.n_columns;
+            detail::run<detail::AddRows>(cpu, X, detail::part_of(X.n_rows, n_rows, block),
+                                         detail::part_of(X.n_columns, width, piece), c, sums);
+        });
+    });
+    for (std::size_t block = 1; block < n_blocks; ++block)
+        for (std::size_t column = 0; column < X.n_columns; ++column)
+            out[column] += spare[(block - 1) * X.n_columns + column];
+}
+
+}  // namespace rankwise
