@@ -10,12 +10,14 @@ from rankwise.cli import arguments
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.output import Console
+from rankwise.cli.stream_options import add_stream_option, check_stream_options
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
   rankwise train train.txt -o model.json --resume        (go on after Ctrl-C or a crash)
-  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
+  rankwise train big.parquet -o model.json --label grade --stream      (more rows than memory)
+  rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory, on several machines)
 """
 
 # How the candidates of each parameter are called that cross-validation chooses.
@@ -54,6 +56,7 @@ def add_parser(commands: Any) -> None:
     add_checkpoint_options(parser)
     arguments.add_model_options(parser)
     arguments.add_data_options(parser, width=True)
+    add_stream_option(parser)
     add_dask_option(parser)
 
 
@@ -88,7 +91,7 @@ def add_checkpoint_options(parser: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, learn, write, report."""
-    from rankwise.cli.data import check_data_options, read_data
+    from rankwise.cli.data import check_data_options
     from rankwise.cli.models import recipe_of
     from rankwise.cli.training import check_output, learn, require_rows
 
@@ -96,6 +99,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise UsageError("--alphas are candidates for --tune; give --tune, or one --alpha.")
     check_data_options(options)
     check_dask_options(options)
+    check_stream_options(options)
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
@@ -104,7 +108,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options):
         start = perf_counter()
-        data = read_data(options, options.n_features) if options.dask is None else read_partitions(options)
+        data = read_rows(options, console)
         reading = perf_counter() - start
         require_rows(data)
         outcome = learn(options, console, recipe, data, options.tune)
@@ -113,6 +117,19 @@ def run(options: argparse.Namespace, console: Console) -> None:
     values = report_values(options, data, outcome, reading)
     save(options, data, outcome)
     console.result({"command": "train"} | values, report_lines(values))
+
+
+def read_rows(options: argparse.Namespace, console: Console) -> Any:
+    """Read the data to where the options want the rows: into memory, a file or the workers of Dask."""
+    if options.dask is not None:
+        return read_partitions(options)
+    if options.stream is not None:
+        from rankwise.cli.stream import read_stream
+
+        return read_stream(options, console)
+    from rankwise.cli.data import read_data
+
+    return read_data(options, options.n_features)
 
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:

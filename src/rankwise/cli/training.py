@@ -17,6 +17,7 @@ from rankwise.cli.data import Data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.models import Recipe, fit_ranker, takes_queries, with_scaler
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap
+from rankwise.cli.stream import scale_rows
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 from rankwise.solvers import InterruptedWarning
 
@@ -99,7 +100,7 @@ class Training:
         ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
         watch = self._watch(ranker, progress)
         scaler = self.recipe.scaler(self.data.X)
-        X = self.data.X if scaler is None else scaler.fit_transform(self.data.X)
+        X = self.data.X if scaler is None else scale_rows(scaler, self.data.X)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             fit_ranker(ranker, X, self.data.y, self.data.qid)

@@ -1,0 +1,35 @@
+"""The option --stream of `rankwise train`, without what it takes to read."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.data import is_table
+
+
+def add_stream_option(parser: Any) -> None:
+    """Add --stream."""
+    parser.add_argument(
+        "--stream",
+        nargs="?",
+        const="float32",
+        choices=("float32", "float64"),
+        help="for tables that are larger than memory: put the features into a nameless file beside the "
+        "model, as float32 (by default) or float64, and read them from there in each pass",
+    )
+
+
+def check_stream_options(options: argparse.Namespace) -> None:
+    """Refuse what needs all rows in memory."""
+    if options.stream is None:
+        return
+    if options.dask is not None:
+        raise UsageError("--stream is for one machine and does not go with --dask.")
+    if not is_table(options.data[0]):
+        raise UsageError("--stream reads tables (CSV, Parquet); for svmlight files there is --dask threads.")
+    if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
+        raise UsageError(f"--method {options.method} needs all rows in memory and does not go with --stream.")
+    if options.tune or options.kernel not in (None, "linear"):
+        raise UsageError("--tune and --kernel need all rows in memory and do not go with --stream.")
