@@ -213,7 +213,7 @@ def add_model_options(parser: Any) -> None:
         "--scale", choices=SCALES, default="none", help="scale the features first (default: %(default)s)"
     )
     group.add_argument(
-        "--tol", type=POSITIVE, help="end when the objective is certified to be this near the optimum"
+        "--tol", type=POSITIVE, help="end when all but this share of what can be won is certified to be won"
     )
     group.add_argument("--max-iter", type=COUNT, help="most iterations")
     group.add_argument("--seed", type=WHOLE, default=0, help="of all random draws (default: 0)")

@@ -119,17 +119,17 @@ def bar(share: float) -> str:
     return "#" * filled + "." * (BAR_WIDTH - filled)
 
 
-def share_of_gap(first: float, gap: float, tol: float) -> float:
-    """Say how far a gap has come from the first one to `tol`, on a logarithmic scale.
+def share_of_gap(first: float, gap: float, goal: float) -> float:
+    """Return how far a gap has come from the first one to its goal, on a logarithmic scale.
 
     Examples
     --------
     >>> share_of_gap(1.0, 0.1, 0.01)
     0.5
     """
-    if gap <= tol or first <= tol:
+    if gap <= goal or first <= goal:
         return 1.0
-    return max(0.0, math.log(first / gap) / math.log(first / tol))
+    return max(0.0, math.log(first / gap) / math.log(first / goal)) if goal > 0 else 0.0
 
 
 def plain(value: Any) -> Any:

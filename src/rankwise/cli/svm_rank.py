@@ -7,8 +7,8 @@ losses of `RankSVM`, that is c N / n (or c R / n) times the objective of `RankSV
     alpha = n / (2 c N)  and  average="pairs"      (-l 1),
     alpha = n / (2 c R)  and  average="queries"    (-l 2),
 
-and the tolerance -e of xi is e (`-l 1`, where SVMrank itself multiplies it by N / n) or e n / R (`-l 2`) as
-`tol`.
+and the tolerance -e of xi is a gap of e (`-l 1`, where SVMrank itself multiplies it by N / n) or e n / R
+(`-l 2`). Unlike `tol` it is not relative to what can be won.
 """
 
 from __future__ import annotations
@@ -126,14 +126,17 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
     from rankwise.cli.output import Console
     from rankwise.estimators import RankSVM
 
-    def tell(state: Any) -> None:
+    tol = units.tol(options["e"])
+
+    def tell(state: Any) -> bool:
         k, gap = state.iteration, state.gap * units.slack
         options.say(1, f"Iter {k}: *(NumConst={k}, SV={k}, CEps={gap:.4f}, QPEps=0.0000)")
+        return state.gap <= tol  # SVMrank's epsilon is not relative to what can be won
 
     model = RankSVM(
         units.alpha,
         average=units.average,
-        tol=units.tol(options["e"]),
+        tol=tol,
         max_iter=100_000,
         callback=tell,
         **_kernel(options),

@@ -125,7 +125,7 @@ class Training:
         parameters = ranker.get_params()
         resumable = "warm_start" in parameters
         checkpoint = self.checkpoint if resumable else None
-        watch = Watch(progress, self.console, checkpoint, float(parameters.get("tol", 0.0)))
+        watch = Watch(progress, self.console, checkpoint)
         if "callback" in parameters:
             ranker.set_params(callback=watch)
         if resumable and self.checkpoint is not None and self.checkpoint.state.coef is not None:
@@ -137,11 +137,10 @@ class Training:
 class Watch:
     """Hears of each iteration of a fit: draws the bar and keeps the checkpoint."""
 
-    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None, tol: float):
+    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None):
         self.progress = progress
         self.console = console
         self.checkpoint = checkpoint
-        self.tol = tol
         self.resumable = checkpoint is not None
         self.iterations_before = 0 if checkpoint is None else checkpoint.state.iteration
         self.seconds_before = 0.0 if checkpoint is None else checkpoint.state.seconds
@@ -158,8 +157,8 @@ class Watch:
         self._first_gap = gap if self._first_gap is None else self._first_gap
         iteration = self.iterations_before + state.iteration
         self.progress.show(
-            share_of_gap(self._first_gap, gap, self.tol),
-            f"iteration {iteration}, gap {gap:.2e} of {self.tol:.0e}, {seconds:.1f} s",
+            share_of_gap(self._first_gap, gap, state.goal),
+            f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s",
         )
         if self.checkpoint is not None:
             saved = self.checkpoint.state

@@ -46,8 +46,6 @@ class BaseRanker(BaseEstimator):
 
     # The parameter that a search chooses, by `_path_scores`.
     _tuned = "alpha"
-    # What `tol` bounds.
-    _measure = "gap"
     # Whether the rows may be elsewhere than in memory.
     _takes_places = False
 
@@ -349,7 +347,9 @@ class BaseRanker(BaseEstimator):
                 "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
             )
             warnings.warn(
-                f"{reason} before the {self._measure} fell to tol. {found}", ConvergenceWarning, stacklevel=6
+                f"{reason} before the gap fell to tol={self.tol:g} of what can be won. {found}",
+                ConvergenceWarning,
+                stacklevel=6,
             )
 
 

@@ -80,7 +80,8 @@ class BradleyTerry(BaseEstimator):
         A match weighs half as much for each such time before the latest one: in days for dates, else in the
         unit of the numbers in `date`.
     tol : float
-        Ends the fit when the objective is certified to be this near its optimum.
+        Ends the fit when all but this share of what can be won over equal scores is certain to be won, or all
+        but a unit of rounding.
     max_iter : int
     verbose : int
         1 prints a line for each iteration.
@@ -420,9 +421,10 @@ class BradleyTerry(BaseEstimator):
             warnings.warn(
                 f"Interrupted after {self.n_iter_} iterations. {found}", InterruptedWarning, stacklevel=4
             )
-        elif result.status in ("max_iter", "stalled") and self.gap_ > self.tol:
+        elif result.status in ("max_iter", "stalled"):
             warnings.warn(
-                f"The gap did not fall to tol={self.tol:g} in {self.n_iter_} iterations. {found}",
+                f"The gap did not fall to tol={self.tol:g} of what can be won in {self.n_iter_} iterations. "
+                f"{found}",
                 ConvergenceWarning, stacklevel=4,
             )  # fmt: skip
 

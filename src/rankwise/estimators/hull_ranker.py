@@ -30,11 +30,11 @@ from rankwise.kernels import KernelMap
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
-from rankwise.solvers.hull_certificate import HullOptimum, Penalty
+from rankwise.solvers.hull_certificate import HullGoal, HullOptimum, Penalty
 from rankwise.solvers.hull_general import has_general_solver, solve_general
 from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
-from rankwise.solvers.interior_point import solve_interior_point
+from rankwise.solvers.interior_point import objective_of_zero, solve_interior_point
 from rankwise.solvers.result import SolverResult
 from rankwise.thresholds import holds_text, looks_continuous
 
@@ -95,8 +95,9 @@ class HullRanker(BaseRanker):
         "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
         ours gets stuck.
     tol : float
-        The fit ends when the objective is certified to be this close to the optimum, relative to it; 1e-4 is
-        enough where there are more than 2000 features and rows.
+        The fit ends when the gap is at most this share of the objective and, as in all estimators, of what
+        can be won: the objective of the zero function less the minimum. A share of 1e-4 is enough where there
+        are more than 2000 features and rows.
     max_iter : int
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
@@ -146,8 +147,6 @@ class HullRanker(BaseRanker):
     # A class has one interval for all rows, so there are no queries.
     __metadata_request__fit = {"qid": UNUSED}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED}  # noqa: RUF012
-
-    _measure = "relative gap"
 
     def __init__(
         self,
@@ -383,7 +382,8 @@ class HullRanker(BaseRanker):
         monitor = self._monitor()
         direct = design.shape[1] <= MAX_DIRECT
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
-        options: dict[str, Any] = {"tol": tol, "max_iter": int(self.max_iter), "monitor": monitor}
+        goal = HullGoal(tol, objective_of_zero(program))
+        options: dict[str, Any] = {"goal": goal, "max_iter": int(self.max_iter), "monitor": monitor}
         self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)

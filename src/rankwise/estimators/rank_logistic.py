@@ -44,8 +44,9 @@ class RankLogistic(PairProbability, PairwiseRanker):
         With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
     solver : "auto" or "newton"
     tol : float
-        The fit ends when the objective is certified to be this close to the optimum. The objective of the
-        zero function is log 2.
+        The fit ends when it is certain to have won all but this share of what can be won:
+        `gap_ <= tol * (log(2) - objective_ + gap_)`, as the objective of the zero function is log 2. A gap
+        that rounding explains is small enough, too, up to `tol * log(2)`.
     max_iter : int
     warm_start : bool
         Begin with the weights of the previous fit.

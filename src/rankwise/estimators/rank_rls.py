@@ -78,9 +78,10 @@ class RankRLS(BaseRanker):
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
         "auto" takes the cheapest.
     tol : float
-        The gap that is asked for, relative to the objective of the zero function; a larger one is warned of.
-        Conjugate gradients also go on to this residual of the normal equations relative to their right-hand
-        side.
+        The gap that is asked for, as a share of what can be won: `gap_ <= tol * (zero - objective_ + gap_)`,
+        where zero is the objective of the zero function, or the gap that rounding explains, up to `tol` times
+        zero. A larger one is warned of. Conjugate gradients also go on to this residual of the normal
+        equations relative to their right-hand side.
     max_iter : int
         Limit of the iterations of conjugate gradients for each output.
     callback : callable, optional
@@ -130,7 +131,6 @@ class RankRLS(BaseRanker):
     0.75
     """
 
-    _measure = "gap, relative to the objective of zero,"
     _takes_places = True
 
     def __init__(

@@ -39,8 +39,9 @@ class RankSVM(PairwiseRanker):
         For the hinge, "bundle" (cutting planes with line search, the default) or "bmrm" (Algorithm 1 of
         Airola et al. as published, for comparison); for the squared hinge, "newton".
     tol : float
-        The fit ends when the objective is certified to be this close to the optimum. The objective of the
-        zero function is 1.
+        The fit ends when it is certain to have won all but this share of what can be won:
+        `gap_ <= tol * (1 - objective_ + gap_)`, as the objective of the zero function is 1. A gap that
+        rounding explains is small enough, too, up to `tol`.
     max_iter : int
     warm_start : bool
         Begin with the weights of the previous fit.
@@ -81,7 +82,7 @@ class RankSVM(PairwiseRanker):
     >>> model.gap_ <= 1e-3
     True
     >>> round(model.score(X, y), 2)
-    0.74
+    0.75
     """
 
     def __init__(

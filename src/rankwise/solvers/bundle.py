@@ -9,6 +9,7 @@ import numpy as np
 from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import PiecewiseLinear
+from rankwise.solvers.goal import Goal
 from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
@@ -46,7 +47,7 @@ def solve_bundle(
     line_search: bool = True,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha ||w||^2 by cutting planes, to an objective within `tol` of the optimum.
+    """Minimise loss(X w) + alpha ||w||^2 by cutting planes until the gap has reached its `Goal`.
 
     Algorithm 1 of Airola et al. (2011) moves to the minimiser of the plane model and adds the plane there
     (`line_search=False`). With the line search that the paper names as future work (Franc & Sonnenburg 2009
@@ -75,7 +76,8 @@ def solve_bundle(
     rounding = Rounding.of(design)
     planes = Planes(design.shape[1]) if planes is None else planes
     best, bound, status, iteration = None, 0.0, "max_iter", 0  # no loss is negative, nor is a penalty
-    guess: float | None = None
+    goal, guess = Goal(tol, loss.at_zero), None
+    aim = tol * goal.at_zero
     try:
         zero = np.zeros(design.shape[1])
         best = _evaluate(design, loss, alpha, zero if start is None else start)
@@ -83,14 +85,16 @@ def solve_bundle(
             best = _evaluate(design, loss, alpha, zero)
         planes.add(design.rmatvec(best.coefficients), best.offset)
         for iteration in range(1, max_iter + 1):
-            target, dual = planes.minimise(alpha, 0.01 * tol)
+            target, dual = planes.minimise(alpha, 0.01 * aim)
             bound = max(bound, dual - rounding.plane(alpha, target))
             gap = best.objective - bound
-            monitor.record(iteration, best.objective, bound, best.coef)
+            aim = float(goal.gap(best.objective, gap, _rounded(rounding, alpha, best)))
+            monitor.record(iteration, best.objective, bound, best.coef, aim)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
-            if gap <= share_left(tol, _error(rounding, alpha, best)):
+            if gap <= share_left(aim, _error(rounding, alpha, best)):
+                best = _off_zero(design, loss, alpha, best, target, rounding)
                 status = "converged"
                 break
             if line_search:
@@ -106,8 +110,11 @@ def solve_bundle(
         status = "interrupted"
     # The scores were updated along many lines: they are computed once more, from the weights alone.
     best = _evaluate(design, loss, alpha, best.coef)
-    gap = distance(best.objective, bound, _error(rounding, alpha, best))
-    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, tol)
+    gap, rounded = (
+        distance(best.objective, bound, _error(rounding, alpha, best)),
+        _rounded(rounding, alpha, best),
+    )
+    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, goal, rounded)
 
 
 def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
@@ -118,6 +125,28 @@ def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVe
 
 def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
     return rounding.hinge(alpha, point.coef, rounding.reach(point.coef, point.scores))
+
+
+def _rounded(rounding: Rounding, alpha: float, point: _Iterate) -> float:
+    return rounding.left_to_hinge(alpha, point.coef, rounding.reach(point.coef, point.scores))
+
+
+def _off_zero(
+    design: Design,
+    loss: PiecewiseLinear,
+    alpha: float,
+    best: _Iterate,
+    target: FloatVector,
+    rounding: Rounding,
+) -> _Iterate:
+    """Return the model's minimiser in place of zero where rounding cannot tell their objectives apart.
+
+    Zero orders nothing, and is the optimum only where the slopes of the loss are zero.
+    """
+    if best.coef.any() or rounding.hidden(2.0 * alpha * target):
+        return best
+    other = _evaluate(design, loss, alpha, target)
+    return other if other.objective <= best.objective + _error(rounding, alpha, other) else best
 
 
 def _step_on_line(

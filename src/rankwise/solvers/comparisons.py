@@ -6,7 +6,9 @@ import numpy as np
 
 from rankwise._types import FloatVector
 from rankwise.losses.comparisons import ComparisonLoss
-from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.goal import Goal
+from rankwise.solvers.result import Monitor, SolverResult, concluded
+from rankwise.solvers.rounding import UNIT
 
 # Odds of exp(30) for whoever is first, or for a tie, are no optimum: what gets there grows without end.
 LARGEST = 30.0
@@ -39,16 +41,19 @@ def solve_comparisons(
     monitor = Monitor() if monitor is None else monitor
     penalty = np.full(loss.n_parameters, 1.0) * alpha
     point = _Point(loss, penalty, loss.start())
-    if point.objective > np.log(2 + loss.davidson):  # equal chances are better
+    goal = Goal(tol, float(np.log(2 + loss.davidson)))
+    rounding = UNIT * goal.at_zero
+    if point.objective > goal.at_zero:  # equal chances are better
         point = _Point(loss, penalty, np.zeros(loss.n_parameters))
     first, bound, gap, status, iteration = point.size, 0.0, np.inf, "max_iter", 0
     try:
         for iteration in range(1, max_iter + 1):
             share = max(1e-10, min(0.1, point.size / first)) if first else 0.1
-            step, gap = point.certified(share, tol)
+            step, gap = point.certified(share, float(goal.gap(point.objective, 0.0, rounding)))
             bound = max(bound, point.objective - gap)
-            monitor.record(iteration, point.objective, bound, point.parameters)
-            if monitor.told_to_stop or gap <= tol:
+            aim = float(goal.gap(point.objective, point.objective - bound, rounding))
+            monitor.record(iteration, point.objective, bound, point.parameters, aim)
+            if monitor.told_to_stop or gap <= aim:
                 status = "stopped" if monitor.told_to_stop else "converged"
                 break
             step = point.newton_step(share) if step is None else step
@@ -62,7 +67,8 @@ def solve_comparisons(
     except KeyboardInterrupt:
         status = "interrupted"
     gap = gap if np.isfinite(gap) else point.objective - bound
-    return SolverResult(point.parameters, point.objective, gap, iteration, status, monitor.history)
+    found = point.parameters, point.objective, gap
+    return concluded(*found, iteration, status, monitor.history, goal, rounding)
 
 
 def decrement_gap(decrement: float, least: float) -> float:
@@ -102,7 +108,7 @@ class _Point:
         return self.at.hessian(2 * self.alpha).solve(-self.gradient, tol)
 
     def certified(self, share: float, tol: float) -> tuple[FloatVector | None, float]:
-        """Return a bound of what is above the minimum, and the step where the bound took one to find."""
+        """Return the step where the bound took one to find, and a bound of what is above the minimum."""
         if self.alpha.all():
             return None, float((self.gradient**2 / (4 * self.alpha)).sum())
         step = self.newton_step(share)

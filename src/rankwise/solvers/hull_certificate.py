@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rankwise._types import FloatVector
 from rankwise.design import Design
+from rankwise.solvers.goal import Goal
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import SolverResult, concluded, distance
 from rankwise.solvers.rounding import UNIT, Rounding
@@ -54,8 +55,8 @@ class Penalty:
 class HullOptimum:
     """Weights, feasible thresholds and feasible multipliers; the minimum is between bound and objective.
 
-    Rounding may have moved the objective by as much as `error`; what it may have done to the bound is taken
-    off the bound.
+    Rounding may have moved the objective by as much as `error`; what it may have done to the bound,
+    `bound_error`, is taken off the bound.
     """
 
     coef: FloatVector
@@ -64,26 +65,42 @@ class HullOptimum:
     objective: float
     bound: float
     error: float = 0.0
+    bound_error: float = 0.0
 
     @property
     def gap(self) -> float:
         """A bound on the distance of the objective from the minimum."""
         return distance(self.objective, self.bound, self.error)
 
-    def concluded(self, n_iter: int, status: str, history: Any, tol: float) -> SolverResult:
-        """Return what a run came to that was to end at a gap of `tol` times the objective."""
+    @property
+    def rounded(self) -> float:
+        """How much of the gap rounding may be to blame for."""
+        return 2.0 * (self.error + self.bound_error)
+
+    def concluded(self, n_iter: int, status: str, history: Any, goal: Goal) -> SolverResult:
+        """Return what a run came to."""
         if not np.isfinite(self.objective):  # there is no feasible point, and so no model to judge
             status = "stalled" if status == "converged" else status
             return SolverResult(self.coef, self.objective, self.gap, n_iter, status, history)
-        return concluded(self.coef, self.objective, self.gap, n_iter, status, history, tol * self.objective)
+        found = self.coef, self.objective, self.gap
+        return concluded(*found, n_iter, status, history, goal, self.rounded)
 
     def joined(self, other: HullOptimum) -> HullOptimum:
         """Return the lower objective of the two with the higher bound."""
         primal = self if self.objective <= other.objective else other
         dual = self if self.bound >= other.bound else other
-        return HullOptimum(
-            primal.coef, primal.thresholds, dual.dual, primal.objective, dual.bound, primal.error
-        )
+        return replace(primal, dual=dual.dual, bound=dual.bound, bound_error=dual.bound_error)
+
+
+class HullGoal(Goal):
+    """The goal of all solvers and, as the last digits come cheap, a gap of `tol` times the objective.
+
+    Without slacks zero is no solution, and only the second counts.
+    """
+
+    def gap(self, objective: Any, gap: Any, rounding: Any = 0.0) -> Any:
+        """Return the gap to end with."""
+        return np.minimum(super().gap(objective, gap, rounding), self.tol * objective)
 
 
 def certified(
@@ -103,15 +120,18 @@ def certified(
     pull = design.rmatvec(dual.pull(program))
     # Each slope is off by at most this, as in `Rounding.plane`.
     slopes = rounding.rows * rounding.size * float(np.sum(dual.below + dual.above))
-    conjugate = penalty.conjugate(pull) + _conjugate_error(penalty, pull, slopes)
+    conjugate_error = _conjugate_error(penalty, pull, slopes)
+    conjugate = penalty.conjugate(pull) + conjugate_error
     if program.slack == "none":
         return _certified_hard(program, penalty, rounding, coef, scores, dual, conjugate)
     thresholds = program.tightened(thresholds)
     value = program.loss(scores, thresholds)
     error = _loss_error(program, rounding, coef, scores, thresholds, value)
     error += (rounding.rows + rounding.columns) * penalty.magnitude(coef)
-    floor = dual.value(program) - _dual_error(program, rounding, dual, thresholds) - conjugate
-    return HullOptimum(coef, thresholds, dual, value + penalty.value(coef), floor, error)
+    dual_error = _dual_error(program, rounding, dual, thresholds)
+    floor = dual.value(program) - dual_error - conjugate
+    objective, bound_error = value + penalty.value(coef), dual_error + conjugate_error
+    return HullOptimum(coef, thresholds, dual, objective, floor, error, bound_error)
 
 
 def _conjugate_error(penalty: Penalty, pull: FloatVector, slopes: FloatVector) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.design import Design
-from rankwise.solvers.hull_certificate import HullOptimum, Penalty, certified
+from rankwise.solvers.hull_certificate import HullGoal, HullOptimum, Penalty, certified
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import Monitor, SolverResult
 
@@ -23,7 +23,13 @@ def has_general_solver() -> bool:
 
 
 def solve_general(
-    design: Design, program: HullProgram, penalty: Penalty, *, tol: float, max_iter: int, monitor: Monitor
+    design: Design,
+    program: HullProgram,
+    penalty: Penalty,
+    *,
+    goal: HullGoal,
+    max_iter: int,
+    monitor: Monitor,
 ) -> tuple[HullOptimum, SolverResult]:
     """Hand the programme over weights, thresholds and slacks to Clarabel; certify what it returns."""
     try:
@@ -34,7 +40,7 @@ def solve_general(
     P, q = _objective(design.shape[1], program, penalty)
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, max_iter
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(tol, 1e-8)
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(goal.tol, 1e-8)
     solution = clarabel.DefaultSolver(
         P, q, A, right, [clarabel.NonnegativeConeT(len(right))], settings
     ).solve()
@@ -45,8 +51,9 @@ def solve_general(
     dual = DualPoint(np.zeros(program.n_units), np.zeros(program.n_units), parts[3])
     dual.below[program.low >= 0], dual.above[program.high >= 0] = parts[:2]
     optimum = certified(design, program, penalty, w, design.matvec(w), thresholds, dual)
-    monitor.record(1, optimum.objective, optimum.bound, optimum.coef)
-    return optimum, optimum.concluded(solution.iterations, "converged", monitor.history, tol)
+    aim = goal.gap(optimum.objective, optimum.gap, optimum.rounded)
+    monitor.record(1, optimum.objective, optimum.bound, optimum.coef, aim)
+    return optimum, optimum.concluded(solution.iterations, "converged", monitor.history, goal)
 
 
 def _objective(n: int, program: HullProgram, penalty: Penalty) -> tuple[Any, Any]:

@@ -12,7 +12,7 @@ A unit is what has one slack: a row, or a row and an edge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -60,6 +60,14 @@ class HullProgram:
     def row_begin(self) -> IntVector:
         """Where the units of each row begin; they are in the order of the rows."""
         return np.searchsorted(self.row, np.arange(self.n_rows + 1))
+
+    def of_zero(self) -> HullProgram:
+        """Return the programme of the zero function: units with the same bounds are one."""
+        bounds, unit = np.unique(np.stack([self.low, self.high]), axis=1, return_inverse=True)
+        weight = np.asarray(np.bincount(unit.ravel(), self.weight), np.float64)
+        row = np.arange(len(weight))
+        low, high = bounds
+        return replace(self, row=row, weight=weight, low=low, high=high, n_rows=len(row))
 
     def tightened(self, thresholds: FloatVector) -> FloatVector:
         """Return feasible thresholds: each U as high as the L above it allow, then each L as low."""

@@ -6,8 +6,8 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from rankwise._types import FloatVector
-from rankwise.design import Design
-from rankwise.solvers.hull_certificate import HullOptimum, Penalty, certified
+from rankwise.design import Design, as_design
+from rankwise.solvers.hull_certificate import HullGoal, HullOptimum, Penalty, certified
 from rankwise.solvers.hull_newton import HullNewton
 from rankwise.solvers.hull_program import DualPoint, HullProgram
 from rankwise.solvers.result import Monitor, SolverResult
@@ -16,6 +16,8 @@ from rankwise.solvers.result import Monitor, SolverResult
 STEP_SHARE = 0.995
 # So many iterations without a better objective or bound are a standstill, fewer may be rounding.
 PATIENCE = 5
+# The objective of the zero function is computed to this relative gap.
+ZERO_TOL = 1e-10
 
 
 def solve_interior_point(
@@ -23,12 +25,12 @@ def solve_interior_point(
     program: HullProgram,
     penalty: Penalty,
     *,
-    tol: float = 1e-6,
+    goal: HullGoal,
     max_iter: int = 100,
     ceiling: float = np.inf,
     monitor: Monitor | None = None,
 ) -> tuple[HullOptimum, SolverResult]:
-    """Minimise the weighted slacks plus w'P w to a relative gap of `tol` (Mehrotra's predictor-corrector).
+    """Minimise the weighted slacks plus w'P w until the gap is at its goal (Mehrotra's predictor-corrector).
 
     An iteration costs what `HullNewton` says, and some twenty are usual. The run ends as "stalled" when the
     bound passes `ceiling`: without slacks there may be no solution.
@@ -42,11 +44,12 @@ def solve_interior_point(
             improves = best is None or found.objective < best.objective or found.bound > best.bound
             waiting = 0 if improves else waiting + 1
             best = found if best is None else best.joined(found)
-            monitor.record(iteration, best.objective, best.bound, best.coef)
+            aim = goal.gap(best.objective, best.gap, best.rounded)
+            monitor.record(iteration, best.objective, best.bound, best.coef, aim)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
-            if best.gap <= tol * best.objective < np.inf:
+            if best.gap <= aim < np.inf:
                 status = "converged"
                 break
             if waiting > PATIENCE or best.bound > ceiling or not iterate.step(_relative(best)):
@@ -57,7 +60,17 @@ def solve_interior_point(
             raise
         status = "interrupted"
     assert best is not None
-    return best, best.concluded(iteration, status, monitor.history, tol)
+    return best, best.concluded(iteration, status, monitor.history, goal)
+
+
+def objective_of_zero(program: HullProgram) -> float:
+    """Return the least objective of the zero function, from below; it is infinite without slacks."""
+    if program.slack == "none":
+        return np.inf
+    small = program.of_zero()
+    design = as_design(np.zeros((small.n_rows, 1)))
+    goal = HullGoal(ZERO_TOL, np.inf)
+    return solve_interior_point(design, small, Penalty(1.0), goal=goal)[0].bound
 
 
 def _relative(optimum: HullOptimum) -> float:

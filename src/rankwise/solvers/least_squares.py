@@ -19,6 +19,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, float_matrix, row_blocks
 from rankwise.losses import LeastSquares
+from rankwise.solvers.goal import Goal
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
 from rankwise.solvers.rounding import Rounding
 
@@ -33,9 +34,9 @@ def solve_primal(design: Design, form: LeastSquares, alpha: float, *, tol: float
 
     The certificate rests on the normal equations, without another pass over the data: with their residual p
     the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r. Where that is too coarse
-    for a gap of `tol` times the objective of zero, the data are asked.
+    for the `Goal`, the data are asked.
     """
-    design = design.centred()
+    design, goal = design.centred(), Goal(tol, form.constant)
     rounding = Rounding.of(design, form.mass, form.constant)
     gram, pull = design.normal_equations(form)
     coef = solve_shifted(gram.copy(), alpha, pull)
@@ -43,27 +44,28 @@ def solve_primal(design: Design, form: LeastSquares, alpha: float, *, tol: float
     objective = form.constant - np.sum(coef * (pull + residual), axis=0)
     gradient_norm = 2.0 * np.linalg.norm(residual, axis=0)
     gap = rounding.certified(alpha, coef, objective, gradient_norm, rounding.reach(coef))
-    if not np.all(gap <= tol * form.constant):
-        objective, gap = certificate(design, form, alpha, coef, rounding)
-    return _closed(coef, objective, gap, tol * form.constant)
+    rounded = rounding.left_to_square(alpha, coef, objective, rounding.reach(coef))
+    if not np.all(gap <= goal.gap(objective, gap)):
+        objective, gap, rounded = certificate(design, form, alpha, coef, rounding)
+    return _closed(coef, objective, gap, rounded, goal)
 
 
 def solve_dual(design: Design, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3).
 
     Products of sparse rows lose digits where the rows of a query lie far from zero. Where the gap is above
-    `tol` times the objective of zero for that, they are centred first.
+    its `Goal` for that, they are centred first.
     """
-    design = design.centred()
+    design, goal = design.centred(), Goal(tol, form.constant)
     rounding = Rounding.of(design, form.mass, form.constant)
     ways = (dual_matrix, _centred_dual_matrix) if sp.issparse(design.X) else (dual_matrix,)
     for make in ways:
         S, lift = make(design, form)
         coef = lift(solve_shifted(S, alpha, form.root.target))
-        objective, gap = certificate(design, form, alpha, coef, rounding)
-        if np.all(gap <= tol * form.constant):
+        objective, gap, rounded = certificate(design, form, alpha, coef, rounding)
+        if np.all(gap <= goal.gap(objective, gap, rounded)):
             break
-    return _closed(coef, objective, gap, tol * form.constant)
+    return _closed(coef, objective, gap, rounded, goal)
 
 
 def solve_kernel(K: FloatArray, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
@@ -74,8 +76,8 @@ def solve_kernel(K: FloatArray, form: LeastSquares, alpha: float, *, tol: float 
     value, coefficients = form.value_and_coefficients(scores)
     objective = value + alpha * np.sum(a * scores, axis=0)
     half = coefficients / 2 + alpha * a  # of the gradient in the function space
-    gap = _kernel_gap(K, form, alpha, a, objective, half, 2.0 * np.abs(scores).max(axis=0))
-    return _closed(a, objective, gap, tol * form.constant)
+    gap, rounded = _kernel_gap(K, form, alpha, a, objective, half, 2.0 * np.abs(scores).max(axis=0))
+    return _closed(a, objective, gap, rounded, Goal(tol, form.constant))
 
 
 def _kernel_gap(
@@ -86,8 +88,8 @@ def _kernel_gap(
     objective: Any,
     half: FloatArray,
     reach: Any,
-) -> Any:
-    """Return a bound on the distance to the optimum, as for weights: a row of K is a feature of each row.
+) -> tuple[Any, Any]:
+    """Return what `certificate` does of the gap, as for weights: a row of K is a feature of each row.
 
     In the function space a row has norm K_ii^(1/2), and what is summed for the function is not larger than
     `length`, as if no two terms cancelled.
@@ -98,7 +100,8 @@ def _kernel_gap(
     length = np.maximum(np.sqrt(np.sum(np.abs(a) * magnitude, axis=0)), magnitude.max(axis=0) / size)
     lost = rounding.rows * (size * np.sum(np.abs(half), axis=0)) ** 2
     gradient_norm = 2.0 * np.sqrt(np.maximum(np.sum(half * (K @ half), axis=0), 0.0) + lost)
-    return rounding.certified(alpha, np.asarray(length)[None], objective, gradient_norm, reach)
+    where = alpha, np.asarray(length)[None], objective
+    return rounding.certified(*where, gradient_norm, reach), rounding.left_to_square(*where, reach)
 
 
 def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
@@ -192,8 +195,8 @@ def solve_conjugate_gradients(
 
     Each iteration costs one product with Phi, one with Phi' and one with L, as in section 4.3. The
     preconditioner is the diagonal of Phi'L Phi up to the means of queries. The run ends when
-    the residual is at most `tol` times the right-hand side and the gap at most `tol` times the objective of
-    zero, which is then checked afresh.
+    the residual is at most `tol` times the right-hand side and the gap has reached its `Goal`, which is then
+    checked afresh.
     """
     monitor = Monitor() if monitor is None else monitor
     design = design.centred()
@@ -202,8 +205,9 @@ def solve_conjugate_gradients(
     constants = np.atleast_1d(form.constant)
     diagonal = design.weighted_spread(form.diagonal) + alpha
     columns, statuses, iterations = [], [], []
-    for right, constant in zip(np.atleast_2d(pull.T), constants, strict=True):
-        run = _Run(design, form, alpha, diagonal, right, float(constant), monitor)
+    rounded = np.atleast_1d(rounding.left_to_square(alpha, 0.0 * pull, form.constant, 0.0))
+    for right, constant, least in zip(np.atleast_2d(pull.T), constants, rounded, strict=True):
+        run = _Run(design, form, alpha, diagonal, right, float(constant), float(least), monitor)
         run.go(tol, max_iter)
         columns.append(run.coef)
         statuses.append(run.status)
@@ -212,8 +216,9 @@ def solve_conjugate_gradients(
             raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
     coef = np.stack(columns, axis=1) if pull.ndim == 2 else columns[0]
     worst = max(statuses, key=STATUSES.index)
-    objective, gap = certificate(design, form, alpha, coef, rounding)
-    return _result(coef, objective, gap, max(iterations), worst, monitor, tol * form.constant)
+    objective, gap, rounded = certificate(design, form, alpha, coef, rounding)
+    goal = Goal(tol, form.constant)
+    return _result(coef, objective, gap, max(iterations), worst, monitor, goal, rounded)
 
 
 class _Run:
@@ -231,23 +236,24 @@ class _Run:
         diagonal: FloatArray,
         right: FloatArray,
         constant: float,
+        rounded: float,
         monitor: Monitor,
     ):
         self.design, self.form, self.alpha, self.diagonal = design, form, alpha, diagonal
-        self.right, self.constant, self.monitor = right, constant, monitor
+        self.right, self.constant, self.rounded, self.monitor = right, constant, rounded, monitor
         self.coef, self.residual = np.zeros_like(right), right.copy()
         self.iteration, self.status, self.bound = 0, "max_iter", 0.0  # no objective is negative
 
     def go(self, tol: float, max_iter: int) -> None:
         """Iterate; a residual that has drifted from its recurrence is computed afresh and worked off."""
         left = np.linalg.norm(self.right)
-        goal = min(tol * left, np.sqrt(GAP_SHARE * tol * self.alpha * max(self.constant, 0.0)))
+        self.goal, self.least = Goal(tol, self.constant), tol * left
         try:
             while self.status == "max_iter" and self.iteration < max_iter:
-                self._descend(goal, max_iter)
+                self._descend(max_iter)
                 self.residual = self.right - self._product(self.coef)
                 before, left = left, np.linalg.norm(self.residual)
-                if left <= goal:
+                if self._reached():
                     self.status = "converged"
                 elif self.status == "max_iter" and self.iteration < max_iter and not left < before / 2:
                     self.status = "stalled"
@@ -258,9 +264,14 @@ class _Run:
         scores = self.form.product(self.design.matvec(direction))
         return self.design.rmatvec(scores) + self.alpha * direction
 
-    def _descend(self, goal: float, max_iter: int) -> None:
+    def _reached(self) -> bool:
+        objective, gap = self._certified()
+        aim = GAP_SHARE * float(self.goal.gap(objective, gap, self.rounded))
+        return bool(np.linalg.norm(self.residual) <= self.least) and gap <= aim
+
+    def _descend(self, max_iter: int) -> None:
         direction, square = np.zeros_like(self.coef), 1.0
-        while np.linalg.norm(self.residual) > goal and self.iteration < max_iter:
+        while not self._reached() and self.iteration < max_iter:
             scaled = self.residual / self.diagonal
             previous, square = square, float(self.residual @ scaled)
             direction = scaled + (square / previous if direction.any() else 0.0) * direction
@@ -277,11 +288,15 @@ class _Run:
                 self.status = "stopped"
                 return
 
-    def _record(self) -> None:
+    def _certified(self) -> tuple[float, float]:
         objective = self.constant - float(self.coef @ (self.right + self.residual))
-        gap = float(self.residual @ self.residual) / self.alpha
+        return objective, float(self.residual @ self.residual) / self.alpha
+
+    def _record(self) -> None:
+        objective, gap = self._certified()
         self.bound = max(self.bound, objective - gap)
-        self.monitor.record(self.iteration, objective, self.bound, self.coef)
+        aim = float(self.goal.gap(objective, objective - self.bound, self.rounded))
+        self.monitor.record(self.iteration, objective, self.bound, self.coef, aim)
 
 
 def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
@@ -334,28 +349,40 @@ def check_semidefinite(eigenvalues: FloatArray) -> None:
 
 def certificate(
     design: Design, form: LeastSquares, alpha: float, coef: FloatArray, rounding: Rounding
-) -> tuple[Any, Any]:
-    """Return the objective and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha)."""
+) -> tuple[Any, Any, Any]:
+    """Return the objective, a bound on its distance to the optimum, and what rounding may add to the bound.
+
+    The bound is ||gradient||^2 / (4 alpha).
+    """
     scores = design @ coef
     value, coefficients = form.value_and_coefficients(scores)
     adjoint = design.rmatvec if coef.ndim == 1 else design.rmatmat
     gradient = adjoint(coefficients) + 2 * alpha * coef
     objective = value + alpha * np.sum(coef * coef, axis=0)
     norm, reach = np.linalg.norm(gradient, axis=0), rounding.reach(coef, scores)
-    return objective, rounding.certified(alpha, coef, objective, norm, reach)
+    gap = rounding.certified(alpha, coef, objective, norm, reach)
+    return objective, gap, rounding.left_to_square(alpha, coef, objective, reach)
 
 
-def _closed(coef: FloatArray, objective: Any, gap: Any, goal: Any) -> SolverResult:
-    return _result(coef, objective, gap, 1, "converged", Monitor(), goal)
+def _closed(coef: FloatArray, objective: Any, gap: Any, rounded: Any, goal: Goal) -> SolverResult:
+    return _result(coef, objective, gap, 1, "converged", Monitor(), goal, rounded)
 
 
 def _result(
-    coef: FloatArray, objective: Any, gap: Any, n_iter: int, status: str, monitor: Monitor, goal: Any
+    coef: FloatArray,
+    objective: Any,
+    gap: Any,
+    n_iter: int,
+    status: str,
+    monitor: Monitor,
+    goal: Goal,
+    rounded: Any,
 ) -> SolverResult:
     """Return weights with outputs first, and plain numbers where there is one output."""
     if coef.ndim == 1:
         objective, gap = float(objective), float(gap)
-    return concluded(np.ascontiguousarray(coef.T), objective, gap, n_iter, status, monitor.history, goal)
+    rows, history = np.ascontiguousarray(coef.T), monitor.history
+    return concluded(rows, objective, gap, n_iter, status, history, goal, rounded)
 
 
 def _fortran(symmetric: FloatArray) -> FloatArray:

@@ -12,6 +12,7 @@ from rankwise.design import Design
 from rankwise.losses import Smooth
 from rankwise.losses.base import ScoreHessian
 from rankwise.solvers.dual import DualBound
+from rankwise.solvers.goal import Goal
 from rankwise.solvers.line_search import Point, minimise_on_line
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
@@ -47,11 +48,11 @@ def solve_newton(
 
     Strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha) above its
     minimum. So does the best mean of the planes that touch the loss at the points on the way. The run ends
-    when the smaller of the two is at most `tol`.
+    when the smaller of the two has reached its `Goal`.
     """
     require(loss, "hessian", "Newton's method")
     monitor = Monitor() if monitor is None else monitor
-    problem = _Problem(design.centred(), loss, alpha)
+    problem, goal = _Problem(design.centred(), loss, alpha), Goal(tol, loss.at_zero)
     status, iteration = "max_iter", 0
     point = problem.first(start)
     first = np.linalg.norm(point.gradient)
@@ -60,15 +61,16 @@ def solve_newton(
         for iteration in range(1, max_iter + 1):
             certified = problem.certified(point)
             gap = min(point.square / (4 * alpha), certified)
-            monitor.record(iteration, point.objective, problem.bound, point.coef)
+            aim = float(goal.gap(point.objective, gap, problem.rounded(point)))
+            monitor.record(iteration, point.objective, problem.bound, point.coef, aim)
             if monitor.told_to_stop:
                 status = "stopped"
                 break
-            if gap <= share_left(tol, certified - gap):
+            if gap <= share_left(aim, certified - gap) and not problem.may_leave_zero(point):
                 status = "converged"
                 break
             share = min(RESIDUAL_SHARE, np.sqrt(np.linalg.norm(point.gradient) / first))
-            target = _residual_share(share, GOAL_SHARE * tol * 4 * alpha / point.square)
+            target = _residual_share(share, GOAL_SHARE * aim * 4 * alpha / point.square)
             moved = problem.moved(point, problem.newton_step(point, target * point.square))
             if moved is None:
                 status = "stalled"
@@ -76,11 +78,14 @@ def solve_newton(
             point = moved
     except KeyboardInterrupt:
         status = "interrupted"
-    if status != "converged" or certified > tol:
+    if status != "converged" or certified > goal.gap(point.objective, certified, problem.rounded(point)):
         # The scores were summed along many lines: computed from the weights alone, they are off by less.
         point = problem.at(point.coef)
         certified = problem.certified(point)
-    return concluded(point.coef, point.objective, certified, iteration, status, monitor.history, tol)
+    rounded = problem.rounded(point)
+    return concluded(
+        point.coef, point.objective, certified, iteration, status, monitor.history, goal, rounded
+    )
 
 
 def _residual_share(share: float, last: float) -> float:
@@ -180,6 +185,20 @@ class _Problem:
         error, _ = rounding.square(*where, reach, point.drift)
         return min(convex, distance(point.objective, self.bound, float(error)))
 
+    def rounded(self, point: _Iterate) -> float:
+        """Return how much of a gap rounding may be to blame for."""
+        reach = self.rounding.reach(point.coef, point.scores)
+        return float(
+            self.rounding.left_to_square(self.alpha, point.coef, point.objective, reach, point.drift)
+        )
+
+    def may_leave_zero(self, point: _Iterate) -> bool:
+        """Return whether a point is zero and its slopes are not: zero orders nothing, and is no optimum."""
+        if point.coef.any():
+            return False
+        _, error = self.rounding.square(self.alpha, point.coef, point.objective, 0.0)
+        return float(np.linalg.norm(point.gradient)) > float(error)
+
     def newton_step(self, point: _Iterate, residual_square: float) -> _Step:
         """Solve Hessian step = -gradient until the residual's square is that small."""
         hessian = self.loss.hessian(point.scores)
@@ -225,7 +244,9 @@ class _Problem:
         origin = Point(0.0, point.objective, float(point.gradient @ step.coef))
         best = minimise_on_line(at, origin, 1.0, 0.0, slope_share=SLOPE_SHARE).best
         if best is origin:
-            return None
+            best = at(1.0)  # from zero it may fall by less than it is rounded by
+            if not (self.may_leave_zero(point) and best.value <= point.objective + self.rounded(point)):
+                return None
         coef, scores = coef + best.step * step.coef, point.scores + best.step * step.scores
         gone = best.step * self.rounding.path(step.way, step.n_terms)
         drift = point.drift + gone + self.rounding.scores(coef)

@@ -12,18 +12,22 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.solvers.goal import Goal
+
 
 @dataclass
 class State:
     """One iteration, as handed to a callback.
 
     `gap` bounds how far `objective` is above the optimum; `bound` is `objective - gap` at its best so far.
+    The fit ends when the gap, with an allowance for rounding, is at most `goal`.
     """
 
     iteration: int
     objective: float
     bound: float
     gap: float
+    goal: float
     seconds: float
     coef: NDArray[np.float64] = field(repr=False)
 
@@ -63,9 +67,10 @@ def concluded(
     n_iter: int,
     status: str,
     history: dict[str, NDArray[np.float64]],
-    goal: Any,
+    goal: Goal,
+    rounding: Any = 0.0,
 ) -> SolverResult:
-    """Return what a run came to: it has converged where the gap is at most `goal`, and only there.
+    """Return what a run came to: it has converged where the gap has reached its goal, and only there.
 
     Every solver ends here, so that no gap above its goal, and none that is not a number, passes for a
     solution. Numbers that have overflowed are refused.
@@ -75,7 +80,7 @@ def concluded(
             "The fit overflowed: the features, labels or weights are too large or alpha is too small for "
             "numbers of double precision; scale the features and the labels."
         )
-    reached = bool(np.all(gap <= goal))
+    reached = bool(np.all(gap <= goal.gap(objective, gap, rounding)))  # what is not a number has not
     if status == "converged" and not reached:
         status = "stalled"
     elif reached and status in ("stalled", "max_iter"):
@@ -116,12 +121,15 @@ class Monitor:
         self.coef: NDArray[np.float64] | None = None
         self.told_to_stop = False
 
-    def record(self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64]) -> None:
+    def record(
+        self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64], goal: float
+    ) -> None:
         """Keep and print an iteration, and hand it to the callback, which may set `told_to_stop`."""
         self.coef = coef  # the best so far, for a run that cannot go on
         shown = coef.view()
         shown.flags.writeable = False  # the solver goes on with these numbers
-        state = State(iteration, objective, bound, objective - bound, perf_counter() - self._start, shown)
+        seconds = perf_counter() - self._start
+        state = State(iteration, objective, bound, objective - bound, float(goal), seconds, shown)
         self._rows.append((state.objective, state.bound, state.gap, state.seconds))
         if self.verbose:
             print(

@@ -18,6 +18,8 @@ from rankwise._types import FloatArray
 from rankwise.design import Design
 
 UNIT = 2.0**-53
+# Scores that are passed on as integers of 32 bits are off by this share of the largest at most.
+FIXED_POINT = 1.0 / (2**32 - 1)
 
 
 def terms(k: int) -> float:
@@ -40,7 +42,7 @@ class Rounding:
     rows, columns : float
         The relative error of a sum over rows, and over columns.
     score_error : float
-        What scores may be off by for other reasons.
+        What scores may be off by for other reasons, unless `FIXED_POINT` times their size is less.
     mass : float
         The sum of the weights of all pairs.
     start : float, or array of shape (n_outputs,)
@@ -78,7 +80,8 @@ class Rounding:
 
     def scores(self, coef: FloatArray) -> Any:
         """Return what a score of these weights may be off by."""
-        return self.columns * (self.size @ np.abs(coef)) + self.score_error
+        length = self.size @ np.abs(coef)
+        return self.columns * length + np.minimum(self.score_error, FIXED_POINT * length)
 
     def penalty(self, alpha: float, coef: FloatArray) -> Any:
         """Return what alpha ||w||^2 may be off by."""
@@ -99,6 +102,23 @@ class Rounding:
         return float(
             np.abs(coef) @ slopes + quotient(square, 4.0 * alpha) + self.rows + self.penalty(alpha, coef)
         )
+
+    def hidden(self, slopes: FloatArray) -> bool:
+        """Return whether the slopes of a plane may come from rounding alone."""
+        return float(slopes @ slopes) <= self._slope_errors[1]
+
+    def left_to_hinge(self, alpha: float, coef: FloatArray, reach: float) -> float:
+        """Return twice the gap that rounding would leave to these weights if they were the optimum.
+
+        Twice, as the weights that are reached differ from the optimum.
+        """
+        return 2.0 * (self.hinge(alpha, coef, reach) + self.plane(alpha, coef))
+
+    def left_to_square(
+        self, alpha: float, coef: FloatArray, objective: Any, reach: Any, drift: float = 0.0
+    ) -> Any:
+        """Return what `left_to_hinge` does, with a squared or logistic loss."""
+        return 2.0 * self.certified(alpha, coef, objective, 0.0, reach, drift)
 
     @cached_property
     def _slope_errors(self) -> tuple[FloatArray, float]:
