@@ -24,7 +24,7 @@ from rankwise.model_selection import (
     pair_formulas,
     permutation_test,
 )
-from rankwise.model_selection.permutation import permuted_labels
+from rankwise.model_selection.permutation import permuted_labels, permuted_preferences
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -132,27 +132,98 @@ def test_leave_pair_out_of_two_classes_without_ties_equals_retraining(name, cost
 
 
 @pytest.mark.parametrize("cost", ["unit", "magnitude", "relative"])
-def test_leave_pair_out_without_a_closed_form_refits(cost):
+def test_leave_pair_out_without_a_closed_form_equals_retraining(cost):
     model = RankRLS(cost=cost, ties="drop")
     X, y = rows(12, 3, "graded")
     result = leave_pair_out(model, X, y, alphas=ALPHAS)
-    assert result.method == "refit"
+    assert result.method == "downdates"
     assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
 
 
-def test_leave_pair_out_with_weights_refits():
-    X, y = rows(10, 3, "graded")
-    weight = np.random.default_rng(1).uniform(0.5, 2.0, size=10)
-    preferences = Preferences.from_scores(y, sample_weight=weight)
-    result = leave_pair_out(RankRLS(alpha=0.1), X, preferences)
-    assert result.method == "refit"
-    wrong = 0.0
+def structures(y):
+    """Preferences of every kind that have no formula of their own."""
+    generator = np.random.default_rng(1)
+    weight, n = generator.uniform(0.5, 2.0, len(y)), len(y)
+    better, worse = np.array([p for p in itertools.permutations(range(n), 2) if sum(p) % 3 == 0]).T
+    listed = {"magnitude": weight[better] ** 2, "weight": weight[worse], "n_rows": n}
+    return {
+        "survival": Preferences.from_survival(generator.random(n) < 0.6, np.round(np.exp(y), 1)),
+        "weighted survival": Preferences.from_survival(np.arange(n) % 3 > 0, y, weight),
+        "weights": Preferences.from_scores(y, sample_weight=weight),
+        "a weight of zero": Preferences.from_scores(y, sample_weight=np.maximum(weight - 0.7, 0.0)),
+        "gains": Preferences.from_scores(y, sample_weight=weight, pair_weight="difference"),
+        "order graph": Preferences.from_order(np.digitize(y, [1.5, 2.5]), "chain", weight),
+        "pairs": Preferences.from_pairs(better, worse, **listed),
+    }
+
+
+@pytest.mark.parametrize("cost", ["unit", "magnitude"])
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("kind", structures(np.arange(9.0)))
+def test_leave_pair_out_of_any_preferences_equals_retraining(kind, ties, cost):
+    X, y = rows(11, 3)
+    preferences = structures(y)[kind]
+    model = RankRLS(cost=cost, ties=ties)
+    result = leave_pair_out(model, X, preferences, alphas=[0.01, 1.0])
+    assert result.method == "downdates"
+    wrong = np.zeros(2)
     for i, j, _, w in zip(*preferences.pairs(), strict=True):
-        rest = np.delete(np.arange(10), [i, j])
-        scores = RankRLS(alpha=0.1).fit(X[rest], preferences[rest]).predict(X[[i, j]])
-        np.testing.assert_allclose([result.predictions[i, j], result.predictions[j, i]], scores, **CLOSE)
-        wrong += w * (scores[0] < scores[1])
-    assert result.error == pytest.approx(wrong / preferences.pairs().weight.sum())
+        rest = np.delete(np.arange(11), [i, j])
+        for k, alpha in enumerate([0.01, 1.0]):
+            scores = clone(model).set_params(alpha=alpha).fit(X[rest], preferences[rest]).predict(X[[i, j]])
+            np.testing.assert_allclose(result.predictions[k, [i, j], [j, i]], scores, **CLOSE)
+            wrong[k] += w * (scores[0] < scores[1])
+    np.testing.assert_allclose(result.error, wrong / preferences.pairs().weight.sum())
+
+
+def test_many_alphas_and_kernels_are_taken_out_alike():
+    X, y = rows(14, 3)
+    preferences = structures(y)["survival"]
+    alphas = np.logspace(-3, 1, 12)
+    for model in (RankRLS(), RankRLS(kernel="rbf", gamma=0.3)):
+        found = leave_pair_out(model, X, preferences, alphas=alphas)
+        for k, alpha in enumerate(alphas):
+            one = leave_pair_out(clone(model).set_params(alpha=alpha), X, preferences)
+            np.testing.assert_allclose(found.predictions[k], one.predictions, **CLOSE)
+            assert found.error[k] == pytest.approx(one.error)
+
+
+def test_pairs_that_two_rows_hold_all_of_are_refused():
+    X, _ = rows(6, 2)
+    with pytest.raises(NoPairsError, match="Without some pairs of rows no pair remains"):
+        leave_pair_out(
+            RankRLS(), X, Preferences.from_survival([True, False, False, False, False, False], X[:, 0])
+        )
+
+
+@pytest.mark.parametrize("kind", ["survival", "weights", "pairs"])
+def test_the_permutation_test_shuffles_the_rows_of_preferences(kind):
+    X, y = rows(16, 3)
+    preferences = structures(y)[kind]
+    result = permutation_test(RankRLS(0.1), X, preferences, n_permutations=8, random_state=2)
+    assert result.method == "leave-pair-out"
+    assert result.statistic == pytest.approx(leave_pair_out(RankRLS(0.1), X, preferences).auc)
+    shuffled = list(permuted_preferences(preferences, 8, np.random.default_rng(2)))
+    expected = [leave_pair_out(RankRLS(0.1), X, one).auc for one in shuffled]
+    np.testing.assert_allclose(result.null_distribution, expected)
+    assert len(set(expected)) > 4
+    for one in shuffled:  # the same pairs among other rows
+        np.testing.assert_allclose(np.sort(one.pairs().weight), np.sort(preferences.pairs().weight))
+
+
+def test_the_permutation_test_finds_survival_and_weighted_queries():
+    X, y, qid = queries()
+    weight = np.random.default_rng(0).uniform(0.5, 2.0, len(y))
+    preferences = Preferences.from_scores(y, qid, sample_weight=weight)
+    result = permutation_test(RankRLS(0.1), X, preferences, n_permutations=19, random_state=0)
+    assert result.method == "leave-query-out"
+    assert result.statistic == pytest.approx(leave_query_out(RankRLS(0.1), X, preferences).auc)
+    shuffled = permuted_preferences(preferences, 19, np.random.default_rng(0))
+    expected = [leave_query_out(RankRLS(0.1), X, one).auc for one in shuffled]
+    np.testing.assert_allclose(result.null_distribution, expected)
+    X, y = rows(30, 3)
+    lives = Preferences.from_survival(np.arange(30) % 4 > 0, np.exp(y))
+    assert permutation_test(RankRLS(0.1), X, lives, n_permutations=49, random_state=0).pvalue == 0.02
 
 
 def test_leave_pair_out_with_basis_rows_keeps_them():
@@ -419,7 +490,7 @@ def test_classes_of_two_rows(sizes):
     for ties in ("keep", "drop"):
         model = RankRLS(ties=ties)
         result = leave_pair_out(model, X, y, alphas=ALPHAS)
-        assert result.method == ("refit" if sizes == (2, 2) and ties == "drop" else "closed form")
+        assert result.method == ("downdates" if sizes == (2, 2) and ties == "drop" else "closed form")
         assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
 
 
@@ -580,5 +651,5 @@ def test_the_matrices_of_all_pairs_are_refused_by_a_sentence(monkeypatch):
     result = leave_pair_out(RankRLS(), X, y)
     with pytest.raises(MemoryError, match=r"all pairs of 200 rows.* error and auc need no such matrix"):
         _ = result.predictions
-    with pytest.raises(MemoryError, match="Leaving out pairs of 300 rows by refits needs"):
+    with pytest.raises(MemoryError, match="Leaving out pairs of 300 rows needs"):
         leave_pair_out(RankRLS(cost="unit"), np.vstack([X, X[:100]]), np.arange(300) % 3)

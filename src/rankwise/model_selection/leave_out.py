@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -13,7 +13,6 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector
-from rankwise._memory import require_memory
 from rankwise._progress import Progress
 from rankwise._types import FloatArray, IntArray
 from rankwise.losses.least_squares import keeps_ties
@@ -23,13 +22,15 @@ from rankwise.model_selection.pair_blocks import (
     centred,
     features,
     query_blocks,
-    refitted_scores,
     rows_by_group,
 )
-from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
+from rankwise.model_selection.pair_downdates import AnyPairs
+from rankwise.model_selection.pair_formulas import AllPairs, TwoClasses
 from rankwise.model_selection.search import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
+
+PairFormula = AllPairs | TwoClasses | AnyPairs
 
 
 @dataclass
@@ -43,8 +44,8 @@ class LeaveOutResult:
     auc : as `error`
         ``1 - error``; the area under the ROC curve where there are two labels.
     alphas : array of shape (n_alphas,)
-    method : "closed form" or "refit"
-        How the scores were found; they are the same up to rounding.
+    method : "closed form" or "downdates"
+        How the scores were found; they are those of refits up to rounding.
     """
 
     error: Any
@@ -79,8 +80,9 @@ def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = Non
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
-    with v outputs, when ties are kept or there are two labels. Otherwise (weights, other labels with ties
-    dropped, listed pairs) no such formula exists and every pair is a refit: O(m^2 (m r^2 + r^3)).
+    with v outputs, when ties are kept or there are two labels. Otherwise (survival, weights, other labels
+    with ties dropped, listed pairs) the two rows are taken out of the normal equations, O(m^2 r^2) once and
+    O(r^3) for each pair and alpha.
 
     Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
     alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
@@ -210,7 +212,11 @@ class HeldOutTask:
     def batches(self) -> list[list[int]]:
         """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
         numbers = list(range(len(self.outputs)))
-        shared = all(keeps_ties(output, self.cost["cost"], self.cost["ties"]) for output in self.outputs)
+        shared = all(
+            keeps_ties(output, self.cost["cost"], self.cost["ties"])
+            and _weigh_the_same(self.outputs[0], output)
+            for output in self.outputs
+        )
         return [numbers] if shared else [[k] for k in numbers]
 
     def squeezed(self, values: FloatArray) -> Any:
@@ -220,6 +226,13 @@ class HeldOutTask:
         if self.one_alpha:
             values = values[0]
         return float(values) if np.ndim(values) == 0 else values
+
+
+def _weigh_the_same(first: Any, other: Any) -> bool:
+    """Tell whether the rows and queries of two rankings have the same weights."""
+    return np.array_equal(first.row_weight(), other.row_weight()) and np.array_equal(
+        first.query_importance(), other.query_importance()
+    )
 
 
 def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
@@ -363,17 +376,17 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     """See `leave_pair_out`."""
     if task.outputs[0].has_queries:
         raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
-    formulas = pair_formulas(task)
-    if formulas is None:
-        return _refit_pairs(task)
+    fast = pair_formulas(task)
+    formulas = fast or [AnyPairs(task.features(), output, **task.cost) for output in task.outputs]
     work = sum(formula.work(task.alphas) for formula in formulas)
     advance = Progress("Leaving pairs out", work, task.verbose).advance
     errors = np.concatenate([formula.errors(task.alphas, advance) for formula in formulas], axis=1)
     predictions = partial(_pair_predictions, task, formulas)
-    return LeaveOutResult(task.squeezed(errors), task.alphas, "closed form", predictions)
+    method = "downdates" if fast is None else "closed form"
+    return LeaveOutResult(task.squeezed(errors), task.alphas, method, predictions)
 
 
-def _pair_predictions(task: HeldOutTask, formulas: list[AllPairs | TwoClasses]) -> FloatArray:
+def _pair_predictions(task: HeldOutTask, formulas: Sequence[PairFormula]) -> FloatArray:
     scores = [
         np.concatenate([formula.predictions(alpha) for formula in formulas], axis=2) for alpha in task.alphas
     ]
@@ -393,7 +406,7 @@ def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
     return len(np.unique(output.labels)) == 2 and output.n_rows > 4
 
 
-def pair_formulas(task: HeldOutTask) -> list[AllPairs | TwoClasses] | None:
+def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
     """Return closed forms that together cover the outputs in their order; None where there are none."""
     if not has_pair_formula(task):
         return None
@@ -422,30 +435,3 @@ def _require_pairs_without_any_pair(ranking: Any) -> None:
             "Without some pairs of rows all remaining labels are equal and there is nothing to learn: each "
             "label needs at least two rows, or there must be more labels."
         )
-
-
-def _refit_pairs(task: HeldOutTask) -> LeaveOutResult:
-    """Refit for every pair that counts: any cost, any weights."""
-    m, n_outputs = len(task.outputs[0]), len(task.outputs)
-    size = len(task.alphas) * m * m * n_outputs
-    require_memory(
-        16 * size, f"Leaving out pairs of {m} rows by refits", "use cost='magnitude' with ties kept"
-    )
-    progress = Progress("Leaving pairs out", sum(output.n_pairs for output in task.outputs), task.verbose)
-    scores = np.full((len(task.alphas), m, m, n_outputs), np.nan)
-    errors = np.empty((len(task.alphas), n_outputs))
-    for k, output in enumerate(task.outputs):
-        better, worse, _, weight = output.pairs()
-        for pair in np.unique(np.column_stack([better, worse]), axis=0):
-            rest = np.delete(np.arange(m), pair)
-            output[rest].require_pairs()
-            held_out = refitted_scores(task.features(), [output], rest, pair, task.alphas, **task.cost)[
-                ..., 0
-            ]
-            scores[:, pair[0], pair[1], k], scores[:, pair[1], pair[0], k] = held_out.T
-            progress.advance(1)
-        difference = scores[:, better, worse, k] - scores[:, worse, better, k]
-        spread = np.nanmax(np.abs(scores[..., k]), axis=(1, 2))[:, None]
-        wrong = 0.5 * (difference < -TIE * spread) + 0.5 * (difference <= TIE * spread)
-        errors[:, k] = wrong @ weight / weight.sum()
-    return LeaveOutResult(task.squeezed(errors), task.alphas, "refit", task.squeezed(scores))

@@ -124,20 +124,6 @@ def centred(A: FloatArray) -> FloatArray:
     return A - A.mean(axis=0)
 
 
-def refitted_scores(
-    Phi: FloatArray,
-    outputs: list[Preferences],
-    train: IntArray,
-    test: IntArray,
-    alphas: FloatArray,
-    **cost: Any,
-) -> FloatArray:
-    """Fit the training rows for every alpha and score the test rows: shape (n_alphas, n_test, v)."""
-    blocks = query_blocks([output[train] for output in outputs], **cost)
-    equations = NormalEquations.of(Phi[train], blocks)
-    return (Phi[test] @ equations.basis) @ equations.solutions(alphas)
-
-
 def features(model: Any, X: Any) -> FloatArray:
     """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 

@@ -28,7 +28,7 @@ _TILE = 256, 512
 Advance = Callable[[float], Any]
 
 
-def _ignore(amount: float) -> None:
+def ignore_progress(amount: float) -> None:
     """Tell nobody of progress."""
 
 
@@ -70,7 +70,7 @@ class AllPairs:
         """Return the number of pairs for each alpha and output: what `errors` tells its progress."""
         return float(self.n_rows) ** 2 / 2 * self.Y.shape[1] * len(alphas)
 
-    def errors(self, alphas: FloatArray, advance: Advance = _ignore) -> FloatArray:
+    def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
         """Count pairs in the wrong order, in tiles that stay in the cache."""
         order = np.argsort(self.Y[:, 0], kind="stable")  # two classes: only rows of the other class remain
         Z, Y = self.Z[order], self.Y[order]
@@ -184,7 +184,7 @@ class TwoClasses:
         """Return the number of pairs for each alpha: what `errors` tells its progress."""
         return float(len(self.positive)) * len(self.negative) * len(alphas)
 
-    def errors(self, alphas: FloatArray, advance: Advance = _ignore) -> FloatArray:
+    def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
         """Count positive rows below negative ones; differences do not feel a common offset of the rows."""
         decomposed = self._decomposed(centred(self.Phi))
         wrong = np.zeros((len(alphas), 1))

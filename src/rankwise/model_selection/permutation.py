@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
@@ -14,12 +15,12 @@ from rankwise._progress import Progress
 from rankwise._types import FloatArray
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
-    has_pair_formula,
     pairs_left_out,
     queries_left_out,
 )
 from rankwise.model_selection.pair_blocks import rows_by_group
 from rankwise.model_selection.pair_formulas import SECONDS_PER_PAIR
+from rankwise.preferences import Preferences
 
 
 @dataclass
@@ -46,7 +47,7 @@ class PermutationTestResult:
 def permutation_test(
     model: Any,
     X: Any,
-    y: ArrayLike,
+    y: ArrayLike | Preferences,
     qid: ArrayLike | None = None,
     n_permutations: int = 1000,
     random_state: Any = None,
@@ -59,15 +60,17 @@ def permutation_test(
 
     With `cost="magnitude"` and ties kept, the permuted labels are further outputs of one decomposition:
     O(m^2) a permutation without queries, O(m r) and the folds' O(b^2) with them. Otherwise each permutation
-    has a Laplacian, and a decomposition, of its own. Where leaving a pair out has no closed form the
-    test is refused.
+    has a Laplacian, and a decomposition, of its own; where leaving a pair out has no closed form it costs as
+    much as `leave_pair_out` does for survival.
 
     Parameters
     ----------
     model : RankRLS
         It is not changed, and need not be fitted. With `verbose=1` it tells how far the test is.
     X : array or sparse matrix of shape (m, n_features)
-    y : array of shape (m,)
+    y : array of shape (m,), or Preferences
+        Of a `Preferences` the rows are shuffled with all that belongs to them, time and censoring or label
+        and weight, within queries or, for explicit pairs, among the rows that pairs join.
     qid : array of shape (m,), optional
         Labels are shuffled within queries.
     n_permutations : int
@@ -89,24 +92,35 @@ def permutation_test(
     """
     if not isinstance(n_permutations, Integral) or n_permutations < 1:
         raise ValueError(f"n_permutations must be a whole number of at least 1; got {n_permutations!r}.")
+    generator = np.random.default_rng(random_state)
+    if isinstance(y, Preferences):
+        outputs = [y, *permuted_preferences(y, n_permutations, generator)]
+        return _tested(HeldOutTask(model, X, outputs, qid), y.has_queries)
     labels = as_vector(y, "y")
     if qid is None:  # labels are shuffled and rows decomposed before the first pair tells how long it takes
         n_pairs = len(labels) ** 2 / 2 * (n_permutations + 1)
         Progress("The permutation test", n_pairs).foresee(SECONDS_PER_PAIR)
     query = np.zeros(len(labels), np.int64) if qid is None else as_codes(qid, "qid", len(labels))[1]
-    shuffled = permuted_labels(labels, query, n_permutations, np.random.default_rng(random_state))
-    task = HeldOutTask(model, X, np.column_stack([labels, shuffled]), qid)
-    if qid is not None:
-        result = queries_left_out(task)
-    elif has_pair_formula(task):
-        result = pairs_left_out(task)
-    else:
-        raise ValueError(
-            "permutation_test without qid needs a closed form for leaving pairs out: use cost='magnitude' "
-            "with ties='keep', or labels of two values."
-        )
-    method = "leave-pair-out" if qid is None else "leave-query-out"
-    return _compared(np.asarray(result.auc), method)
+    shuffled = permuted_labels(labels, query, n_permutations, generator)
+    return _tested(HeldOutTask(model, X, np.column_stack([labels, shuffled]), qid), qid is not None)
+
+
+def _tested(task: HeldOutTask, by_query: bool) -> PermutationTestResult:
+    result = queries_left_out(task) if by_query else pairs_left_out(task)
+    return _compared(np.asarray(result.auc), "leave-query-out" if by_query else "leave-pair-out")
+
+
+def permuted_preferences(
+    preferences: Preferences, n_permutations: int, generator: np.random.Generator
+) -> Iterator[Preferences]:
+    """Shuffle the rows within each query, or group of rows that pairs join, once for each permutation."""
+    order = np.arange(preferences.n_rows)
+    groups = rows_by_group(preferences.groups())
+    for _ in range(n_permutations):
+        shuffled = order.copy()
+        for rows in groups:
+            shuffled[rows] = generator.permutation(rows)
+        yield preferences[shuffled]
 
 
 def permuted_labels(
