@@ -208,7 +208,7 @@ def graphs(X, y, n_folds):
     """Return for each slack and alpha the mean share of chain and full, and how often the solutions coincide.
 
     The full graph has the constraints of the chain and more: where its minimum is no higher, the solution is
-    the same. "flat" is how often the scores of all rows are the same within 1e-3 of the margin.
+    the same. "flat" is how often the scores of all rows are equal.
     """
     rows = []
     for slack in ("squared", "absolute"):
@@ -216,11 +216,11 @@ def graphs(X, y, n_folds):
             shares, same, flat = [], [], []
             for A, a, B, b in folds(X, y, n_folds):
                 chain, full = (
-                    HullRanker(alpha, order=order, slack=slack, tol=TOL).fit(A, a)
+                    HullRanker(alpha, order=order, slack=slack, slack_per="row", tol=TOL).fit(A, a)
                     for order in ("chain", "full")
                 )
                 shares.append([share_in_order(b, model.predict(B)) for model in (chain, full)])
-                flat.append([np.ptp(model.predict(A)) < 1e-3 for model in (chain, full)])
+                flat.append([np.ptp(model.predict(A)) == 0 for model in (chain, full)])
                 same.append(full.objective_ <= (1 + 10 * TOL) * chain.objective_)
             means = dict(zip(("chain", "full"), np.mean(shares, axis=0).tolist(), strict=True))
             rows.append(
@@ -297,7 +297,9 @@ def cost(largest):
             break
         X, y = make_ranking(n, 10, n_levels=5, noise=0.5, random_state=0)
         values = np.random.default_rng(0).random(n)
-        models = {order: HullRanker(1e-3, order=order, tol=TOL) for order in ("chain", "full")}
+        models = {
+            order: HullRanker(1e-3, order=order, slack_per="row", tol=TOL) for order in ("chain", "full")
+        }
         tasks = {order: lambda m=model, X=X, y=y: m.fit(X, y) for order, model in models.items()}
         tasks["argsort"] = lambda values=values: np.argsort(values)
         tasks["gram"] = lambda X=X, values=values: (X * values[:, None]).T @ X
@@ -411,7 +413,7 @@ def main(arguments=None):
     options = parser.parse_args(arguments)
     options.output.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process: a length at its bound
-    warnings.filterwarnings("ignore", "The scores of all rows are nearly the same")  # at the largest alphas
+    warnings.filterwarnings("ignore", "The scores of all rows are the same")  # at the largest alphas
     entries, n_folds, result = datasets(options.quick), 3 if options.quick else 10, {}
     if options.only in (None, "figure"):
         result["figure"] = {name: compare(X, y, n_folds) for name, X, y in entries}

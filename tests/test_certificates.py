@@ -245,7 +245,7 @@ def test_hull_rankers_of_any_scale(problem, alpha, slack, scale, offset):
     X = (X - X.mean(axis=0)) / np.maximum(X.std(axis=0), 1e-300)
     X = (X * np.logspace(-2, 2, X.shape[1]) + offset) * scale
     ranks = np.unique(np.digitize(y, [0.5, 1.5]), return_inverse=True)[1]
-    model = HullRanker(alpha, slack=slack)
+    model = HullRanker(alpha, slack=slack, slack_per="row")
     warned = fitted(model, X, ranks)
     # The intervals hold the offset, and so not the digits in which rows differ.
     exact = model.objective_

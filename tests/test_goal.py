@@ -7,7 +7,7 @@ from rankwise import BradleyTerry, HullRanker, OrdinalSVM, RankLogistic, RankRLS
 from rankwise.datasets import make_ranking
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.hull_program import hull_program
-from rankwise.solvers.interior_point import objective_of_zero
+from rankwise.solvers.interior_point import best_of_zero
 
 X, Y, QID = make_ranking(300, 4, n_queries=10, n_levels=4, noise=1.0, random_state=0)
 NOISE = np.random.default_rng(1).permutation(Y)
@@ -88,8 +88,9 @@ def test_an_ordinal_fit_of_small_features():
 @pytest.mark.parametrize("slack", ["squared", "absolute"])
 def test_a_hull_fit_of_small_features(slack):
     model = HullRanker(slack=slack, tol=1e-4).fit(X * 1e-3, Y)
-    start = objective_of_zero(hull_program(Y.astype(int), np.array([[1, 0], [2, 1], [3, 2]]), slack=slack))
-    assert model.gap_ <= 1e-4 * (start - model.objective_ + model.gap_) * (1 + 1e-6)
+    edges = np.array([[1, 0], [2, 1], [3, 2]])
+    start = best_of_zero(hull_program(Y.astype(int), edges, slack=slack, slack_per="edge")).bound
+    assert model.gap_ <= 1e-3 * (start - model.objective_ + model.gap_) * (1 + 1e-6)
     assert np.corrcoef(model.predict(X), Y)[0, 1] > 0.5
 
 
@@ -100,9 +101,9 @@ def test_the_objective_of_zero_for_two_classes(slack_per):
         slack: hull_program(np.array([1, 1, 1, 0]), np.array([[1, 0]]), slack=slack, slack_per=slack_per)
         for slack in ("squared", "absolute", "none")
     }
-    assert objective_of_zero(programs["squared"]) == pytest.approx(3 / 16, rel=1e-9)
-    assert objective_of_zero(programs["absolute"]) == pytest.approx(1 / 4, rel=1e-9)
-    assert objective_of_zero(programs["none"]) == np.inf
+    assert best_of_zero(programs["squared"]).bound == pytest.approx(3 / 16, rel=1e-9)
+    assert best_of_zero(programs["absolute"]).bound == pytest.approx(1 / 4, rel=1e-9)
+    assert best_of_zero(programs["none"]) is None
 
 
 def test_scores_of_few_weak_comparisons_are_not_all_equal():

@@ -20,7 +20,7 @@ from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent_hull
-from rankwise import HullRanker, NoPairsError, Preferences, metrics
+from rankwise import HullRanker, NoPairsError, Preferences, RankSVM, metrics
 from rankwise.datasets import make_ranking
 from rankwise.solvers import hull_newton
 
@@ -51,11 +51,11 @@ def objective(F, codes, edges, alpha, coef, intervals, slack="squared"):
 
 
 @parametrize_with_checks(
-    [HullRanker(), HullRanker(kernel="rbf"), HullRanker(slack="absolute", slack_per="edge", order="full")]
+    [HullRanker(), HullRanker(kernel="rbf", slack_per="row"), HullRanker(slack="absolute", order="full")]
 )
 def test_scikit_learn_conventions(estimator, check):
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The scores of all rows are nearly the same")  # random labels
+        warnings.filterwarnings("ignore", "The scores of all rows are the same")  # random labels
         check(estimator)
 
 
@@ -72,7 +72,7 @@ def test_optimum_of_the_programme_as_written(graph, slack, slack_per, alpha):
     w, expected = independent_hull.solve(X, codes, edges, alpha, slack=slack, slack_per=slack_per)
     model = HullRanker(alpha, order=edges, slack=slack, slack_per=slack_per)
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The scores of all rows are nearly the same")
+        warnings.filterwarnings("ignore", "The scores of all rows are the same")
         model.fit(X, codes)
     assert model.objective_ == pytest.approx(expected, rel=1e-7)
     assert 0 <= model.gap_ <= 1e-8 * model.objective_
@@ -105,7 +105,7 @@ def test_optimum_for_any_graph_and_weights(draw):
             model.fit(X, codes, sample_weight=weight)
         return
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "The scores of all rows are nearly the same|order names")
+        warnings.filterwarnings("ignore", "The scores of all rows are the same|order names")
         warnings.filterwarnings("ignore", "No further progress was possible")  # weights that differ much
         model.fit(X, codes, sample_weight=weight)
     _, expected = independent_hull.solve(
@@ -148,7 +148,7 @@ def test_two_classes_are_an_svm(alpha):
 def test_nu_of_the_paper():
     """Programme (28) is nu ||y||^2 + 1/2 ||w||^2 with nu = 1 / (2 alpha m)."""
     X, codes = data()
-    model = HullRanker(1e-2).fit(X, codes)
+    model = HullRanker(1e-2, slack_per="row").fit(X, codes)
     f, nu = X @ model.coef_, 1 / (2 * 1e-2 * len(X))
     miss = np.maximum(0, np.maximum(model.intervals_[codes, 0] - f, f - model.intervals_[codes, 1]))
     value = nu * miss @ miss + 0.5 * model.coef_ @ model.coef_
@@ -222,9 +222,8 @@ def test_laplacian_is_part_of_the_programme():
     model = HullRanker(1e-3, laplacian_weight=0.5, n_neighbors=3).fit(
         X, np.where(known, codes.astype(float), np.nan)
     )
-    w, expected = independent_hull.solve(
-        X[known], codes[known], CHAIN, 1e-3, matrix=0.5 / n_edges * X.T @ L @ X
-    )
+    matrix = 0.5 / n_edges * X.T @ L @ X
+    w, expected = independent_hull.solve(X[known], codes[known], CHAIN, 1e-3, slack_per="edge", matrix=matrix)
     assert model.objective_ == pytest.approx(expected, rel=1e-7)
     np.testing.assert_allclose(model.coef_, w, atol=1e-5)
 
@@ -316,11 +315,13 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
     assert exact.objective_ - 1e-12 <= model.objective_ <= exact.objective_ + model.gap_
 
 
-def test_features_of_very_different_scale():
+@pytest.mark.parametrize("slack_per", ["row", "edge"])
+def test_features_of_very_different_scale(slack_per):
     X, codes = data()
     scale = np.array([1e-3, 1.0, 1e6])
-    model = HullRanker(1e-3).fit(X * scale, codes)
-    _, expected = independent_hull.solve(X, codes, CHAIN, 0.0, matrix=1e-3 * np.diag(scale**-2.0))
+    model = HullRanker(1e-3, slack_per=slack_per, tol=1e-8).fit(X * scale, codes)
+    matrix = 1e-3 * np.diag(scale**-2.0)
+    _, expected = independent_hull.solve(X, codes, CHAIN, 0.0, slack_per=slack_per, matrix=matrix)
     assert model.objective_ == pytest.approx(expected, rel=1e-6)
 
 
@@ -448,17 +449,96 @@ def test_search_pipeline_clone_and_pickle():
     assert not hasattr(clone(model), "coef_")
 
 
-def test_a_function_that_gives_up_is_told():
+# Scores that are all the same
+
+
+@pytest.mark.parametrize(
+    ("parameters", "cause", "cure"),
+    [
+        ({"slack_per": "row"}, "one slack per row", "slack_per='edge' or a smaller alpha"),
+        (
+            {"slack_per": "row", "slack": "absolute", "order": "full"},
+            "one slack per row",
+            "slack_per='edge' or slack='squared' or a smaller alpha",
+        ),
+    ],
+)
+def test_a_function_that_gives_up_is_told_and_ties_all_rows(parameters, cause, cure):
     X, codes = data(200, n_classes=5, noise=20.0)
-    with pytest.warns(UserWarning, match="Try slack_per='edge'"):
-        HullRanker(1.0, slack="absolute").fit(X, codes)
+    with pytest.warns(UserWarning, match=f"{cause}.*Try {cure}"):
+        model = HullRanker(**{"alpha": 1.0} | parameters).fit(X, codes)
+    edges = [(i, j) for i in range(5) for j in range(i) if parameters.get("order") or i == j + 1]
+    options = {"slack": parameters.get("slack", "squared"), "slack_per": parameters.get("slack_per", "edge")}
+    _, expected = independent_hull.solve(X, codes, edges, parameters.get("alpha", 1.0), **options)
+    assert model.objective_ == pytest.approx(expected, rel=1e-8)
+    assert model.gap_ <= 1e-9 * model.objective_
+    np.testing.assert_array_equal(model.predict(X), 0.0)
+    assert model.score(X, codes) == 0.5
+
+
+def test_large_alpha_does_not_tie_what_it_only_shrinks():
+    X, codes = data(100)
+    small, large = (HullRanker(alpha).fit(X, codes).coef_ for alpha in (1e2, 1e5))
+    np.testing.assert_allclose(large / np.linalg.norm(large), small / np.linalg.norm(small), atol=0.05)
+    assert 0 < np.linalg.norm(large) < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("slack", "higher", "told"),
+    [
+        ("squared", 0.0, r"no direction of these features.*Try a smaller alpha or other features"),
+        ("absolute", 0.5, r"costs more slack than it saves.*Try slack='squared' or a smaller alpha"),
+    ],
+)
+def test_features_that_say_nothing_are_told(slack, higher, told):
+    X = np.array([[1.0], [-1.0], [2.0], [-2.0], [higher]])
+    with pytest.warns(UserWarning, match=told):
+        model = HullRanker(slack=slack).fit(X, [0, 0, 0, 0, 1])
+    np.testing.assert_array_equal(model.predict(X), 0.0)
+
+
+# Real numbers as classes, and the penalty of the coefficients
+
+
+@pytest.mark.parametrize(
+    ("loss", "slack", "factor"), [("squared_hinge", "squared", 2), ("hinge", "absolute", 1)]
+)
+def test_classes_of_one_row_under_the_full_graph_are_a_ranking_svm(loss, slack, factor):
+    """A pair's slack v is shared by its rows, v^2 / 2 or v, and the mean is over rows, not over pairs."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(30, 3))
+    y = X @ [1.0, 2.0, 0.5] + random.normal(size=30)
+    n_pairs, alpha = 30 * 29 // 2, 1e-2
+    hull = HullRanker(alpha, order="full", slack=slack).fit(X, y)
+    svm = RankSVM(alpha * factor * 30 / n_pairs, loss=loss, tol=1e-9).fit(X, y)
+    assert hull.n_pairs_ == n_pairs
+    assert hull.objective_ == pytest.approx(svm.objective_ * n_pairs / (factor * 30), rel=1e-7)
+    np.testing.assert_allclose(hull.coef_, svm.coef_, rtol=1e-3)
+
+
+@pytest.mark.parametrize("slack", ["squared", "absolute"])
+def test_penalty_of_the_coefficients(slack):
+    X, codes = data(25)
+    K = rbf_kernel(X, gamma=0.5)
+    v, expected = independent_hull.solve(K, codes, CHAIN, 1e-2, slack=slack, slack_per="edge")
+    model = HullRanker(1e-2, kernel="rbf", gamma=0.5, slack=slack, penalty="coefficients").fit(X, codes)
+    assert model.objective_ == pytest.approx(expected, rel=1e-7)
+    np.testing.assert_allclose(model.predict(X), K @ v, atol=1e-3)
+    given = HullRanker(1e-2, kernel="precomputed", slack=slack, penalty="coefficients").fit(K, codes)
+    np.testing.assert_allclose(given.predict(K), model.predict(X), atol=1e-6)
+    some = HullRanker(
+        1e-2, kernel="rbf", gamma=0.5, slack=slack, penalty="coefficients", n_components=9, random_state=0
+    ).fit(X, codes)
+    part = rbf_kernel(X, some.basis_, gamma=0.5)
+    _, fewer = independent_hull.solve(part, codes, CHAIN, 1e-2, slack=slack, slack_per="edge")
+    assert some.objective_ == pytest.approx(fewer, rel=1e-7)
 
 
 def test_iterations_that_run_out_are_told():
     X, codes = data()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = HullRanker(max_iter=3).fit(X, codes)
-    _, expected = independent_hull.solve(X, codes, CHAIN, 1e-3)
+    _, expected = independent_hull.solve(X, codes, CHAIN, 1e-3, slack_per="edge")
     assert model.objective_ - model.gap_ <= expected <= model.objective_
 
 
@@ -467,6 +547,8 @@ def test_iterations_that_run_out_are_told():
     [
         ({"slack": "cubic"}, None, "slack must be one of"),
         ({"slack_per": "pair"}, None, "slack_per must be one of"),
+        ({"penalty": "norm"}, None, "penalty must be one of"),
+        ({"penalty": "coefficients"}, None, "is for kernels; got kernel='linear'"),
         ({"order": "ring"}, None, "order must be one of"),
         ({"order": [(0, 1), (1, 0)]}, None, "cycle"),
         ({"order": [(7, 8)]}, None, "no edge of the order joins two of the classes present"),

@@ -26,15 +26,16 @@ from rankwise._checks import (
 from rankwise._types import FloatVector
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
-from rankwise.kernels import KernelMap
+from rankwise.kernels import KernelMap, kernel_values
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.hull_certificate import HullGoal, HullOptimum, Penalty
+from rankwise.solvers.hull_constant import constant_optimum
 from rankwise.solvers.hull_general import has_general_solver, solve_general
 from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
-from rankwise.solvers.interior_point import objective_of_zero, solve_interior_point
+from rankwise.solvers.interior_point import best_of_zero, solve_interior_point
 from rankwise.solvers.result import SolverResult
 from rankwise.thresholds import holds_text, looks_continuous
 
@@ -44,15 +45,10 @@ SEPARATION = 1e-7
 INEXACT_TOL = 1e-4
 # Means of features that are this much larger than their spread would cost the interior point digits.
 OFFSET = 10.0
-# Scores that differ by less than this share of the margin say nothing.
-FLAT = 1e-6
 
-SLACK = ", the slack from the rows to the thresholds between classes"
-FORMULAS = {
-    "squared": "mean over rows of slack²" + PENALTY + SLACK,
-    "absolute": "mean over rows of slack" + PENALTY + SLACK,
-    "none": "‖f‖², with no row beyond the thresholds between classes",
-}
+SLACKS = ("squared", "absolute", "none")
+# What the penalty measures.
+NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
 
 
 class HullRanker(BaseRanker):
@@ -62,7 +58,8 @@ class HullRanker(BaseRanker):
     class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
     the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
     rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
-    1.
+    1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
+    rows.
 
     Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
     each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
@@ -74,14 +71,19 @@ class HullRanker(BaseRanker):
         Strength of the penalty; `alpha = 1 / (2 nu m)` for the nu of (28) and m rows. With two classes and
         absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
     order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
-        "chain" puts each class above the next lower one, "full" above every lower one.
+        "chain" puts each class above the next lower one, "full" above every lower one. Under "full" the
+        labels may be real numbers: rows of equal labels are a class, most of them of a single row, and with
+        a slack per edge and row this is the ranking SVM over all pairs, at their price.
     slack : "squared", "absolute" or "none"
         "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
         ||f||^2; there is no solution when hulls intersect.
-    slack_per : "row" or "edge"
-        One slack for each row, or one for each row and edge, where each edge also has thresholds of its own.
-        With one per row, it may be cheapest to give up the rows of classes in the middle of a chain; with one
-        per edge every edge has its say.
+    slack_per : "edge" or "row"
+        One slack for each row and edge, where each edge also has thresholds of its own, so that every edge
+        has its say; or one for each row, the paper's programme, where it may be cheapest to give up all rows
+        of the classes in the middle of a chain. A warning tells where that makes all scores equal.
+    penalty : "function" or "coefficients"
+        What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
+        of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
     laplacian_weight : float
         Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
         whose label is not known, should score alike.
@@ -141,7 +143,7 @@ class HullRanker(BaseRanker):
     >>> model.edges_
     [(1, 0), (2, 1)]
     >>> round(model.score(X, thirds), 2)
-    0.78
+    0.77
     """
 
     # A class has one interval for all rows, so there are no queries.
@@ -154,7 +156,8 @@ class HullRanker(BaseRanker):
         *,
         order: Any = "chain",
         slack: str = "squared",
-        slack_per: str = "row",
+        slack_per: str = "edge",
+        penalty: str = "function",
         laplacian_weight: float = 0.0,
         n_neighbors: int = 10,
         kernel: str | Callable = "linear",
@@ -175,6 +178,7 @@ class HullRanker(BaseRanker):
         self.order = order
         self.slack = slack
         self.slack_per = slack_per
+        self.penalty = penalty
         self.laplacian_weight = laplacian_weight
         self.n_neighbors = n_neighbors
         self.kernel = kernel
@@ -194,7 +198,12 @@ class HullRanker(BaseRanker):
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return FORMULAS[self.slack]
+        norm = NORMS[self.penalty]
+        if self.slack == "none":
+            return f"{norm}, with no row beyond the thresholds between classes"
+        power, over = "²" * (self.slack == "squared"), " and their edges" * (self.slack_per == "edge")
+        penalty = PENALTY.replace(NORMS["function"], norm)
+        return f"mean over rows{over} of slack{power}{penalty}, the slack from the rows to the thresholds"
 
     def fit(
         self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
@@ -235,26 +244,34 @@ class HullRanker(BaseRanker):
         self.intervals_ = self._intervals(program, codes, optimum)
         if centre is not None:
             self.intervals_ += centre @ self.coef_
-        if np.ptp(design.matvec(optimum.coef)[program.row]) < FLAT:
-            warnings.warn(self._why_flat(), stacklevel=3)
         return self
 
-    def _why_flat(self) -> str:
-        ways = ["slack_per='edge'"] * (self.slack_per == "row") + ["slack='squared'"] * (
-            self.slack != "squared"
-        )
-        return (
-            "The scores of all rows are nearly the same: it costs less to give up the rows of some classes "
-            f"than to tell them apart by these features. Try {', '.join([*ways, 'a smaller alpha'])}."
-        )
+    def _why_constant(self) -> str:
+        """Return the cause of scores that are all the same, and what helps against it."""
+        cause = "no direction of these features tells the classes of the edges apart on average"
+        ways = ["a smaller alpha"]
+        if self.slack == "absolute":
+            cause = "telling the classes apart by these features costs more slack than it saves"
+            ways.insert(0, "slack='squared'")
+        if self.slack_per == "row":
+            cause = (
+                "with one slack per row it costs less to give up the rows of some classes than to tell them "
+                "apart by these features"
+            )
+            ways.insert(0, "slack_per='edge'")
+        ways += ["other features"] * (len(ways) == 1)
+        return f"The scores of all rows are the same: {cause}. Try {' or '.join(ways)}."
 
     def _check_parameters(self) -> None:
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_count("n_neighbors", self.n_neighbors)
-        check_choice(self.slack, "slack", ("squared", "absolute", "none"))
-        check_choice(self.slack_per, "slack_per", ("row", "edge"))
+        check_choice(self.slack, "slack", SLACKS)
+        check_choice(self.slack_per, "slack_per", ("edge", "row"))
+        check_choice(self.penalty, "penalty", tuple(NORMS))
+        if self.penalty == "coefficients" and self._is_linear():
+            raise ValueError("penalty='coefficients' is for kernels; got kernel='linear'.")
         check_choice(self.solver, "solver", ("auto", "interior_point", "clarabel"))
         if self.laplacian_weight != 0:
             check_positive("laplacian_weight", self.laplacian_weight)
@@ -305,10 +322,11 @@ class HullRanker(BaseRanker):
         if classes.dtype.kind == "f" and not np.isfinite(classes).all():
             raise ValueError("y contains infinity.")
         self._warn_of_order(labels, classes)
-        if isinstance(self.order, str) and looks_continuous(classes, len(codes)):
+        if self.order == "chain" and looks_continuous(classes, len(codes)):
             raise ValueError(
                 f"Unknown label type: continuous. y holds {len(classes)} different numbers in {len(codes)} "
-                "rows, and HullRanker ranks classes: put them into bins, or use RankSVM."
+                "rows, and a chain compares each with the next alone: put them into bins, take order='full', "
+                "or use RankSVM."
             )
         counted = codes if weight is None else codes[weight > 0]
         return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
@@ -339,11 +357,20 @@ class HullRanker(BaseRanker):
 
     def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
         """Return the features; few rows with many features are as many features as rows."""
+        if self.penalty == "coefficients":
+            return self._kernel_columns(X)
         m, n = X.shape
         if not (self._is_linear() and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
             return super()._function_space(X)
         kernel_map = KernelMap("linear")
         return as_design(kernel_map.fit_transform(X)), kernel_map
+
+    def _kernel_columns(self, X: Any) -> tuple[Design, KernelMap]:
+        """Return the kernel values with the basis rows as features: their weights are the coefficients v."""
+        kernel_map = self._kernel_map()
+        kernel_map.fit_kernel(X)
+        values = kernel_values(X, kernel_map._basis, **kernel_map.kernel_arguments)
+        return as_design(values, n_threads=self._threads()), kernel_map
 
     def _centre(self, X: Any) -> FloatVector | None:
         """Return the means of features far from zero: moving them moves the thresholds and no more."""
@@ -379,11 +406,11 @@ class HullRanker(BaseRanker):
     def _solve(
         self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
     ) -> tuple[HullOptimum, SolverResult]:
-        monitor = self._monitor()
         direct = design.shape[1] <= MAX_DIRECT
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
-        goal = HullGoal(tol, objective_of_zero(program))
-        options: dict[str, Any] = {"goal": goal, "max_iter": int(self.max_iter), "monitor": monitor}
+        zero = best_of_zero(program)
+        goal = HullGoal(tol, np.inf if zero is None else zero.bound)
+        options: dict[str, Any] = {"goal": goal, "max_iter": int(self.max_iter), "monitor": self._monitor()}
         self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)
@@ -396,7 +423,13 @@ class HullRanker(BaseRanker):
                 optimum, result = solve_general(design, program, penalty, **options)
         if not np.isfinite(optimum.objective):
             raise ValueError(self._why_not_separable(graph, optimum, result))
-        return optimum, result
+        constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
+        if constant is None:
+            return optimum, result
+        warnings.warn(self._why_constant(), stacklevel=4)
+        status = "converged" if constant.gap <= tol * constant.objective else result.status
+        found = constant.coef, constant.objective, constant.gap
+        return constant, SolverResult(*found, result.n_iter, status, result.history)
 
     def _ceiling(self, design: Design) -> float:
         """Return the ||f||^2 of a margin that is lost in the size of the data."""
@@ -424,6 +457,9 @@ class HullRanker(BaseRanker):
         if self._is_linear() and kernel_map is not None:  # back from as many features as rows
             dual = kernel_map.dual_coef(result.coef)
             self._store_function(as_design(X).rmatvec(dual), None)
+            self._store_course(result)
+        elif self.penalty == "coefficients":
+            self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
             self._store(result, kernel_map)

@@ -1,6 +1,7 @@
 """Choosing models without tearing queries apart, and exact cross-validation of RankRLS."""
 
 from rankwise.model_selection.leave_out import LeaveOutResult, leave_pair_out, leave_query_out
+from rankwise.model_selection.orders import OrderComparison, compare_orders
 from rankwise.model_selection.permutation import PermutationTestResult, permutation_test
 from rankwise.model_selection.search import EdgeOfGridWarning
 from rankwise.model_selection.splits import QueryKFold
@@ -8,8 +9,10 @@ from rankwise.model_selection.splits import QueryKFold
 __all__ = [
     "EdgeOfGridWarning",
     "LeaveOutResult",
+    "OrderComparison",
     "PermutationTestResult",
     "QueryKFold",
+    "compare_orders",
     "leave_pair_out",
     "leave_query_out",
     "permutation_test",

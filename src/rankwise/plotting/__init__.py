@@ -4,6 +4,7 @@ from rankwise.plotting.alpha_path import AlphaPathDisplay
 from rankwise.plotting.convergence import ConvergenceDisplay
 from rankwise.plotting.cost import CostDisplay
 from rankwise.plotting.leaderboard import LeaderboardDisplay
+from rankwise.plotting.order_comparison import OrderComparisonDisplay
 from rankwise.plotting.order_graph import OrderGraphDisplay
 from rankwise.plotting.pair_explanation import PairExplanationDisplay
 from rankwise.plotting.query_quality import QueryQualityDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "ConvergenceDisplay",
     "CostDisplay",
     "LeaderboardDisplay",
+    "OrderComparisonDisplay",
     "OrderGraphDisplay",
     "PairExplanationDisplay",
     "QueryQualityDisplay",

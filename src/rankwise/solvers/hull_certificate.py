@@ -92,15 +92,20 @@ class HullOptimum:
         return replace(primal, dual=dual.dual, bound=dual.bound, bound_error=dual.bound_error)
 
 
-class HullGoal(Goal):
-    """The goal of all solvers and, as the last digits come cheap, a gap of `tol` times the objective.
+# Of what can be won: a programme is solved to more digits than this share of it needs.
+WON_SHARE = 1e-3
 
-    Without slacks zero is no solution, and only the second counts.
+
+class HullGoal(Goal):
+    """A gap of at most `tol` times the objective, and at most a thousandth of what can be won.
+
+    Without slacks zero is no solution, and only the first counts.
     """
 
     def gap(self, objective: Any, gap: Any, rounding: Any = 0.0) -> Any:
         """Return the gap to end with."""
-        return np.minimum(super().gap(objective, gap, rounding), self.tol * objective)
+        won = Goal(max(self.tol, WON_SHARE), self.at_zero).gap(objective, gap, rounding)
+        return np.minimum(won, self.tol * objective)
 
 
 def certified(

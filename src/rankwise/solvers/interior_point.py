@@ -63,14 +63,13 @@ def solve_interior_point(
     return best, best.concluded(iteration, status, monitor.history, goal)
 
 
-def objective_of_zero(program: HullProgram) -> float:
-    """Return the least objective of the zero function, from below; it is infinite without slacks."""
+def best_of_zero(program: HullProgram) -> HullOptimum | None:
+    """Return the zero function with its best thresholds, or None without slacks, where it is no solution."""
     if program.slack == "none":
-        return np.inf
+        return None
     small = program.of_zero()
     design = as_design(np.zeros((small.n_rows, 1)))
-    goal = HullGoal(ZERO_TOL, np.inf)
-    return solve_interior_point(design, small, Penalty(1.0), goal=goal)[0].bound
+    return solve_interior_point(design, small, Penalty(1.0), goal=HullGoal(ZERO_TOL, np.inf))[0]
 
 
 def _relative(optimum: HullOptimum) -> float:
