@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, Any
 from rankwise import places
 
 if TYPE_CHECKING:
-    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
+    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting, preprocessing
     from rankwise.estimators import (
         BoostedRanker,
         BradleyTerry,
+        CurveRanker,
+        CurveRankerCV,
         HullRanker,
         OrdinalSVM,
         RankLogistic,
@@ -29,6 +31,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "CurveRanker",
+    "CurveRankerCV",
     "HullRanker",
     "ModelFileError",
     "NoPairsError",
@@ -51,6 +55,7 @@ __all__ = [
     "objectives",
     "pair_data",
     "plotting",
+    "preprocessing",
     "save_model",
     "scale_within_queries",
 ]
@@ -63,6 +68,8 @@ _HOMES = {
     "estimators": (
         "BoostedRanker",
         "BradleyTerry",
+        "CurveRanker",
+        "CurveRankerCV",
         "HullRanker",
         "OrdinalSVM",
         "RankLogistic",
