@@ -1,6 +1,8 @@
 """Sums of curves that rank."""
 
+import json
 import pickle
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -10,14 +12,31 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn import config_context
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import CurveRanker, CurveRankerCV, Preferences, RankLogistic, RankSVM
+from rankwise import (
+    CurveRanker,
+    CurveRankerCV,
+    ModelFileError,
+    Preferences,
+    RankLogistic,
+    RankSVM,
+    export_model,
+    load_model,
+    save_model,
+)
+from rankwise.cli.main import main
+from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.preprocessing import CurveFeatures
+from rankwise.preprocessing.curve_axis import Axis
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.planes import Planes
+from test_curve_features import plain_look_up
+from test_export import in_c, in_onnxruntime, in_sqlite
 
 GENERATOR = np.random.default_rng(5)
 X = GENERATOR.normal(size=(600, 4))
@@ -237,3 +256,138 @@ def test_any_preferences_are_learned():
     order = np.argsort(Y)
     preferences = Preferences.from_pairs(order[300:], order[:300], n_rows=600)
     assert ranking_error(preferences, CurveRanker(interactions=1).fit(X, preferences).predict(X)) < 0.1
+
+
+# Files, exports and the command line -----------------------------------------------------------------------
+
+NAMES = ["age", 'the "best"', "town", "size"]
+MODELS = {
+    "steps": {"n_bins": 6, "interactions": 2, "interaction_bins": 3},
+    "lines": {"shape": "lines", "n_bins": 5, "alpha": 1e-4},
+    "levels": {"categorical_features": [0, 2], "interactions": [(0, 2), (1, 2)]},
+    "constant": {"n_bins": 1},
+}
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def exported(request):
+    """A model, and rows that miss values, lie outside of the fit or exactly on a knot."""
+    rows = np.round(X[:300], 1)
+    rows[::7, 1] = np.nan
+    rows[:, 2] = np.round(rows[:, 2])
+    model = CurveRanker(**MODELS[request.param]).fit(rows, Y[:300])
+    new = np.vstack([rows[:60], [[-99.0, 99.0, 0.5, np.nan]], np.full((1, 4), np.nan)])
+    return model, new
+
+
+def test_a_file_gives_the_same_scores(exported, tmp_path):
+    model, new = exported
+    save_model(model, tmp_path / "model.json", feature_names=NAMES)
+    loaded = load_model(tmp_path / "model.json")
+    assert np.array_equal(loaded.predict(new), model.predict(new))
+    assert loaded.curve(0)(0.3) == model.curve(0)(0.3)
+
+
+def test_c_source_gives_the_same_scores(exported, tmp_path):
+    model, new = exported
+    source = export_model(model, None, "c", feature_names=NAMES, model_name="score")
+    assert in_c(source, new, tmp_path, "score").tolist() == pytest.approx(
+        model.predict(new).tolist(), abs=1e-12
+    )
+
+
+def test_sql_gives_the_same_scores(exported):
+    model, new = exported
+    expression = export_model(model, None, "sql", feature_names=NAMES)
+    rows = np.where(np.isnan(new), None, new)
+    assert in_sqlite(expression, rows, NAMES).tolist() == pytest.approx(
+        model.predict(new).tolist(), abs=1e-12
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_onnx_gives_the_same_scores(exported, dtype):
+    model, new = exported
+    new = new.astype(dtype)
+    scores = in_onnxruntime(export_model(model, None, "onnx", dtype=dtype), new, dtype)
+    np.testing.assert_allclose(scores, model.predict(new), atol=1e-12 if dtype == "float64" else 1e-5)
+
+
+def plain_score(tables, row):
+    """The score of a row by what the JSON says."""
+    total = 0.0
+    for table in tables:
+        axes = [Axis(one["kind"], np.array(one["knots"], float)) for one in table["features"]]
+        x = [row[one["name"]] for one in table["features"]]
+        values = np.array(table["values"])
+        if len(axes) == 1:
+            total += plain_look_up(axes[0], values, x[0])
+        else:
+            row_of = [plain_look_up(axes[1], entries, x[1]) for entries in values]
+            total += plain_look_up(axes[0], np.array(row_of), x[0])
+    return total
+
+
+def test_json_holds_the_tables(exported):
+    model, new = exported
+    content = json.loads(export_model(model, None, "json", feature_names=NAMES))
+    scores = [plain_score(content["tables"], dict(zip(NAMES, row, strict=True))) for row in new]
+    np.testing.assert_allclose(scores, model.predict(new), atol=1e-12)
+
+
+def test_categories_go_by_their_names():
+    frame = pd.DataFrame(
+        {"town": pd.Categorical(["far", "o'neil", "far", "near"]), "age": [1.0, 2.0, 3.0, 4.0]}
+    )
+    model = CurveRanker().fit(frame, [1, 0, 1, 2])
+    expression = export_model(model, None, "sql")
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE rows (town TEXT, age REAL)")
+        database.executemany("INSERT INTO rows VALUES (?, ?)", frame.astype(object).to_numpy().tolist())
+        scores = [score for (score,) in database.execute(f"SELECT {expression} FROM rows ORDER BY rowid")]
+    database.close()
+    np.testing.assert_allclose(scores, model.predict(frame), atol=1e-12)
+    tables = json.loads(export_model(model, None, "json"))["tables"]
+    assert tables[0]["features"][0]["categories"] == ["far", "near", "o'neil"]
+
+
+def test_formats_that_do_not_fit_are_refused():
+    model = CurveRanker().fit(X, Y)
+    with pytest.raises(ValueError, match="Format 'solr' does not hold a CurveRanker; use one of 'onnx', 'c'"):
+        export_model(model, None, "solr")
+    with pytest.raises(ValueError, match="Format 'json' does not hold a RankSVM"):
+        export_model(RankSVM().fit(X, Y), None, "json")
+    with pytest.raises(ValueError, match="Exports take a CurveRanker alone"):
+        export_model(make_pipeline(StandardScaler(), CurveRanker()).fit(X, Y), None, "c")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda model: model.values_.__setitem__(0, np.zeros(3)),
+        lambda model: model.knots_[1].__setitem__(0, 1e9),
+        lambda model: model.kinds_.__setitem__(0, "round"),
+        lambda model: model.pairs_.__setitem__((0, 1), 9),
+        lambda model: model.pair_values_.pop(),
+    ],
+)
+def test_a_file_whose_tables_do_not_fit_is_refused(change, tmp_path):
+    model = CurveRanker(interactions=1, n_bins=8).fit(X, Y)
+    change(model)
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="cannot be loaded"):
+        load_model(tmp_path / "model.json")
+
+
+def test_the_command_line_learns_curves(tmp_path, capsys):
+    dump_svmlight(X, Y, tmp_path / "train.txt", qid=QID)
+    model = str(tmp_path / "model.json")
+    method = ["--method", "curve", "--n-bins", "16", "--interactions", "1"]
+    assert main(["train", str(tmp_path / "train.txt"), "-o", model, "--alpha", "0.001", *method]) == 0
+    loaded = load_model(model)
+    assert loaded.pairs_.tolist() == [[2, 3]]
+    expected = CurveRanker(n_bins=16, interactions=1).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(loaded.predict(X), expected.predict(X), atol=1e-9)
+    assert main(["export", model, "-o", str(tmp_path / "curves.json"), "--format", "json"]) == 0
+    assert main(["tune", str(tmp_path / "train.txt"), "--folds", "2", "--alphas", "0.1,0.001", *method]) == 0
+    assert "error" in capsys.readouterr().out

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from rankwise import places
 
 if TYPE_CHECKING:
-    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting, preprocessing
+    from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
     from rankwise.estimators import (
         BoostedRanker,
         BradleyTerry,
@@ -55,7 +55,6 @@ __all__ = [
     "objectives",
     "pair_data",
     "plotting",
-    "preprocessing",
     "save_model",
     "scale_within_queries",
 ]

@@ -22,7 +22,7 @@ from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
-from rankwise.preprocessing.curve_axis import Axis
+from rankwise.preprocessing.curve_axis import KINDS, Axis
 from rankwise.preprocessing.curve_features import CurveFeatures, checked_pair, place_of
 from rankwise.solvers import SolverResult
 from rankwise.solvers.bounded_planes import BoundedPlanes
@@ -62,7 +62,7 @@ class Curve:
 
     def __call__(self, x: ArrayLike) -> FloatVector:
         """Return the part of each value of the feature."""
-        return self.axis.look_up(np.asarray(x, np.float64), self.values)
+        return self.axis.look_up(np.atleast_1d(np.asarray(x, np.float64)), self.values)
 
 
 class CurveRanker(PairProbability, PairwiseRanker):
@@ -276,6 +276,21 @@ class CurveRanker(PairProbability, PairwiseRanker):
         for (cells, _), values in zip(features._cells(rows), self.pair_values_, strict=True):
             yield values.ravel()[cells]
 
+    def _tables_fit(self) -> bool:
+        """Return whether the tables, which may come from a file, fit together."""
+        n_features, features = self.n_features_in_, self._features
+        fits = all(
+            len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
+        )
+        fits &= set(self.kinds_) <= set(KINDS) and len(self.pair_knots_) in (0, n_features)
+        fits &= all(_is_axis(*pair) for pair in zip(features.axes, self.values_, strict=True))
+        fits &= self.pairs_.dtype.kind == "i" and self.pairs_.shape == (len(self.pair_values_), 2)
+        if not (fits and np.isin(self.pairs_, np.arange(n_features)).all()):
+            return False
+        axes = features.pair_axes
+        shapes = [(axes[j].size, axes[k].size) for j, k in self.pairs_]
+        return all(map(_is_axis, axes)) and [table.shape for table in self.pair_values_] == shapes
+
     def _validated(self, X: Any, reset: bool) -> Any:
         return validated_numbers(self, X, reset)
 
@@ -441,6 +456,14 @@ class CurveMap:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features._entries(X, met) @ coef.T
+
+
+def _is_axis(axis: Axis, values: Any = None) -> bool:
+    """Return whether knots ascend and a table has their number of entries."""
+    knots = axis.knots
+    fits = knots.ndim == 1 and knots.dtype.kind == "f" and bool((np.diff(knots) > 0).all())
+    fits &= bool(np.isfinite(knots).all()) and (axis.kind == "steps" or len(knots) > 0)
+    return fits and (values is None or (values.dtype.kind == "f" and values.shape == (axis.size,)))
 
 
 def _one_row(row: Any) -> Any:
