@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from rankwise.estimators import (
         BoostedRanker,
         BradleyTerry,
+        CurveRanker,
+        CurveRankerCV,
         HullRanker,
         OrdinalSVM,
         RankLogistic,
@@ -29,6 +31,8 @@ __version__ = "0.1.0"
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "CurveRanker",
+    "CurveRankerCV",
     "HullRanker",
     "ModelFileError",
     "NoPairsError",
@@ -63,6 +67,8 @@ _HOMES = {
     "estimators": (
         "BoostedRanker",
         "BradleyTerry",
+        "CurveRanker",
+        "CurveRankerCV",
         "HullRanker",
         "OrdinalSVM",
         "RankLogistic",

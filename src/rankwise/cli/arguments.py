@@ -8,7 +8,7 @@ import textwrap
 from collections.abc import Callable, Iterator
 from typing import Any
 
-METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted")
+METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve")
 SCALES = ("none", "standard", "minmax", "maxabs")
 
 
@@ -181,7 +181,9 @@ def add_model_options(parser: Any) -> None:
     group.add_argument(
         "--method", choices=METHODS, default="rank-svm", help="what to learn (default: %(default)s)"
     )
-    group.add_argument("--loss", choices=LossNames(), help="loss of a pair (rank-svm, ordinal-svm, boosted)")
+    group.add_argument(
+        "--loss", choices=LossNames(), help="loss of a pair (rank-svm, ordinal-svm, boosted, curve)"
+    )
     group.add_argument(
         "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"
     )
@@ -194,11 +196,16 @@ def add_model_options(parser: Any) -> None:
     group.add_argument(
         "--pair-weight",
         choices=("difference",),
-        help="weigh a pair by its difference (rank-svm, rank-logistic, boosted)",
+        help="weigh a pair by its difference (rank-svm, rank-logistic, boosted, curve)",
     )
     group.add_argument("--n-estimators", type=COUNT, help="trees (boosted; default: 100)")
     group.add_argument("--learning-rate", type=POSITIVE, help="what each tree counts (boosted; default: 0.1)")
     group.add_argument("--num-leaves", type=COUNT, help="leaves of a tree (boosted; default: 31)")
+    group.add_argument("--n-bins", type=COUNT, help="bins of a feature (curve; default: 64)")
+    group.add_argument("--shape", choices=("steps", "lines"), help="shape of the curves (curve)")
+    group.add_argument(
+        "--interactions", type=WHOLE, help="pairs of features with a table in common (curve; default: 0)"
+    )
     group.add_argument(
         "--thresholds", choices=("midpoint", "min-error"), help="how labels are parted (ordinal-svm)"
     )

@@ -8,7 +8,7 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
 
-FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql")
+FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql", "json")
 EXAMPLE = """  rankwise export model.json -o model.dat --format svmrank
   rankwise export model.json -o model-solr.json --format solr --features bm25,pagerank,age
 """
@@ -22,7 +22,8 @@ def add_parser(commands: Any) -> None:
         "model -o output --format format [options]",
         run,
         "write a model for other programs",
-        "Write a linear model, alone or behind a scaler, in the form of another program (onnx: kernels too).",
+        "Write a linear model, alone or behind a scaler, in the form of another program (onnx: kernels too; "
+        "onnx, c, sql and json: curves).",
         EXAMPLE,
     )
     parser.add_argument("model", help="file of the model")

@@ -29,6 +29,9 @@ SHARED = (
     "n_estimators",
     "learning_rate",
     "num_leaves",
+    "n_bins",
+    "shape",
+    "interactions",
     "tol",
     "max_iter",
 )
@@ -39,6 +42,7 @@ ESTIMATORS = {
     "ordinal-svm": "OrdinalSVM",
     "hull": "HullRanker",
     "boosted": "BoostedRanker",
+    "curve": "CurveRanker",
 }
 
 

@@ -2,6 +2,8 @@
 
 from rankwise.estimators.boosted_ranker import BoostedRanker
 from rankwise.estimators.bradley_terry import BradleyTerry
+from rankwise.estimators.curve_ranker import CurveRanker
+from rankwise.estimators.curve_ranker_cv import CurveRankerCV
 from rankwise.estimators.hull_ranker import HullRanker
 from rankwise.estimators.ordinal_svm import OrdinalSVM
 from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
@@ -13,6 +15,8 @@ from rankwise.estimators.rank_svm_cv import RankSVMCV
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "CurveRanker",
+    "CurveRankerCV",
     "HullRanker",
     "OrdinalSVM",
     "RankLogistic",

@@ -13,11 +13,11 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise import objectives
+from rankwise._categories import categories_of, encoded
 from rankwise._checks import check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
-from rankwise.estimators.categories import categories_of, encoded
 from rankwise.estimators.pair_probability import PairProbability
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.places import in_memory, place_of

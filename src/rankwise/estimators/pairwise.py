@@ -93,9 +93,13 @@ class PairwiseRanker(BaseRanker):
         check_positive("alpha", self.alpha)
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._hinted_space(X)
+        design, kernel_map = self._space(X, preferences)
         self._store(self._solve(design, preferences, self._start(design)), kernel_map)
         return self
+
+    def _space(self, X: Any, preferences: Preferences, hint: bool = True) -> tuple[Design, Any]:
+        """Return the function space to fit in, which a subclass may choose by the preferences."""
+        return self._hinted_space(X) if hint else self._function_space(X)
 
     def _check_solver(self) -> None:
         check_positive("tol", self.tol)
@@ -119,7 +123,7 @@ class PairwiseRanker(BaseRanker):
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
         self.solver_ = chosen_solver(self.loss, self.solver)
-        design, kernel_map = self._function_space(X)
+        design, kernel_map = self._space(X, targets[0], hint=False)
         results = list(self._path(design, targets[0], alphas))
         if results[-1].status == "interrupted":  # there is no model yet that could be kept
             raise KeyboardInterrupt
@@ -218,7 +222,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         """Choose alpha and learn to rank; parameters as for `fit` with one alpha."""
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
-        design, kernel_map = self._hinted_space(X)
+        design, kernel_map = self._space(X, preferences)
         search = self._search(X, [preferences])
         self.alphas_ = search.candidates(self.alphas, design)
         choice = self._choice(search, 5 if self.cv is None else self.cv, y, qid)

@@ -46,6 +46,8 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "OrdinalSVM",
         "HullRanker",
         "BoostedRanker",
+        "CurveRanker",
+        "CurveRankerCV",
     )
 }
 # What has items and no rows to score.
@@ -346,6 +348,8 @@ def _check_consistent(ranker: Any) -> None:
     fits = type(features) is int and features >= 0
     if isinstance(ranker, estimators.BoostedRanker):
         ranker._check_loaded()
+    elif isinstance(ranker, estimators.CurveRanker):
+        fits &= ranker._tables_fit()
     elif coef is not None:
         fits &= np.asarray(coef).dtype.kind == "f" and coef.shape[-1] == features
     else:

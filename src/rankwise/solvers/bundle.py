@@ -80,7 +80,7 @@ def solve_bundle(
     aim = tol * goal.at_zero
     try:
         zero = np.zeros(design.shape[1])
-        best = _evaluate(design, loss, alpha, zero if start is None else start)
+        best = _evaluate(design, loss, alpha, zero if start is None else planes.feasible(start))
         if best.objective > loss.at_zero:
             best = _evaluate(design, loss, alpha, zero)
         planes.add(design.rmatvec(best.coefficients), best.offset)
@@ -98,7 +98,8 @@ def solve_bundle(
                 status = "converged"
                 break
             if line_search:
-                best, cut, guess = _step_on_line(design, loss, alpha, best, target, guess, gap)
+                longest = planes.longest_step(best.coef, target)
+                best, cut, guess = _step_on_line(design, loss, alpha, best, target, guess, gap, longest)
             else:
                 cut = _evaluate(design, loss, alpha, target)
                 best = cut if cut.objective < best.objective else best
@@ -109,12 +110,10 @@ def solve_bundle(
             raise
         status = "interrupted"
     # The scores were updated along many lines: they are computed once more, from the weights alone.
-    best = _evaluate(design, loss, alpha, best.coef)
-    gap, rounded = (
-        distance(best.objective, bound, _error(rounding, alpha, best)),
-        _rounded(rounding, alpha, best),
-    )
-    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, goal, rounded)
+    best = _evaluate(design, loss, alpha, planes.feasible(best.coef))
+    gap = distance(best.objective, bound, _error(rounding, alpha, best))
+    left = _rounded(rounding, alpha, best)
+    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, goal, left)
 
 
 def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
@@ -157,6 +156,7 @@ def _step_on_line(
     target: FloatVector,
     guess: float | None,
     gap: float,
+    longest: float,
 ) -> tuple[_Iterate, _Iterate, float]:
     """Search from the best point towards the model's minimiser: new best point, point to cut at, step."""
     move = target - best.coef
@@ -175,7 +175,7 @@ def _step_on_line(
     origin = Point(0.0, best.objective, start_slope, (best.coefficients, best.offset))
     if guess is None:  # where the tangent would have used up the objective
         guess = min(1.0, best.objective / max(-start_slope, 1e-300))
-    found: LineMinimum = minimise_on_line(at, origin, guess, LINE_SHARE * gap)
+    found: LineMinimum = minimise_on_line(at, origin, guess, LINE_SHARE * gap, longest=longest)
 
     def iterate(point: Point) -> _Iterate:
         coefficients, offset = point.extra

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
+from math import inf, isfinite
 from typing import Any
 
 
@@ -33,8 +33,9 @@ def minimise_on_line(
     tol: float,
     max_evaluations: int = 20,
     slope_share: float = 0.0,
+    longest: float = inf,
 ) -> LineMinimum:
-    """Minimise a convex function over steps >= 0 to within `tol` of its minimum.
+    """Minimise a convex function over steps from 0 to `longest` to within `tol` of its minimum.
 
     A point below all others is good enough, too, where the slope is at most `slope_share` times that at the
     origin, in absolute value.
@@ -45,7 +46,7 @@ def minimise_on_line(
     one point is looked at and no more. Steps at which it overflows are taken back halfway.
     """
     low, high, best = origin, None, origin
-    step = guess
+    step = min(guess, longest)
     for evaluation in range(max_evaluations):
         point = evaluate(step)
         if not (isfinite(point.value) and isfinite(point.slope)):
@@ -60,7 +61,9 @@ def minimise_on_line(
         if not origin.slope < 0 or (point is best and abs(point.slope) <= slope_share * -origin.slope):
             break
         if high is None:
-            step = _extrapolated(origin, low)
+            if low.step >= longest:
+                break
+            step = min(_extrapolated(origin, low), longest)
             continue
         meeting, bound = _meeting_of_tangents(low, high)
         if point.slope == 0 or best.value - bound <= tol:

@@ -49,6 +49,14 @@ class Planes:
         self.count += 1
         self._fill_gram(t)
 
+    def feasible(self, coef: FloatVector) -> FloatVector:
+        """Return weights that the minimiser may take: here all of them."""
+        return coef
+
+    def longest_step(self, coef: FloatVector, target: FloatVector) -> float:
+        """Return how far a line from one point through another may be gone: here without end."""
+        return np.inf
+
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
         """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
 

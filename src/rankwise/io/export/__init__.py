@@ -7,8 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rankwise._checks import check_choice
+from rankwise._pipeline import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.export.c import c_source
+from rankwise.io.export.curves import has_tables, json_tables
+from rankwise.io.export.curves_c import c_tables
+from rankwise.io.export.curves_onnx import onnx_tables
+from rankwise.io.export.curves_sql import sql_tables
 from rankwise.io.export.elasticsearch import elasticsearch_model
 from rankwise.io.export.onnx import onnx_model
 from rankwise.io.export.solr import solr_model
@@ -25,6 +30,14 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "onnx": onnx_model,
     "c": c_source,
     "sql": sql_expression,
+}
+
+# Those of a sum of curves.
+TABLE_FORMATS: dict[str, Callable[..., str | bytes]] = {
+    "onnx": onnx_tables,
+    "c": c_tables,
+    "sql": sql_tables,
+    "json": json_tables,
 }
 
 
@@ -45,10 +58,10 @@ def export_model(
     model : ranker, or Pipeline of scalers and a ranker
         `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. All formats
         take linear models; "onnx" takes named and precomputed kernels too. Of OrdinalSVM and HullRanker the
-        utility is exported.
+        utility is exported. `CurveRanker`, alone, goes to "onnx", "c", "sql" and "json", its tables.
     path : path or None
         Where to write, whole or not at all; None only returns the content.
-    format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c" or "sql"
+    format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"
     feature_names : sequence of str, optional
         By default those that the model was fitted or saved with, and "f1", "f2", ... where there are none.
         SVMrank files have numbers in place of names; C code takes an array and has them in comments.
@@ -73,11 +86,20 @@ def export_model(
     >>> print(export_model(model, None, "sql", feature_names=["age", "order"]))
     0.5 * "age"
     """
-    check_choice(format, "format", FORMATS)
-    content = FORMATS[format](
+    content = _writer(model, format)(
         model, format=format, feature_names=feature_names, model_name=model_name, output=output, **options
     )
     if path is not None:
         with atomic_write(path) as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
     return content
+
+
+def _writer(model: Any, format: str) -> Callable[..., str | bytes]:
+    """Return what writes a model in a format; say which formats a model has where it is another."""
+    check_choice(format, "format", FORMATS | TABLE_FORMATS)
+    known = TABLE_FORMATS if has_tables(model) else FORMATS
+    if format not in known:
+        name, formats = type(last_step(model)).__name__, ", ".join(map(repr, known))
+        raise ValueError(f"Format {format!r} does not hold a {name}; use one of {formats}.")
+    return known[format]

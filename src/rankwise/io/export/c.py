@@ -31,11 +31,7 @@ def c_source(
     `x` holds the raw features in the order of the fit; scalers are part of the function. The numbers are
     exact. The names of the features stand in comments.
     """
-    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", model_name) or f" {model_name} " in KEYWORDS:
-        raise ValueError(
-            f"model_name must be a name that C accepts for a function (letters, digits and _); "
-            f"got {model_name!r}."
-        )
+    check_function_name(model_name)
     scorer = linear_scorer(model, format, feature_names, output)
     tables = [_table("weight", scorer.weights, scorer.names)]
     steps = []
@@ -56,16 +52,24 @@ def c_source(
     )
 
 
+def check_function_name(name: str) -> None:
+    """Refuse a name that C does not accept for a function."""
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or f" {name} " in KEYWORDS:
+        raise ValueError(
+            f"model_name must be a name that C accepts for a function (letters, digits and _); got {name!r}."
+        )
+
+
 def _table(title: str, numbers: FloatArray, names: list[str] | None = None) -> str:
     values = [repr(number) for number in numbers.tolist()]
     if names is None:
         lines = [f"        {value},\n" for value in values]
     else:
         pairs = zip(values, names, strict=True)
-        lines = [f"        {value}, /* {_comment(name)} */\n" for value, name in pairs]
+        lines = [f"        {value}, /* {comment(name)} */\n" for value, name in pairs]
     return f"    static const double {title}[{len(values)}] = {{\n{''.join(lines)}    }};\n"
 
 
-def _comment(name: str) -> str:
+def comment(name: str) -> str:
     """Return a name as plain ASCII that neither ends a comment nor begins one."""
     return json.dumps(name)[1:-1].replace("*/", "* /").replace("/*", "/ *")

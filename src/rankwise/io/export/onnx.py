@@ -37,7 +37,7 @@ def onnx_model(
     `feature_names`.
     """
     check_choice(dtype, "dtype", TYPES)
-    graph = _Graph(dtype)
+    graph = Graph(dtype)
     ranker, scalings = parts_of(model)
     linear = hasattr(ranker, "coef_")
     coef = np.asarray(ranker.coef_ if linear else ranker.dual_coef_, dtype=np.float64)
@@ -57,7 +57,7 @@ def onnx_model(
     return graph.serialised(len(names), coef.shape[:-1], model_name, names)
 
 
-class _Graph:
+class Graph:
     """Nodes and constants as they are added, and the type in which they compute."""
 
     def __init__(self, dtype: str) -> None:
@@ -67,11 +67,13 @@ class _Graph:
         self.constants: list[Any] = []
 
     def node(self, operation: str, *inputs: str, name: str | None = None, **attributes: Any) -> str:
+        """Add an operation and return the name of its result."""
         result = name or f"value_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(operation, list(inputs), [result], **attributes))
         return result
 
     def constant(self, values: Any, dtype: str | None = None) -> str:
+        """Add numbers and return their name."""
         with np.errstate(over="ignore"):
             array = np.ascontiguousarray(values, dtype=dtype or self.dtype)
         if array.dtype.kind == "f" and not np.isfinite(array).all():
@@ -81,12 +83,14 @@ class _Graph:
         return name
 
     def to_float64(self, value: str) -> str:
+        """Compute in float64 from here on: return the value in that type."""
         self.dtype = "float64"
         if self.interface == "float64":
             return value
         return self.node("Cast", value, to=self.onnx.TensorProto.DOUBLE)
 
     def serialised(self, n_features: int, outputs: tuple[int, ...], title: str, names: list[str]) -> bytes:
+        """Return the graph as a checked model."""
         helper = self.onnx.helper
         kind = getattr(self.onnx.TensorProto, {"float32": "FLOAT", "float64": "DOUBLE"}[self.interface])
         graph = helper.make_graph(
@@ -114,14 +118,14 @@ def _onnx() -> Any:
     return onnx
 
 
-def _scaled(graph: _Graph, value: str, scaling: Scaling) -> str:
+def _scaled(graph: Graph, value: str, scaling: Scaling) -> str:
     shift, scale = graph.constant(scaling.shift), graph.constant(scaling.scale)
     if scaling.min_max:
         return graph.node("Add", graph.node("Mul", value, scale), shift)
     return graph.node("Div", graph.node("Sub", value, shift), scale)
 
 
-def _kernel(graph: _Graph, X: str, ranker: Any) -> str:
+def _kernel(graph: Graph, X: str, ranker: Any) -> str:
     """Add the kernel values of the rows with the basis rows, shape (rows, basis rows)."""
     arguments = ranker._kernel_arguments
     kernel = arguments["kernel"]
@@ -137,27 +141,27 @@ def _kernel(graph: _Graph, X: str, ranker: Any) -> str:
     return KERNELS[kernel](graph, X, Z, gamma, arguments)
 
 
-def _linear(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _linear(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     return graph.node("MatMul", X, graph.constant(Z.T))
 
 
-def _affine(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _affine(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     # Gamma is part of the constant: a runtime that fuses a product with a factor may round the factor.
     product = _linear(graph, X, gamma * Z, gamma, arguments)
     return graph.node("Add", product, graph.constant(float(arguments["coef0"])))
 
 
-def _polynomial(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _polynomial(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     return graph.node(
         "Pow", _affine(graph, X, Z, gamma, arguments), graph.constant(float(arguments["degree"]))
     )
 
 
-def _sigmoid(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _sigmoid(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     return graph.node("Tanh", _affine(graph, X, Z, gamma, arguments))
 
 
-def _rbf(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _rbf(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     """exp(-gamma (||x||^2 - 2 x'z + ||z||^2)), with the squares of distances cut off at zero."""
     squares = graph.node("ReduceSumSquare", X, axes=[1], keepdims=1)
     product = graph.node("MatMul", X, graph.constant(2 * Z.T))
@@ -166,7 +170,7 @@ def _rbf(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> 
     return graph.node("Exp", graph.node("Mul", distance, graph.constant(-gamma)))
 
 
-def _cosine(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _cosine(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     lengths = np.linalg.norm(Z, axis=1, keepdims=True)
     product = _linear(graph, X, Z / np.where(lengths > 0, lengths, 1.0), gamma, arguments)
     length = graph.node("ReduceL2", X, axes=[1], keepdims=1)
@@ -175,24 +179,24 @@ def _cosine(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) 
     return graph.node("Div", product, graph.node("Max", length, tiny))
 
 
-def _differences(graph: _Graph, X: str, Z: FloatArray) -> tuple[str, str, str]:
+def _differences(graph: Graph, X: str, Z: FloatArray) -> tuple[str, str, str]:
     """Add x - z for all pairs of rows, shape (rows, basis rows, features); give rows and basis too."""
     rows = graph.node("Unsqueeze", X, graph.constant([1], "int64"))
     basis = graph.constant(Z[None])
     return rows, basis, graph.node("Sub", rows, basis)
 
 
-def _exponential(graph: _Graph, terms: str, gamma: float) -> str:
+def _exponential(graph: Graph, terms: str, gamma: float) -> str:
     total = graph.node("ReduceSum", terms, graph.constant([2], "int64"), keepdims=0)
     return graph.node("Exp", graph.node("Mul", total, graph.constant(-gamma)))
 
 
-def _laplacian(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _laplacian(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     *_, difference = _differences(graph, X, Z)
     return _exponential(graph, graph.node("Abs", difference), gamma)
 
 
-def _chi2(graph: _Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+def _chi2(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
     """exp(-gamma sum (x - z)^2 / (x + z)), where two zeros add nothing."""
     rows, basis, difference = _differences(graph, X, Z)
     total = graph.node("Add", rows, basis)

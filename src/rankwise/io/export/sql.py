@@ -49,7 +49,7 @@ def _probability(model: Any, scorer: LinearScorer, quote: str, pair: Sequence[st
         raise ValueError(f"pair must be two names, such as ('a', 'b'); got {pair!r}.")
     first, second = (quoted(name, quote) for name in pair)
     terms = [
-        f"{_number(weight)} * ({first}.{name} - {second}.{name})"
+        f"{sql_number(weight)} * ({first}.{name} - {second}.{name})"
         for name, weight in zip((quoted(n, quote) for n in scorer.names), scorer.folded()[0], strict=True)
         if weight != 0
     ]
@@ -71,9 +71,9 @@ def _sum(terms: list[str]) -> str:
 def _term(scorer: LinearScorer, k: int, quote: str) -> str:
     value = quoted(scorer.names[k], quote)
     for scaling in scorer.scalings:
-        shift, scale = _number(scaling.shift[k]), _number(scaling.scale[k])
+        shift, scale = sql_number(scaling.shift[k]), sql_number(scaling.scale[k])
         value = f"({value} * {scale} + {shift})" if scaling.min_max else f"(({value} - {shift}) / {scale})"
-    return f"{_number(scorer.weights[k])} * {value}"
+    return f"{sql_number(scorer.weights[k])} * {value}"
 
 
 def quoted(name: str, quote: str) -> str:
@@ -90,7 +90,8 @@ def quoted(name: str, quote: str) -> str:
     return quote + name.replace(end, 2 * end) + end
 
 
-def _number(number: float) -> str:
+def sql_number(number: float) -> str:
+    """Return a number that every database reads as one of double precision."""
     text = repr(float(number))
     text = text if "." in text or "e" not in text else text.replace("e", ".0e")
     return f"({text})" if text.startswith("-") else text

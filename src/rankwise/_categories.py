@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import validate_data
 
 from rankwise._checks import as_array
+from rankwise._memory import require_memory
 from rankwise._types import FloatArray, FloatVector
 
 Categories = dict[int, list[Any]]
@@ -27,6 +29,25 @@ def encoded(X: Any, categories: Categories) -> FloatArray:
         for place, name in enumerate(X.columns)
     ]
     return np.column_stack(columns)
+
+
+def validated_numbers(estimator: Any, X: Any, reset: bool) -> FloatArray:
+    """Return rows as a float64 array with NaN where values are missing; the estimator keeps `categories_`.
+
+    Categories of a frame are the numbers that `encoded` gives them, and sparse rows become dense.
+    """
+    found = categories_of(X)
+    if reset:
+        estimator.categories_ = found
+    if found:
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        return encoded(X, estimator.categories_)
+    options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    X = validate_data(estimator, X, reset=reset, **options)
+    if not hasattr(X, "toarray"):
+        return X
+    require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
+    return X.toarray()
 
 
 def _is_categorical(column: Any) -> bool:
