@@ -1,4 +1,4 @@
-// Sums over the features of two rows: dot products and squared distances.
+// Sums over the features of two rows: dot products, squared distances and sums of absolute differences.
 //
 // A sum depends on the numbers of its two rows and on nothing else: not on where the rows stand, how many there
 // are, how their memory is aligned or which thread adds them up. BLAS promises none of this. Each sum goes over
@@ -82,8 +82,19 @@ struct LanesOf {
             for (std::size_t i = 0; i < Width; ++i) lane[i] += z.lane[i];
             return *this;
         }
+        friend type magnitude(type z) {
+            for (double& number : z.lane) number = std::fabs(number);
+            return z;
+        }
     };
 };
+#endif
+
+#if defined(__GNUC__)
+template <class Lanes>
+RANKWISE_INLINE Lanes magnitude(const Lanes& z) {
+    return z < 0.0 ? -z : z;
+}
 #endif
 
 // A type of CPU by the numbers in one of its vectors.
@@ -111,6 +122,15 @@ struct SquaredDifference {
         RANKWISE_CONTRACT
         const Lanes difference = x - z;
         sum += difference * difference;
+    }
+};
+
+struct AbsoluteDifference {
+    template <class Lanes>
+    static RANKWISE_INLINE void add(double x, const Lanes& z, Lanes& sum) {
+        using detail::magnitude;
+        const Lanes difference = x - z;
+        sum += magnitude(difference);
     }
 };
 
