@@ -621,6 +621,8 @@ NB_MODULE(_native, m) {
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::Product>>(m, "row_products", "x_i' z_j for all rows of X and Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::SquaredDifference>>(
         m, "squared_distances", "The sum over k of (x_ik - z_jk)^2 for all rows of X and Z.");
+    bind_pair_sums<&rankwise::sum_all_pairs<rankwise::AbsoluteDifference>>(
+        m, "absolute_distances", "The sum over k of |x_ik - z_jk| for all rows of X and Z.");
     bind_products<double, std::int32_t>(m);
     bind_products<double, std::int64_t>(m);
     bind_products<float, std::int32_t>(m);

@@ -1,4 +1,4 @@
-// Sums over the features of two rows: dot products and squared distances.
+// Sums over the features of two rows: dot products, squared distances and sums of absolute differences.
 //
 // A sum depends on the numbers of its two rows and on nothing else: not on where the rows stand, how many there
 // are, how their memory is aligned or which thread adds them up. BLAS promises none of this. Each sum goes over
@@ -53,6 +53,15 @@ struct SquaredDifference {
         RANKWISE_CONTRACT
         const Lanes difference = x - z;
         sum += difference * difference;
+    }
+};
+
+struct AbsoluteDifference {
+    template <class Lanes>
+    static RANKWISE_INLINE void add(double x, const Lanes& z, Lanes& sum) {
+        using detail::magnitude;
+        const Lanes difference = x - z;
+        sum += magnitude(difference);
     }
 };
 

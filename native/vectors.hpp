@@ -1,6 +1,7 @@
 // Vectors of numbers, and loops that are compiled for several types of CPU; the right one is taken at run time.
 #pragma once
 
+#include <cmath>
 #include <cstddef>
 #include <cstring>
 
@@ -55,8 +56,19 @@ struct LanesOf {
             for (std::size_t i = 0; i < Width; ++i) lane[i] += z.lane[i];
             return *this;
         }
+        friend type magnitude(type z) {
+            for (double& number : z.lane) number = std::fabs(number);
+            return z;
+        }
     };
 };
+#endif
+
+#if defined(__GNUC__)
+template <class Lanes>
+RANKWISE_INLINE Lanes magnitude(const Lanes& z) {
+    return z < 0.0 ? -z : z;
+}
 #endif
 
 // A type of CPU by the numbers in one of its vectors.

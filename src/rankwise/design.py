@@ -56,6 +56,12 @@ class Design(LinearOperator):
     log: Any = None
     # How far a score may be off for other reasons than rounding.
     score_error = 0.0
+    # By how much a product with X' makes the rounding of its sums grow, and a bound on the absolute values
+    # that a score is summed from, where these are not the products of columns and weights.
+    amplification = 1.0
+    magnitude: Callable[[NDArray], Any] | None = None
+    # A bound on the norms of the rows, where one is known that is sharper than that of the largest entries.
+    row_norm: float | None = None
 
     def __init__(self, shape: tuple[int, int]) -> None:
         super().__init__(np.float64, shape)
@@ -92,6 +98,14 @@ class Design(LinearOperator):
         if total > 0:
             squares -= self.rmatvec(c) ** 2 / total
         return np.maximum(squares, 0.0)
+
+    def preconditioner(self, loss: Any, diagonal: NDArray, shift: float) -> Callable[[NDArray], NDArray]:
+        """Return a product that is near to that with (X'H X + shift I)^-1, for an H with this diagonal.
+
+        Here it is a division by the diagonal of the matrix, up to the means of queries.
+        """
+        scale = self.weighted_spread(diagonal) + shift
+        return lambda residual: residual / scale
 
     def column_scale(self) -> NDArray[np.float64]:
         """Return the largest absolute value of each column."""

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import eigh
+from scipy.linalg import eigvalsh, solve_triangular
+from scipy.linalg.lapack import dpstrf
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
@@ -23,31 +24,41 @@ from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
 from rankwise._types import FloatArray
-from rankwise.design import row_blocks
+from rankwise.design import Design, as_design, row_blocks
+from rankwise.kernel_design import KernelDesign, Rows
 from rankwise.scores import dense_rows, owned_rows, row_scores, sparse_rows
 
-__all__ = ["KernelMap", "kernel_scores", "kernel_values", "resolve_gamma"]
+__all__ = ["KernelMap", "kernel_names", "kernel_scores", "kernel_values", "resolve_gamma", "scaled_rows"]
 
 Kernel = str | Callable[..., float]
 
 # Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
-_PAIR_BY_PAIR = ("additive_chi2", "chi2", "laplacian")
+_PAIR_BY_PAIR = ("additive_chi2", "chi2")
+# Kernels that scikit-learn does not have.
+_OWN_KERNELS = ("exponential",)
 
 # Bytes of kernel values held at a time while the rows are mapped or scored.
 _BLOCK_BYTES = 64_000_000
+# A row of a reduced basis is left out where the square of the distance of k(., z) from the span of the others
+# is at most this share of the largest square: its coefficient would make rounding grow, and gain nothing.
+_INDEPENDENT = 1e-10
+# Entries of a kernel matrix that are compared with those of its factor at a time.
+_LEFT_ENTRIES = 1 << 16
+# Rows whose kernel values with each other are computed for the sake of the diagonal.
+_DIAGONAL_ROWS = 32
 
 
 class KernelMap:
-    """Features ``phi(x) = k(x, Z) U_r diag(l_r)^(-1/2)`` of a kernel, where ``K_ZZ = U diag(l) U'``.
+    """Features ``phi(x) = T^-T k(Z, x)`` of a kernel, where ``K_ZZ = T'T`` with an upper triangular T.
 
     The basis rows Z are all training rows or a random part of them. With all rows, ``Phi Phi' = K``: this is
-    the empirical kernel map of section 4.2 of Pahikkala et al. (2009), with the eigendecomposition in place
-    of the Cholesky factor so that K may be singular. With fewer rows ``Phi Phi'`` is the matrix of the
-    reduced kernel of equation (43), and the functions are those of equation (40). Directions whose
-    eigenvalue is zero up to rounding are left out; the pseudoinverse takes the place of the inverse in (43).
+    the empirical kernel map of section 4.2 of Pahikkala et al. (2009). With fewer rows ``Phi Phi'`` is the
+    matrix of the reduced kernel of equation (43), and the functions are those of equation (40). The Cholesky
+    factorisation is pivoted, so that K may be singular: basis rows whose kernel functions depend on those of
+    the others, up to rounding, are left out, and their coefficients are zero.
 
-    With m rows of n features, b basis rows and rank r, ``fit`` costs O(b^2 n + b^3) and the features of m
-    rows cost O(m b n + m b r), which the full basis does not spend: its features are the scaled eigenvectors.
+    With m rows of n features, b basis rows and rank r, ``fit`` costs O(b^2 n + b r^2 / 3) and the features of
+    m rows cost O(m r n + m r^2), which the full basis does not spend: its features are the factor.
 
     Parameters
     ----------
@@ -62,6 +73,8 @@ class KernelMap:
         Of the polynomial and the sigmoid kernel; other kernels ignore them.
     kernel_params : dict or None
         Keyword arguments for a callable kernel.
+    scales : array of shape (n,) or (n, n), or None
+        What the kernel sees in place of a row x is x times these, feature by feature, or the matrix product.
     n_components : int or None
         Number of basis rows, drawn without replacement; None, or as many as there are rows, takes all.
     random_state : int, RandomState or None
@@ -113,6 +126,7 @@ class KernelMap:
         degree: float = 3,
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
+        scales: FloatArray | None = None,
         n_components: int | None = None,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -121,11 +135,12 @@ class KernelMap:
         self.degree = degree
         self.coef0 = coef0
         self.kernel_params = kernel_params
+        self.scales = scales
         self.n_components = n_components
         self.random_state = random_state
 
     def fit(self, X: Any) -> KernelMap:
-        """Choose the basis rows and decompose their kernel matrix.
+        """Choose the basis rows and factor their kernel matrix.
 
         Parameters
         ----------
@@ -133,7 +148,9 @@ class KernelMap:
             The training rows, or their square kernel matrix when ``kernel="precomputed"``.
         """
         self._choose_basis(X)
-        self._root, self._eigenvalues = _decompose(self._basis_kernel(X), self._precision(X), self.kernel)
+        self._root, self._pivots = _factor(
+            self._basis_kernel(X), self._precision(X), self.kernel, 0.0 if self._full else _INDEPENDENT
+        )
         # The features of the full basis are this array: a caller who changed them would change the map.
         self._root.setflags(write=False)
         self.n_features_out_ = self._root.shape[1]
@@ -172,7 +189,7 @@ class KernelMap:
         return self._root if self._full else self.transform(X)
 
     def transform(self, X: Any) -> NDArray[np.float64]:
-        """Return the features ``k(X, Z) U_r diag(l_r)^(-1/2)`` of new rows, shape (n_new, r).
+        """Return the features ``k(X, Z) T^-1`` of new rows, shape (n_new, r).
 
         For a precomputed kernel X holds the kernel values of the new rows with all m training rows.
         """
@@ -180,22 +197,46 @@ class KernelMap:
             raise ValueError(
                 f"X must hold kernel values with all {self._n_rows} training rows; got {X.shape[1]} columns."
             )
-        Phi = np.empty((X.shape[0], self.n_features_out_))
-        for rows, K in _kernel_blocks(X, self._basis, len(self._root), **self.kernel_arguments):
-            np.matmul(K, self._root, out=Phi[rows])
-        Phi /= self._eigenvalues
+        Phi, T, values = np.empty((X.shape[0], self.n_features_out_)), self._triangle, self._values_of(X)
+        for rows in row_blocks(X.shape[0], max(Phi.shape[1], X.shape[1]), _BLOCK_BYTES // 8):
+            Phi[rows] = solve_triangular(T, values(rows).T, trans=1, overwrite_b=True, check_finite=False).T
         return Phi
 
-    def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
-        """Return ``a = U_r diag(l_r)^(-1/2) w``: ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.
+    def fit_design(self, X: Any, n_threads: int = 1) -> Design:
+        """Fit, and return the training rows in the function space as solvers take them."""
+        self.fit(X)
+        if self._full:
+            return as_design(self._root, n_threads=n_threads)
+        values, triangle = self._values_of(X), self._triangle
+        return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads)
 
-        Shape (r,) becomes (b,), and (v, r) becomes (v, b). Sections 4.2 and 4.4 of the paper describe the
-        same product for the Cholesky factor.
+    def _values_of(self, X: Any) -> Callable[[Rows], FloatArray]:
+        """Return the function that computes the kernel values of some rows with the basis rows kept."""
+        basis = self.basis_indices_[self._pivots] if self._precomputed else self.basis_[self._pivots]
+        return lambda rows: kernel_values(X[rows], basis, **self.kernel_arguments)
+
+    def _largest(self, X: Any) -> float:
+        """Return the largest k(x, x)."""
+        if self._precomputed:
+            return float(X.diagonal().max())
+        blocks = (X[rows] for rows in row_blocks(X.shape[0], 1, _DIAGONAL_ROWS))
+        return max(float(kernel_values(x, x, **self.kernel_arguments).diagonal().max()) for x in blocks)
+
+    def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
+        """Return ``a = T^-1 w``: ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.
+
+        Shape (r,) becomes (b,), and (v, r) becomes (v, b). Sections 4.2 and 4.4 of the paper.
         """
-        return (np.asarray(w, dtype=np.float64) / self._eigenvalues) @ self._root.T
+        w = np.asarray(w, dtype=np.float64)
+        a = np.zeros((*w.shape[:-1], len(self._root)))
+        if self._root.any():
+            columns = w.reshape(-1, w.shape[-1]).T
+            solved = solve_triangular(self._triangle, columns, check_finite=False).T
+            a[..., self._pivots] = solved.reshape(w.shape)
+        return a
 
     def coef_from_dual(self, a: NDArray) -> NDArray[np.float64]:
-        """Return ``w = diag(l_r)^(1/2) U_r' a``, the linear coefficients of the function ``k(x, Z) a``.
+        """Return ``w = sum_z a_z phi(z)``, the linear coefficients of the function ``k(x, Z) a``.
 
         Shape (b,) becomes (r,), and (v, b) becomes (v, r).
         """
@@ -214,7 +255,13 @@ class KernelMap:
             "degree": self.degree,
             "coef0": self.coef0,
             "kernel_params": self.kernel_params,
-        }
+        } | ({} if self.scales is None else {"scales": self.scales})
+
+    @property
+    def _triangle(self) -> FloatArray:
+        """The triangle T: the features of the basis rows that are kept, or one for a kernel that is zero."""
+        T = self._root[self._pivots].T
+        return T if T.any() else np.eye(len(T))
 
     @property
     def _precomputed(self) -> bool:
@@ -261,6 +308,7 @@ def kernel_values(
     degree: float = 3,
     coef0: float = 1.0,
     kernel_params: dict[str, Any] | None = None,
+    scales: FloatArray | None = None,
     n_threads: int = 1,
 ) -> NDArray[np.float64]:
     """Compute the kernel matrix ``K_ij = k(x_i, z_j)`` in float64.
@@ -280,6 +328,8 @@ def kernel_values(
         Passed to the named kernels that take them.
     kernel_params : dict or None
         Keyword arguments for a callable kernel.
+    scales : array of shape (n,) or (n, n), or None
+        By which dense rows are multiplied first.
     n_threads : int
         Threads for the sums over features of dense rows; the values do not depend on it.
 
@@ -303,9 +353,19 @@ def kernel_values(
         return _callable_values(X, Z, kernel, parameters)
     Z = _float64_rows(X if Z is None else Z)
     X = _rows_like(Z, X)
+    if scales is not None:
+        X, Z = scaled_rows(X, scales), scaled_rows(Z, scales)
+    if sp.issparse(Z) and kernel in _OWN_KERNELS:
+        X, Z = dense_rows(X), dense_rows(Z)
     if sp.issparse(Z) or kernel in _PAIR_BY_PAIR:
         return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     return _dense_values(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1], degree, coef0)
+
+
+def scaled_rows(X: Any, scales: FloatArray) -> FloatArray:
+    """Return dense rows times scales: feature by feature, or the product with a matrix."""
+    X = dense_rows(X)
+    return X * scales if scales.ndim == 1 else row_scores(X, scales.T)
 
 
 def _float64_rows(X: Any) -> Any:
@@ -341,6 +401,10 @@ def _dense_values(
         K = _native.squared_distances(X, Z, n_threads)
         K *= -gamma
         return np.exp(K, out=K)
+    if kernel in ("laplacian", "exponential"):
+        K = _distances(X, Z, kernel, n_threads)
+        K *= -gamma
+        return np.exp(K, out=K)
     if kernel == "cosine":
         return _native.row_products(_of_length_one(X), _of_length_one(Z), n_threads)
     K = _native.row_products(X, Z, n_threads)
@@ -349,6 +413,14 @@ def _dense_values(
         K += coef0
         K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, degree, out=K)
     return K
+
+
+def _distances(X: FloatArray, Z: FloatArray, kernel: str, n_threads: int) -> FloatArray:
+    """Return the sums of absolute differences, or the distances, of all pairs of rows."""
+    if kernel == "laplacian":
+        return _native.absolute_distances(X, Z, n_threads)
+    K = _native.squared_distances(X, Z, n_threads)
+    return np.sqrt(K, out=K)
 
 
 def _of_length_one(X: FloatArray) -> FloatArray:
@@ -424,7 +496,12 @@ def _is_precomputed(kernel: Kernel) -> bool:
 
 def _check_kernel(kernel: Kernel) -> None:
     if not callable(kernel):
-        check_choice(kernel, "kernel, unless it is callable,", [*sorted(kernel_metrics()), "precomputed"])
+        check_choice(kernel, "kernel, unless it is callable,", [*kernel_names(), "precomputed"])
+
+
+def kernel_names() -> list[str]:
+    """Return the names of the kernels that are computed from rows."""
+    return sorted([*kernel_metrics(), *_OWN_KERNELS])
 
 
 def _check_gamma(gamma: Any, accepted: str) -> None:
@@ -473,39 +550,62 @@ def _kernel_blocks(
         yield rows, kernel_values(X[rows], basis, **arguments)
 
 
-def _decompose(
-    K: NDArray[np.float64], precision: float, kernel: Kernel
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Factor ``K = R R'``, destroying K; return ``R = U_r diag(l_r)^(1/2)``, in Fortran order, and l_r."""
+def _factor(
+    K: NDArray[np.float64], precision: float, kernel: Kernel, independent: float
+) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Factor ``K = R R'``, destroying K; return R of shape (b, r) and the rows in which it is triangular.
+
+    Rows of which the others leave no more than the share `independent` of the largest, or than rounding
+    does, have no column of their own.
+    """
     _check_finite(K, kernel)
-    # K is symmetric: whichever of K and K' is in Fortran order can be overwritten without a copy.
-    eigenvalues, U = eigh(K if K.flags.f_contiguous else K.T, overwrite_a=True, check_finite=False)
-    del K
-    first = _first_kept(eigenvalues, precision, kernel)
-    # A view keeps all of U in memory, which only a copy of few columns can free.
-    R = U[:, first:].copy(order="F") if 2 * first > len(U) else U[:, first:]
-    kept = eigenvalues[first:]
-    R *= np.sqrt(np.maximum(kept, 0))
-    return R, np.where(kept > 0, kept, 1.0)
+    diagonal = K.diagonal().copy()
+    rounding = len(K) * precision
+    # K is symmetric: whichever of K and K' is in Fortran order can be overwritten without a copy. The factor
+    # goes into the upper triangle, so that the lower one still holds K.
+    least = max(rounding, independent) * max(diagonal.max(), 0.0)
+    factor, order, rank, _ = dpstrf(K if K.flags.f_contiguous else K.T, tol=least, lower=0, overwrite_a=1)
+    order = order.astype(np.int64) - 1
+    R = np.zeros((len(K), max(rank, 1)))
+    for k, row in enumerate(order):
+        R[row, : min(k + 1, rank)] = factor[: min(k + 1, rank), k]
+    _check_semidefinite(factor, diagonal, R, order[rank:], max(np.sqrt(precision), rounding), kernel)
+    return R, order[: R.shape[1]]
+
+
+def _check_semidefinite(
+    lower: FloatArray,
+    diagonal: FloatArray,
+    R: FloatArray,
+    rest: NDArray[np.int64],
+    limit: float,
+    kernel: Kernel,
+) -> None:
+    """Refuse a kernel matrix, given by its lower triangle and diagonal, where its factor leaves too much."""
+    if _left_over(lower, diagonal, R, np.sort(rest)) <= limit * np.abs(diagonal).max():
+        return
+    eigenvalues = eigvalsh(np.tril(lower, -1) + np.diag(diagonal), check_finite=False)
+    smallest, scale = eigenvalues[0], np.abs(eigenvalues).max()
+    if smallest < -limit * scale:
+        raise ValueError(
+            f"The kernel is not positive semidefinite: with {kernel=} the smallest eigenvalue of the matrix "
+            f"of {len(eigenvalues)} basis rows is {smallest / scale:.3g} times the largest in absolute value."
+        )
+
+
+def _left_over(lower: FloatArray, diagonal: FloatArray, R: FloatArray, rest: NDArray[np.int64]) -> float:
+    """Return the largest absolute entry of K - R R' among the rows `rest`, which rise."""
+    largest = np.abs(diagonal[rest] - (R[rest] ** 2).sum(axis=1)).max(initial=0.0)
+    for part in row_blocks(len(rest), len(rest), _LEFT_ENTRIES):
+        rows, columns = rest[part], rest[: part.stop]
+        left = lower[np.ix_(rows, columns)] - R[rows] @ R[columns].T
+        largest = max(largest, np.abs(np.tril(left, part.start - 1)).max(initial=0.0))
+    return float(largest)
 
 
 def _check_finite(K: NDArray[np.float64], kernel: Kernel) -> None:
     if not np.isfinite([K.min(), K.max()]).all():
         raise ValueError(f"The values of {kernel=} on the basis rows contain NaN or infinity.")
-
-
-def _first_kept(eigenvalues: NDArray[np.float64], precision: float, kernel: Kernel) -> int:
-    """Find the first of the rising eigenvalues that is not zero up to rounding; keep one at least."""
-    smallest, scale = eigenvalues[0], np.abs(eigenvalues).max()
-    rounding = len(eigenvalues) * precision
-    if smallest < -max(np.sqrt(precision), rounding) * scale:
-        raise ValueError(
-            f"The kernel is not positive semidefinite: with {kernel=} the smallest eigenvalue of the matrix "
-            f"of {len(eigenvalues)} basis rows is {smallest / scale:.3g} times the largest in absolute value."
-        )
-    # A negative eigenvalue shows how far rounding moves the positive ones.
-    noise = max(rounding * scale, -smallest)
-    return min(int(np.searchsorted(eigenvalues, noise, side="right")), len(eigenvalues) - 1)
 
 
 def _check_symmetric(K: NDArray[np.float64], tolerance: float) -> None:

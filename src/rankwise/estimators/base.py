@@ -235,7 +235,7 @@ class BaseRanker(BaseEstimator):
         if self._is_linear():
             return as_design(X, n_threads=self._threads()), None
         kernel_map = self._kernel_map()
-        return as_design(kernel_map.fit_transform(X), n_threads=self._threads()), kernel_map
+        return kernel_map.fit_design(X, self._threads()), kernel_map
 
     def _hinted_space(self, X: Any) -> tuple[Design, KernelMap | None]:
         """Return the function space to fit in, with a hint where its features differ much in scale."""

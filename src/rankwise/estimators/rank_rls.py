@@ -16,6 +16,7 @@ from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
@@ -31,6 +32,7 @@ from rankwise.solvers import (
     solve_kernel_path,
     solve_path,
     solve_primal,
+    solve_reduced,
 )
 
 SOLVERS = ("auto", "primal", "dual", "cg")
@@ -352,6 +354,8 @@ class RankRLS(BaseRanker):
         if self.solver_ != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
+        if self.solver_ == "primal" and isinstance(design, KernelDesign):
+            return solve_reduced(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "primal":
             return solve_primal(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "dual":

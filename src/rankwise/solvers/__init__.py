@@ -8,6 +8,7 @@ from rankwise.solvers.least_squares import (
     solve_kernel_path,
     solve_path,
     solve_primal,
+    solve_reduced,
 )
 from rankwise.solvers.newton import solve_newton
 from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
@@ -30,6 +31,7 @@ __all__ = [
     "solve_newton",
     "solve_path",
     "solve_primal",
+    "solve_reduced",
     "solve_sample",
     "solvers_of",
 ]

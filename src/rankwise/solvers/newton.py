@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +26,8 @@ RESIDUAL_SHARE, LAST_RESIDUAL_SHARE = 0.25, 0.1
 # A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
 SLOPE_SHARE = 0.25
-# The diagonal costs about one product with the Hessian, and is renewed after so many.
-PRODUCTS_PER_DIAGONAL = 10
+# The preconditioner costs about one product with the Hessian or a few, and is renewed after so many.
+PRODUCTS_PER_PRECONDITIONER = 10
 
 
 def solve_newton(
@@ -43,7 +44,7 @@ def solve_newton(
 
     The Hessian is X' H X + 2 alpha I with H the Hessian of the loss by the scores (Chapelle & Keerthi 2010;
     Lee & Lin 2014); a product with it costs one product with X, one with X' and O(m log m). The conjugate
-    gradients, preconditioned by an approximate diagonal, also yield X times the step, so that the line
+    gradients, preconditioned as the design knows how, also yield X times the step, so that the line
     search never touches X, and its last point has all that the next gradient needs but one product with X'.
 
     Strong convexity certifies the result: the objective is at most ||gradient||^2 / (4 alpha) above its
@@ -154,7 +155,7 @@ class _Problem:
         self.rounding = Rounding.of(design, growth=loss.growth)
         self.bound = 0.0  # neither loss nor penalty is negative
         self._dual = DualBound(alpha, design.shape[1])
-        self._diagonal: FloatVector | None = None
+        self._precondition: Callable[[FloatVector], FloatVector] | None = None
         self._products = 0
 
     def first(self, start: FloatVector | None) -> _Iterate:
@@ -202,9 +203,9 @@ class _Problem:
     def newton_step(self, point: _Iterate, residual_square: float) -> _Step:
         """Solve Hessian step = -gradient until the residual's square is that small."""
         hessian = self.loss.hessian(point.scores)
-        diagonal = self._preconditioner(hessian)
+        precondition = self._preconditioner(hessian)
         residual = -point.gradient
-        step, scaled = _Step(residual, 0.0 * point.scores), residual / diagonal
+        step, scaled = _Step(residual, 0.0 * point.scores), precondition(residual)
         direction, square = scaled, float(residual @ scaled)
         for _ in range(10 * len(residual) + 10):
             direction_scores = self.design.matvec(direction)
@@ -217,18 +218,18 @@ class _Problem:
             step.add(length * direction, length * direction_scores, residual)
             if step.square <= residual_square:
                 break
-            scaled = residual / diagonal
+            scaled = precondition(residual)
             previous, square = square, float(residual @ scaled)
             direction = scaled + (square / previous) * direction
         self._products += step.n_terms
         return step
 
-    def _preconditioner(self, hessian: ScoreHessian) -> FloatVector:
-        """Return the diagonal of the Hessian up to the means of queries, of this point or of one before."""
-        if self._diagonal is None or self._products >= PRODUCTS_PER_DIAGONAL:
-            self._diagonal = self.design.weighted_spread(hessian.diagonal) + 2 * self.alpha
+    def _preconditioner(self, hessian: ScoreHessian) -> Callable[[FloatVector], FloatVector]:
+        """Return what is near to the inverse of the Hessian, of this point or of one before."""
+        if self._precondition is None or self._products >= PRODUCTS_PER_PRECONDITIONER:
+            self._precondition = self.design.preconditioner(self.loss, hessian.diagonal, 2 * self.alpha)
             self._products = 0
-        return self._diagonal
+        return self._precondition
 
     def moved(self, point: _Iterate, step: _Step) -> _Iterate | None:
         """Return the point after a search on the line, or None where rounding hides that it falls."""

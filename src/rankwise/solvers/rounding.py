@@ -7,6 +7,7 @@ are off by, whatever the data; the loss is Lipschitz or a square, so its value f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -49,6 +50,11 @@ class Rounding:
         The loss of the zero function.
     growth : 1 or 2
         2 for a loss that is a square, 1 for the logistic loss, which grows like a line.
+    magnitude : callable, optional
+        Returns a bound on the sum of the absolute values that a score is the sum of, from the weights; by
+        default that of the products of `size` and the weights.
+    row_norm : float, optional
+        A bound on the norms of the rows; by default that of `size`.
     """
 
     size: FloatArray
@@ -58,6 +64,8 @@ class Rounding:
     mass: float = 1.0
     start: Any = 1.0
     growth: int = 2
+    magnitude: Callable[[FloatArray], Any] | None = None
+    row_norm: float | None = None
 
     @classmethod
     def of(cls, design: Design, mass: float = 1.0, start: Any = 1.0, growth: int = 2) -> Rounding:
@@ -65,12 +73,18 @@ class Rounding:
         m, n = design.shape
         size = design.column_scale()
         check_size("X", size)
-        return cls(size, UNIT * terms(m), UNIT * terms(n), design.score_error, mass, start, growth)
+        rows = UNIT * terms(m) * design.amplification
+        known = design.score_error, mass, start, growth, design.magnitude, design.row_norm
+        return cls(size, rows, UNIT * terms(n), *known)
 
     @classmethod
     def of_rows(cls, n_rows: int, size: float, mass: float, start: Any) -> Rounding:
         """Return the rounding of functions in the span of so many rows, with one length for all features."""
         return cls(np.array([size]), UNIT * terms(n_rows), UNIT * terms(n_rows), 0.0, mass, start)
+
+    @cached_property
+    def _norm(self) -> float:
+        return float(np.linalg.norm(self.size)) if self.row_norm is None else self.row_norm
 
     def reach(self, coef: FloatArray, scores: Any = None) -> Any:
         """Return a bound on the difference of two scores; from the weights where the scores are elsewhere."""
@@ -80,8 +94,8 @@ class Rounding:
 
     def scores(self, coef: FloatArray) -> Any:
         """Return what a score of these weights may be off by."""
-        length = self.size @ np.abs(coef)
-        return self.columns * length + np.minimum(self.score_error, FIXED_POINT * length)
+        summed = self.size @ np.abs(coef) if self.magnitude is None else self.magnitude(coef)
+        return self.columns * summed + np.minimum(self.score_error, FIXED_POINT * summed)
 
     def penalty(self, alpha: float, coef: FloatArray) -> Any:
         """Return what alpha ||w||^2 may be off by."""
@@ -144,7 +158,7 @@ class Rounding:
         evaluated, slopes = self._evaluated(reach)
         moved, turned = self._moved(value, score)
         pull = 4.0 * self.columns * alpha * np.sqrt(np.sum(coef * coef, axis=0))
-        norm = np.linalg.norm(self.size) * (turned + slopes) + pull
+        norm = self._norm * (turned + slopes) + pull
         return moved + evaluated + self.penalty(alpha, coef), norm
 
     def _moved(self, value: Any, score: Any) -> tuple[Any, Any]:
@@ -166,7 +180,7 @@ class Rounding:
         Any scores s will do, so only the rounding of the loss and of the two products counts.
         """
         evaluated, slopes = self._evaluated(reach)
-        return float(np.linalg.norm(self.size) * slopes), float(evaluated + slopes * reach)
+        return float(self._norm * slopes), float(evaluated + slopes * reach)
 
     def path(self, lengths: FloatArray, n_sums: int) -> float:
         """Return what scores may be off by that are a sum of products, given the weights' way to the sum.

@@ -1,0 +1,248 @@
+"""The rows in the function space of a kernel with few basis rows, as an operator.
+
+The features are ``phi(x) = T^-T k(Z, x)`` with ``K_ZZ = T'T``, so that ``||w||`` is the norm of the function.
+They are never formed: a product with Phi is one with the kernel values K and a solve with the triangle T.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+
+from rankwise._types import FloatArray
+from rankwise.design import MemoryDesign, row_blocks
+
+__all__ = ["KernelDesign"]
+
+Rows = slice | NDArray[np.int64]
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# Kernel values of a block of rows, which one thread multiplies. The blocks do not depend on the number of
+# threads, and so neither do the sums.
+_BLOCK_ENTRIES = 1 << 19
+# Rows of a block whose products with each other are summed in one call of BLAS.
+_GRAM_ROWS = 2048
+# Rows for each basis row from which the curvature of a loss is estimated.
+_ROWS_PER_BASIS_ROW = 4
+# Where the smallest pivot of K_ZZ is a smaller share of the largest one, products in single precision would
+# hide what the smallest contribute.
+_WELL_CONDITIONED = 1e-5
+# Random vectors by which a mean square is estimated.
+_PROBES = 8
+# A matrix that rounding has made indefinite has this share of its mean diagonal added, and more until it is
+# positive definite.
+_JITTER = 1e-12
+
+
+class KernelDesign(MemoryDesign):
+    """Phi = K T^-1 of shape (m, r), by products with K and solves with T.
+
+    A product costs O(m r + r^2), and O(m r n) more where the kernel values are not kept. The results do not
+    depend on the number of threads.
+
+    Parameters
+    ----------
+    values : callable
+        Returns the kernel values of some rows with the r basis rows, in float64.
+    n_rows : int
+    triangle : array of shape (r, r)
+        The upper triangular T with T'T = K_ZZ, its pivots falling.
+    largest : float
+        The largest value of k(x, x).
+    n_threads : int
+    dtype : numpy type or None
+        How the kernel values are kept; None computes them anew for each product.
+    """
+
+    def __init__(
+        self,
+        values: Callable[[Rows], FloatArray],
+        n_rows: int,
+        triangle: FloatArray,
+        largest: float,
+        n_threads: int = 1,
+        dtype: Any = np.float64,
+    ) -> None:
+        super().__init__((n_rows, len(triangle)))
+        self.n_threads = n_threads
+        self._values, self._triangle, self._largest, self._dtype = values, triangle, largest, dtype
+        self._kept = None if dtype is None else self._computed(np.empty(self.shape, dtype))
+
+    def _computed(self, kept: NDArray[Any]) -> NDArray[Any]:
+        def compute(rows: slice) -> None:
+            kept[rows] = self._values(rows)
+
+        for _ in self._each_block(compute):
+            pass
+        return kept
+
+    @property
+    def stored(self) -> int:
+        """The number of entries that a product reads."""
+        return self.shape[0] * self.shape[1]
+
+    @property
+    def X(self) -> FloatArray:  # type: ignore[override]  # noqa: N802
+        """The features as an array, which are computed at each call."""
+        return self.dense()
+
+    def kernel(self, rows: Rows = slice(None)) -> FloatArray:
+        """Return the kernel values of rows with the basis rows, in float64."""
+        if self._kept is None:
+            return self._values(rows)
+        return self._kept[rows].astype(np.float64, copy=False)
+
+    def dense(self, rows: Rows = slice(None)) -> FloatArray:
+        """Return the features of rows as an array."""
+        return self._whitened(self.kernel(rows))
+
+    def _whitened(self, K: FloatArray) -> FloatArray:
+        return solve_triangular(self._triangle, K.T, trans=1, check_finite=False).T
+
+    def take(self, rows: NDArray[np.int64]) -> KernelDesign:
+        """Return the design of some of the rows; what is kept of them is copied."""
+        part = KernelDesign(
+            lambda some: self._values(rows[some]),
+            len(rows),
+            self._triangle,
+            self._largest,
+            self.n_threads,
+            None,
+        )
+        part._dtype, part._kept = self._dtype, None if self._kept is None else self._kept[rows]
+        return part
+
+    def _matvec(self, w: NDArray) -> FloatArray:
+        a = solve_triangular(self._triangle, w, check_finite=False)
+        scores = np.empty((self.shape[0], *w.shape[1:]))
+
+        def score(rows: slice) -> None:
+            scores[rows] = self.kernel(rows) @ a
+
+        for _ in self._each_block(score):
+            pass
+        return scores
+
+    def _rmatvec(self, c: NDArray) -> FloatArray:
+        total = np.zeros((self.shape[1], *c.shape[1:]))
+        for part in self._each_block(lambda rows: self.kernel(rows).T @ c[rows]):
+            total += part
+        return solve_triangular(self._triangle, total, trans=1, check_finite=False)
+
+    _matmat = _matvec
+    _rmatmat = _rmatvec
+
+    def _each_block(self, work: Callable[[slice], Result]) -> Iterator[Result]:
+        return in_order(work, row_blocks(self.shape[0], self.shape[1], _BLOCK_ENTRIES), self.n_threads)
+
+    def column_scale(self) -> FloatArray:
+        """Return a bound on the absolute values of each column: |phi(x)|^2 is at most k(x, x)."""
+        return np.full(self.shape[1], np.sqrt(self._largest))
+
+    @cached_property
+    def amplification(self) -> float:  # type: ignore[override]
+        """The root mean square of T^-T e over vectors e of signs, in the scale of the features; estimated."""
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.shape[1], _PROBES))
+        solved = solve_triangular(self._triangle, signs, trans=1, check_finite=False)
+        return max(1.0, np.sqrt(self._largest * (solved**2).sum() / _PROBES))
+
+    @property
+    def row_norm(self) -> float:  # type: ignore[override]
+        """A bound on the norms of the rows: |phi(x)|^2 is at most k(x, x)."""
+        return np.sqrt(self._largest)
+
+    def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
+        """Return how large the sums of terms a_z k(x, z) on the way to a score become.
+
+        The coefficients change sign so often that sums of some of the terms are like those of a random walk.
+        """
+        a = solve_triangular(self._triangle, w, check_finite=False)
+        return self._largest * np.sqrt((a * a).sum(axis=0))
+
+    def weighted_squares(self, c: FloatArray) -> FloatArray:
+        """Return the sum over rows of c_i phi_ij^2 for each column j."""
+        return sum(
+            self._each_block(lambda rows: (self.dense(rows) ** 2).T @ c[rows]), np.zeros(self.shape[1])
+        )
+
+    def _means(self, root: Any) -> Any:
+        """Return the means of queries and levels, from those of the kernel values."""
+        of_query, of_level = zip(
+            *self._each_block(lambda rows: root.means(self.kernel(rows), rows)), strict=True
+        )
+        return self._whitened(sum(of_query)), None if of_level[0] is None else self._whitened(sum(of_level))
+
+    def preconditioner(
+        self, loss: Any, diagonal: FloatArray, shift: float
+    ) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with (Phi'L Phi + shift I)^-1 for an L near to that of a loss.
+
+        L is what the diagonal and the means of queries leave: diag(d) less its mean, estimated on a sample of
+        the rows. In terms of the kernel values the inverse is T (K'L K + shift K_ZZ)^-1 T', which a Cholesky
+        factor solves: the preconditioner of Rudi, Carratino and Rosasco (Falkon, 2017).
+        """
+        T = self._triangle
+        factor = _positive_factor(
+            float(diagonal.sum()) * self._shape_of(loss, diagonal) + shift * self._square
+        )
+        return lambda residual: T @ cho_solve(factor, T.T @ residual, check_finite=False)
+
+    @cached_property
+    def _square(self) -> FloatArray:
+        return self._triangle.T @ self._triangle
+
+    def _shape_of(self, loss: Any, diagonal: FloatArray) -> FloatArray:
+        """Return K'L K for an L whose diagonal adds up to 1, from the first loss that asks."""
+        if not hasattr(self, "_gram"):
+            step = max(1, self.shape[0] // (_ROWS_PER_BASIS_ROW * self.shape[1]))
+            rows = np.flatnonzero(diagonal > 0)[::step]
+            self._gram = self._centred_gram(rows, loss.preferences.groups()[rows], diagonal[rows])
+        return self._gram
+
+    def _centred_gram(
+        self, rows: NDArray[np.int64], group: NDArray[np.int64], weight: FloatArray
+    ) -> FloatArray:
+        """Return the sum over rows of w (k - mean) (k - mean)', with the weighted means of groups."""
+        pivots = self._triangle.diagonal() ** 2
+        dtype = np.float32 if pivots.min() >= _WELL_CONDITIONED * pivots.max() else np.float64
+        K: NDArray[Any] = np.array(self.kernel(rows), dtype)
+        code = np.unique(group, return_inverse=True)[1]
+        total = np.bincount(code, weight)
+        share = (weight / total[code]).astype(dtype)
+        K -= (sp.csr_array((share, (code, np.arange(len(rows))))) @ K)[code]
+        K *= np.sqrt(weight / weight.sum()).astype(dtype)[:, None]
+        parts = (K[start : start + _GRAM_ROWS] for start in range(0, len(rows), _GRAM_ROWS))
+        return sum(
+            in_order(lambda part: part.T @ part, parts, self.n_threads), np.zeros((self.shape[1],) * 2)
+        )
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
+    """Yield the results one after the other, so many at a time worked out on threads."""
+    if n_threads == 1:
+        yield from map(work, items)
+        return
+    waiting = list(items)
+    with ThreadPoolExecutor(n_threads) as threads:
+        for start in range(0, len(waiting), n_threads):
+            yield from threads.map(work, waiting[start : start + n_threads])
+
+
+def _positive_factor(A: FloatArray) -> tuple[FloatArray, bool]:
+    """Return the Cholesky factor of a matrix, with as much added to its diagonal as rounding asks for."""
+    added = _JITTER * A.trace() / len(A)
+    while True:
+        B = A.copy(order="F")
+        B[np.diag_indices_from(B)] += added
+        try:
+            return cho_factor(B, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            added *= 10
