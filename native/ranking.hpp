@@ -2,8 +2,10 @@
 // and, where a query is large, inside it. What is computed never depends on the number of threads.
 #pragma once
 
+#include <memory>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "partner_sums.hpp"
 
@@ -169,7 +171,7 @@ void store_sums(const LabelOrder& order, const RowColumns& columns, const Channe
     for (std::int64_t p = 0; p < order.n; ++p) {
         const std::int32_t row = order.row[p];
         const double weight = or_one(columns.weight, row);
-        const double *up = channels.up.data() + p * K, *down = channels.down.data() + p * K;
+        const double *up = channels.sum.data() + 2 * K * p, *down = up + K;
         for (int m = 0; m < moments; ++m) {
             double above = up[m], below = down[m];
             if constexpr (Gain) {
@@ -182,23 +184,44 @@ void store_sums(const LabelOrder& order, const RowColumns& columns, const Channe
     }
 }
 
+// Calls sum(scratch, order, channels, threads) for each query, between filling the channels and storing the sums.
+template <bool Gain, bool Moment, class MakeScratch, class Sum>
+void sum_queries(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out,
+                 MakeScratch&& make_scratch, Sum&& sum) {
+    for_each_query(
+        ranking, n_threads, [&](std::int64_t n) { return std::pair(Channels{}, make_scratch(n)); },
+        [&](std::int64_t q, auto& work, int threads) {
+            auto& [channels, scratch] = work;
+            const LabelOrder order = ranking.query(q);
+            if (order.n == 0) return;
+            fill_channels<Gain, Moment>(order, columns, channels);
+            sum(scratch, order, channels, threads);
+            store_sums<Gain, Moment>(order, columns, channels, out);
+        });
+}
+
 template <bool Gain, bool Moment>
 void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
                  const RowColumns& columns, int n_threads, const RowSums& out) {
     constexpr int K = channel_count<Gain, Moment>;
-    for_each_query(
-        ranking, n_threads, [](std::int64_t) { return Channels{}; },
-        [&](std::int64_t q, Channels& channels, int threads) {
-            const LabelOrder order = ranking.query(q);
-            if (order.n == 0) return;
-            fill_channels<Gain, Moment>(order, columns, channels);
-            switch (method) {
-                case Method::merge: sum_by_merge<K>(order, scores, margin, channels, threads); break;
-                case Method::tree: sum_by_tree<K>(order, scores, margin, channels); break;
-                case Method::pairs: sum_by_pairs<K>(order, scores, margin, channels); break;
-                case Method::labels: sum_by_label<K>(order, channels); break;
-            }
-            store_sums<Gain, Moment>(order, columns, channels, out);
+    auto merge = [&]<class Row>() {
+        sum_queries<Gain, Moment>(
+            ranking, columns, n_threads, out, [](std::int64_t n) { return std::make_unique<SumByMerge<Row>>(n); },
+            [&](auto& sum, const LabelOrder& order, Channels& channels, int threads) {
+                (*sum)(order, scores, margin, channels, threads);
+            });
+    };
+    if (method == Method::merge) {
+        if (columns.can_be_worse) return merge.template operator()<SumRow<K, false, true>>();
+        if (columns.weight) return merge.template operator()<SumRow<K, false, false>>();
+        return merge.template operator()<SumRow<K, true, false>>();
+    }
+    sum_queries<Gain, Moment>(
+        ranking, columns, n_threads, out, [](std::int64_t) { return 0; },
+        [&](int, const LabelOrder& order, Channels& channels, int) {
+            if (method == Method::tree) return sum_by_tree<K>(order, scores, margin, channels);
+            if (method == Method::pairs) return sum_by_pairs<K>(order, scores, margin, channels);
+            sum_by_label<K>(order, channels);
         });
 }
 
@@ -217,25 +240,25 @@ void fill_moment(const LabelOrder& order, const RowColumns& columns, Channels& c
     }
 }
 
-template <bool Gain>
+template <bool Gain, bool censored>
 void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
                 double* out) {
     constexpr int K = Gain ? 2 : 1;
+    using Row = MomentRow<K, censored>;
     struct Work {
+        DescentScratch<Row> scratch;
         Channels channels;
         std::vector<double> result;
     };
     for_each_query(
-        ranking, n_threads, [](std::int64_t) { return Work{}; },
+        ranking, n_threads, [](std::int64_t n) { return Work{DescentScratch<Row>(n), {}, {}}; },
         [&](std::int64_t q, Work& work, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
             fill_moment<Gain>(order, columns, work.channels);
             work.result.resize(order.n * K);
-            // Over better partners the weight is gain_j - gain_i, over worse ones gain_i - gain_j.
-            const double sign = Gain ? -1.0 : 1.0;
-            sum_windows<K, false>(order, windows + ranking.query_begin[q], work.channels, sign, threads,
-                                  work.result.data());
+            sum_windows<Row>(order, windows + ranking.query_begin[q], work.channels, work.scratch, threads,
+                             work.result.data());
             for (std::int64_t p = 0; p < order.n; ++p) {
                 const std::int32_t row = order.row[p];
                 double sum = work.result[p * K];
@@ -272,7 +295,10 @@ inline void find_windows(const Ranking& ranking, const double* scores, double ma
 // out_i = sum over the violated partners j of row i, better and worse, of w_ij moment_j.
 inline void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
                        double* out) {
-    (columns.gain ? detail::sum_moment<true> : detail::sum_moment<false>)(ranking, windows, columns, n_threads, out);
+    using detail::sum_moment;
+    const auto run = columns.gain ? (columns.can_be_worse ? sum_moment<true, true> : sum_moment<true, false>)
+                                  : (columns.can_be_worse ? sum_moment<false, true> : sum_moment<false, false>);
+    run(ranking, windows, columns, n_threads, out);
 }
 
 }  // namespace rankwise

@@ -22,14 +22,21 @@ struct KeyedRow {
     std::int32_t unused;
 };
 
-// A row on its way down the label partition (pair_count.hpp). `high` rows, counted from the start of the
+// A row on its way down the label partition (label_descent.hpp). `high` rows, counted from the start of the
 // node in score order, lie below the row's score plus the margin; rows from `low` on lie above its score
-// minus the margin.
+// minus the margin. `net` is the number of its better partners so far, less that of the worse ones.
 struct WindowRow {
+    using Out = std::int32_t*;
+    static constexpr int tables = 0;
     std::int32_t high;
     std::int32_t low;
     std::int32_t position;
     std::int32_t net;
+    double add_better(int) const { return 0; }
+    double add_worse(int) const { return 0; }
+    void take_better(std::int32_t count, const double*, int) { net += count; }
+    void take_worse(std::int32_t count, const double*, int) { net -= count; }
+    void store(Out out) const { out[position] = net; }
 };
 static_assert(sizeof(KeyedRow) == sizeof(WindowRow));
 
