@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted")
-SCALES = ("none", "standard", "minmax", "maxabs")
+SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
 
 
 class UsageError(Exception):

@@ -70,7 +70,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     data = read_for(rankings, options)
     if len(rankings) == 2 and data.n_queries < 2:
         raise ValueError("--against tests differences between queries, but the data has one query only.")
-    scores = [ranking.scores(data.X) for ranking in rankings]
+    scores = [ranking.scores(data.X, data.qid) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
     measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
     values: dict[str, Any] = {

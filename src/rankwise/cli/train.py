@@ -117,13 +117,13 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read as the training rows were."""
+    from rankwise._pipeline import before_last_step
     from rankwise.cli.data import read_data
     from rankwise.cli.models import _acceptable
 
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
-    X = _acceptable(outcome.model, rows.X)
-    X = X if outcome.model is outcome.ranker else outcome.model[:-1].transform(X)
+    X = before_last_step(outcome.model, _acceptable(outcome.model, rows.X), rows.qid)
     outcome.ranker.calibrate(X, rows.y, qid=rows.qid)
 
 

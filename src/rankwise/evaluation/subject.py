@@ -31,6 +31,8 @@ class Subject:
         The labels as numbers; classes count from 0, the lowest. Zeros where rows have none.
     label_names : list of str or None
         The names of classes.
+    qid : array, or None
+        The query of each row of X, as given.
     query : array of int of shape (n_rows,)
     query_names : list of str
     X, feature_names :
@@ -61,7 +63,8 @@ class Subject:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows == 0:
             raise ValueError("X has no rows.")
-        scores = {key: scores_of(value, X, key) for key, value in everything.items()}
+        self.qid = labels_and_queries(y, qid)[1]
+        scores = {key: scores_of(value, X, key, self.qid) for key, value in everything.items()}
         self._set_labels(y, qid, n_rows)
         known = self.row_numbers
         self.scores = {key: value[known] for key, value in scores.items()}
