@@ -125,9 +125,7 @@ def test_pipelines_and_searches_pass_qid_on(rows):
             model.predict(X)
         cv = QueryKFold(4)
         found = cross_val_score(model, X, y, cv=cv, params={"qid": qid})
-        np.testing.assert_allclose(
-            found, cross_val_score(ranker, scaled, y, cv=cv, params={"qid": qid})
-        )
+        np.testing.assert_allclose(found, cross_val_score(ranker, scaled, y, cv=cv, params={"qid": qid}))
         search = GridSearchCV(model, {"queryscaler__method": METHODS}, cv=cv)
         search.fit(X, y, qid=qid)
         assert np.isfinite(search.cv_results_["mean_test_score"]).all()

@@ -16,13 +16,17 @@ from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_codes, as_vector, as_weights, check_choice
 from rankwise._types import FloatArray, IntArray
+from rankwise.concordance import Concordance, concordance_index, concordance_interval
 from rankwise.losses import Logistic
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 from rankwise.preferences.order_graph import OrderGraph
 from rankwise.preferences.ranking import Ranking
 
 __all__ = [
+    "Concordance",
     "average_precision",
+    "concordance_index",
+    "concordance_interval",
     "disagreement_error",
     "kendall_tau",
     "ndcg",

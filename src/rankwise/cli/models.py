@@ -77,6 +77,8 @@ def estimator_class(method: str) -> Any:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """Gather the parameters that were asked for; refuse those that the estimator does not have."""
     known = estimator_class(options.method)().get_params(deep=False)
+    if getattr(options, "survival", None) is not None:
+        check_survival(options)
     if options.scale in QUERY_SCALES and not takes_queries(estimator_class(options.method)):
         raise UsageError(
             f"--scale {options.scale} does not go with --method {options.method}, which takes no queries."
@@ -95,6 +97,14 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     given |= {name: value for name, value in always.items() if name in known}
     ranker = estimator_class(options.method)(**given)
     return Recipe(options.method, given, options.scale, scoring_of(options, ranker))
+
+
+def check_survival(options: argparse.Namespace) -> None:
+    """Refuse what does not go with right-censored times."""
+    if options.method in ("ordinal-svm", "hull"):
+        raise UsageError(f"--survival does not go with --method {options.method}, which learns classes.")
+    if options.scale in QUERY_SCALES or options.pair_weight is not None:
+        raise UsageError("--survival does not go with --scale query-... or --pair-weight.")
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:

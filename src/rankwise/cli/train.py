@@ -14,6 +14,7 @@ from rankwise.cli.output import Console
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
+  rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train train.txt -o model.json --resume        (go on after Ctrl-C or a crash)
   rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory)
 """
@@ -53,6 +54,7 @@ def add_parser(commands: Any) -> None:
     )
     add_checkpoint_options(parser)
     arguments.add_model_options(parser)
+    arguments.add_survival_option(parser)
     arguments.add_data_options(parser, width=True)
     add_dask_option(parser)
 
@@ -96,6 +98,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise UsageError("--alphas are candidates for --tune; give --tune, or one --alpha.")
     check_data_options(options)
     check_dask_options(options)
+    if options.survival is not None and (options.calibrate is not None or options.dask is not None):
+        raise UsageError("--survival does not go with --calibrate or --dask.")
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(

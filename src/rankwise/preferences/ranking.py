@@ -477,7 +477,12 @@ def as_preferences(
     return y
 
 
-def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None = None) -> Ranking:
+def from_survival(
+    event: ArrayLike,
+    time: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+) -> Ranking:
     """Rank right-censored life times: a higher score means a longer life.
 
     A pair counts when the earlier time is an observed event; at equal times an event comes before a
@@ -490,11 +495,15 @@ def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | 
     time : array of shape (n_rows,)
         The time of the event or of the censoring.
     sample_weight : array of shape (n_rows,), optional
+    qid : array of shape (n_rows,), optional
+        The stratum of each row (hospital, sex, ...), of any type: lives are compared within strata.
 
     Examples
     --------
     >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0]).n_pairs
     2
+    >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0], qid=["a", "a", "b"]).n_pairs
+    1
     """
     times = as_vector(time, "time")
     events = as_vector(as_array(event), "event", len(times))
@@ -506,7 +515,8 @@ def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | 
     labels = np.empty(len(times))
     labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(times))
-    ranking = Ranking(labels, weight=weight, event=events, values=times)
+    query = None if qid is None else as_codes(qid, "qid", len(times))[1]
+    ranking = Ranking(labels, query, weight=weight, event=events, values=times)
     ranking.require_pairs()
     return ranking
 
