@@ -138,7 +138,7 @@ def test_what_can_be_given_and_what_is_refused():
     event, time, scores = [True, False, True], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]
     table = np.array(list(zip(event, time, strict=True)), dtype=[("died", bool), ("months", float)])
     assert concordance_index(table, scores) == concordance_index((event, time), scores) == 1.0
-    with pytest.raises(TypeError, match="y must be a Preferences.from_survival"):
+    with pytest.raises(TypeError, match=r"y must be a Preferences\.from_survival"):
         concordance_index(Preferences.from_scores(time), scores)
     with pytest.raises(ValueError, match="weights must be one of 'harrell', 'uno'; got 'gehan'"):
         concordance_index((event, time), scores, weights="gehan")
@@ -197,7 +197,6 @@ def test_the_command_line_tunes_survival_and_refuses_what_does_not_go_with_it(pa
             main(["train", data, "-o", path, "--tune", "--alphas", "1,0.1", "--method", method, *columns])
             == 0
         )
-    assert "119" not in capsys.readouterr().err
     assert main(["train", data, "-o", path, "--method", "hull", *columns]) == 2
     assert main(["train", data, "-o", path, "--label", "age", *columns]) == 2
     assert main(["train", data, "-o", path, "--scale", "query-rank", *columns]) == 2
