@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, as_weights, check_choice
 from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
@@ -433,7 +433,8 @@ def from_scores(
     Parameters
     ----------
     y : array of shape (n_rows,)
-        Any real numbers; a row should be above the rows of its query with a lower number.
+        Any real numbers, or an ordered categorical column; a row should be above the rows of its query with a
+        lower label.
     qid : array of shape (n_rows,), optional
         The query of each row: any type, any order.
     sample_weight : array of shape (n_rows,), optional
@@ -451,7 +452,7 @@ def from_scores(
     >>> Preferences.from_scores([1.5, 0.2, 7.0]).n_pairs
     3
     """
-    labels = as_vector(y, "y")
+    labels = as_labels(y, "y")
     n_rows = len(labels)
     query = None if qid is None else as_codes(qid, "qid", n_rows)[1]
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
