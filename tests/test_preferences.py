@@ -13,7 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing, indexable
 
 import reference
-from rankwise import NoPairsError, Preferences, metrics, pair_data
+from rankwise import NoPairsError, Preferences, RankRLS, metrics, pair_data
 from strategies import cases
 
 
@@ -335,3 +335,54 @@ def test_edges_of_absent_classes_are_told_of():
         assert Preferences.from_order(["a", "b", "b"], order).n_pairs == 2
     with pytest.warns(UserWarning, match="order names 'c', not among the labels"):
         assert metrics.wmw(["a", "b", "b"], [0.0, 1.0, -1.0], order=order) == 0.5
+
+
+NAMES = st.one_of(
+    st.lists(st.text(max_size=3), min_size=3, max_size=6, unique=True),
+    st.lists(st.integers(-5, 50), min_size=3, max_size=6, unique=True),
+    st.lists(st.tuples(st.integers(0, 3), st.text(max_size=1)), min_size=3, max_size=6, unique=True),
+)
+
+
+@given(NAMES, st.data())
+def test_pairs_of_names_are_pairs_of_their_rows(names, data):
+    n = len(names)
+    rows = st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)).filter(lambda pair: pair[0] != pair[1])
+    better, worse = zip(*data.draw(st.lists(rows, min_size=1, max_size=8)), strict=True)
+    named = Preferences.from_pairs([names[k] for k in better], [names[k] for k in worse], items=names)
+    expected = Preferences.from_pairs(better, worse, n_rows=n)
+    for found, wanted in zip(named.pairs(), expected.pairs(), strict=True):
+        np.testing.assert_array_equal(found, wanted)
+    assert named.n_rows == n
+    assert named.items.tolist() == names
+    kept = [n - 1, 0]
+    assert named[kept].items.tolist() == [names[k] for k in kept]
+    assert named.weighted(np.ones(n)).items.tolist() == names
+
+
+def test_names_without_items_are_the_rows_in_sorted_order():
+    preferences = Preferences.from_pairs(["b", "c"], ["a", "b"])
+    assert preferences.items.tolist() == ["a", "b", "c"]
+    assert preferences.pairs().better.tolist() == [1, 2]
+    frame = pd.DataFrame({"x": [3.0, 1.0, 2.0]}, index=["c", "a", "b"])
+    model = RankRLS().fit(frame.loc[preferences.items], preferences)
+    assert model.rank(frame).tolist() == [0, 2, 1]
+    dates = pd.to_datetime(["2026-01-02", "2026-01-01"])
+    dated = Preferences.from_pairs(dates[:1], dates[1:])
+    assert dated.pairs().better.tolist() == [1]
+    assert (dated.items == dates[::-1].to_numpy()).all()
+
+
+def test_names_that_fit_no_row_are_refused():
+    with pytest.raises(ValueError, match="worse names 'd', which is not among the items"):
+        Preferences.from_pairs(["a"], ["d"], items=["a", "b"])
+    with pytest.raises(ValueError, match="items must differ from each other; 'a' is there twice"):
+        Preferences.from_pairs(["a"], ["b"], items=["a", "b", "a"])
+    with pytest.raises(ValueError, match="'a' is paired with itself"):
+        Preferences.from_pairs(["a"], ["a"], items=["a", "b"])
+    with pytest.raises(ValueError, match="n_rows is 3, but there are 2 items"):
+        Preferences.from_pairs(["a"], ["b"], items=["a", "b"], n_rows=3)
+    with pytest.raises(ValueError, match="better contains missing values"):
+        Preferences.from_pairs(["a", None], ["b", "b"], items=["a", "b"])
+    with pytest.raises(ValueError, match="must hold row numbers"):
+        Preferences.from_pairs([0.5], [1.0])

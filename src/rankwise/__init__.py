@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         RankSVM,
         RankSVMCV,
     )
+    from rankwise.evaluation.through_pipeline import explain_pair, rank
     from rankwise.io.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
     from rankwise.preferences import NoPairsError, Preferences, pair_data
@@ -46,6 +47,7 @@ __all__ = [
     "RankSVMCV",
     "datasets",
     "evaluation",
+    "explain_pair",
     "export_model",
     "fit_temperature",
     "fit_thresholds",
@@ -55,6 +57,7 @@ __all__ = [
     "objectives",
     "pair_data",
     "plotting",
+    "rank",
     "save_model",
     "scale_within_queries",
 ]
@@ -78,6 +81,7 @@ _HOMES = {
         "RankSVM",
         "RankSVMCV",
     ),
+    "evaluation.through_pipeline": ("explain_pair", "rank"),
     "io.export": ("export_model",),
     "io.model_file": ("ModelFileError", "load_model", "save_model"),
     "preferences": ("NoPairsError", "Preferences", "pair_data"),

@@ -86,13 +86,29 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
             raise TypeError
         vector = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}.") from None
+        way_out = "; text needs to be an ordered categorical column" if name == "y" else ""
+        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}{way_out}.") from None
     _check_distinct(array, vector, name)
     if length is not None and len(vector) != length:
         raise ValueError(f"{name} has {len(vector)} entries, but there are {length} rows.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     return vector
+
+
+def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
+    """Return labels as numbers; of an ordered categorical column of text the rank of each category.
+
+    Examples
+    --------
+    >>> as_labels([2, 0], "y")
+    array([2., 0.])
+    """
+    declared = declared_order(values)
+    if declared is None or all(isinstance(value, Real) for value in declared):
+        return as_vector(values, name, length)
+    distinct, codes = as_codes(values, name, length)
+    return np.array([declared[value] for value in distinct.tolist()], dtype=np.float64)[codes]
 
 
 def _check_distinct(array: NDArray[Any], vector: NDArray[np.float64], name: str) -> None:

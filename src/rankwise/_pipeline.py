@@ -2,9 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 
 def last_step(model: Any) -> Any:
     """Return the last step of a pipeline, or the model itself."""
     return model.steps[-1][1] if hasattr(model, "steps") else model
+
+
+def scales_queries(model: Any) -> bool:
+    """Tell whether a step of a pipeline has to know the query of each row."""
+    return any(_takes_queries(step) for _, step in getattr(model, "steps", [])[:-1])
+
+
+def _takes_queries(step: Any) -> bool:
+    return hasattr(step, "transform") and "qid" in inspect.signature(step.transform).parameters
+
+
+def before_last_step(model: Any, X: Any, qid: Any = None) -> Any:
+    """Return the rows as the last step of a pipeline sees them; the steps that ask for queries get them."""
+    if not scales_queries(model):
+        return model[:-1].transform(X) if hasattr(model, "steps") else X
+    for _, step in model.steps[:-1]:
+        if step is not None and step != "passthrough":
+            X = step.transform(X, qid=qid) if _takes_queries(step) else step.transform(X)
+    return X

@@ -14,15 +14,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import UndefinedMetricWarning
 
-from rankwise._checks import as_codes, as_vector, as_weights, check_choice
+from rankwise._checks import as_codes, as_labels, as_vector, as_weights, check_choice
 from rankwise._types import FloatArray, IntArray
+from rankwise.concordance import Concordance, concordance_index, concordance_interval
 from rankwise.losses import Logistic
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 from rankwise.preferences.order_graph import OrderGraph
 from rankwise.preferences.ranking import Ranking
 
 __all__ = [
+    "Concordance",
     "average_precision",
+    "concordance_index",
+    "concordance_interval",
     "disagreement_error",
     "kendall_tau",
     "ndcg",
@@ -734,7 +738,7 @@ class _Columns(NamedTuple):
 def _columns(y: ArrayLike | Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> _Columns:
     if isinstance(y, Preferences):
         return _columns_of_preferences(y, scores, qid, measure)
-    labels = as_vector(y, "y")
+    labels = as_labels(y, "y")
     if labels.size == 0:
         raise ValueError("y is empty; it needs at least one row.")
     query = np.zeros(labels.size, np.int64) if qid is None else as_codes(qid, "qid", labels.size)[1]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve")
-SCALES = ("none", "standard", "minmax", "maxabs")
+SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
 
 
 class UsageError(Exception):
@@ -143,6 +143,23 @@ def add_ranking(parser: argparse.ArgumentParser) -> None:
     """Add what is measured: a model or its scores, and rows with labels."""
     parser.add_argument("model", help="file of a model, or of scores, one per line")
     parser.add_argument("data", nargs="+", help="files with rows and labels")
+
+
+def add_survival_option(parser: Any) -> None:
+    """Add the option for right-censored times in place of labels."""
+    parser.add_argument(
+        "--survival",
+        type=value(column_pair, "two names of columns with a comma between them"),
+        metavar="TIME,EVENT",
+        help="columns of the time, and of whether the end was seen (1) or cut short (0), in place of "
+        "--label; a higher score is a longer life, and --qid names strata",
+    )
+
+
+def column_pair(text: str) -> tuple[str, str]:
+    """Read two names."""
+    first, second = names(text)
+    return first, second
 
 
 def add_data_options(parser: Any, *, width: bool = False) -> None:

@@ -127,9 +127,16 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
-    for part in [rows_digest(data.X), array_digest(data.y), array_digest(data.qid)]:
+    for part in [rows_digest(data.X), target_digest(data.y), array_digest(data.qid)]:
         digest.update(part)
     return digest.hexdigest()
+
+
+def target_digest(y: Any) -> bytes:
+    """Digest labels, or right-censored times with their strata."""
+    if not hasattr(y, "groups"):
+        return array_digest(y)
+    return b"".join(map(array_digest, (y.values, y.event, y.groups())))
 
 
 def rows_digest(X: Any) -> bytes:

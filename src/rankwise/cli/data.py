@@ -32,6 +32,8 @@ class Data:
         """The number of different queries; 1 where there are none."""
         import numpy as np
 
+        if hasattr(self.y, "groups"):
+            return len(np.unique(self.y.groups()))
         return 1 if self.qid is None else len(np.unique(self.qid))
 
 
@@ -54,8 +56,11 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
     tables = [is_table(path) for path in options.data]
     if any(tables) != all(tables):
         raise UsageError("The data files must be all tables (CSV, Parquet) or all svmlight files.")
+    survival = getattr(options, "survival", None)
+    if survival is not None and (options.label is not None or not all(tables)):
+        raise UsageError("--survival stands in place of --label, for tables (CSV, Parquet).")
     if any(tables):
-        if label_needed and options.label is None:
+        if label_needed and options.label is None and survival is None:
             raise UsageError("--label must name the column of the labels: the data is a table.")
         for name in ("n_features", "zero_based"):
             if getattr(options, name, None):
@@ -78,6 +83,8 @@ def take_columns_of(model: Any, options: argparse.Namespace) -> None:
 
 def read_data(options: argparse.Namespace, n_features: int | None = None, known: int | None = None) -> Data:
     """Read all data of a command into memory; `known` is the number of features that a model knows."""
+    if getattr(options, "survival", None) is not None:
+        return _read_survival(options)
     if is_table(options.data[0]):
         return _joined([_read_table(path, options) for path in options.data])
     from rankwise.io.svmlight import load_svmlight
@@ -129,6 +136,25 @@ def _read_table(path: str, options: argparse.Namespace) -> Data:
     read = read_table(path, label=options.label, qid=options.qid, features=options.features)
     names = None if read.feature_names is None else list(read.feature_names)
     return Data(read.X, read.y, read.qid, names)
+
+
+def _read_survival(options: argparse.Namespace) -> Data:
+    """Read times as labels and events as one more feature, and make preferences of them."""
+    import numpy as np
+
+    from rankwise.preferences import Preferences
+
+    time, event = options.survival
+    features = None if options.features is None else [*options.features, event]
+    given = argparse.Namespace(**(vars(options) | {"label": time, "features": features}))
+    data = _joined([_read_table(path, given) for path in options.data])
+    columns = list(data.feature_names or [])
+    if event not in columns:
+        raise ValueError(f"--survival names the column {event!r}, which is not in the data.")
+    place = columns.index(event)
+    X = np.asarray(data.X)
+    y = Preferences.from_survival(X[:, place], data.y, qid=data.qid)
+    return Data(np.delete(X, place, axis=1), y, None, columns[:place] + columns[place + 1 :])
 
 
 def _joined(parts: list[Data]) -> Data:

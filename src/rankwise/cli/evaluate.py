@@ -27,7 +27,7 @@ def add_parser(commands: Any) -> None:
         "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
         "the mean over the queries for which each is defined. With a second model the differences over the "
         "queries are tested for significance. For models with probabilities of pairs, their log loss and how "
-        "far they come true are printed too.",
+        "far they come true are printed too. With --survival it is the concordance with life times.",
         EXAMPLE,
     )
     arguments.add_ranking(parser)
@@ -56,6 +56,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--per-query", action="store_true", help="add a row for each query")
     parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the permutations (default: 0)")
+    arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
 
 
@@ -63,14 +64,18 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
     from rankwise.cli.rankings import ScoreSource, read_for
+    from rankwise.cli.survival import survival_result
 
     check_data_options(options)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, options.against) if path is not None]
     data = read_for(rankings, options)
+    if options.survival is not None:
+        survival_result(rankings, data, console, start)
+        return
     if len(rankings) == 2 and data.n_queries < 2:
         raise ValueError("--against tests differences between queries, but the data has one query only.")
-    scores = [ranking.scores(data.X) for ranking in rankings]
+    scores = [ranking.scores(data.X, data.qid) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
     measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
     values: dict[str, Any] = {

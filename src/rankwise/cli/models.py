@@ -8,7 +8,7 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise._pipeline import last_step
+from rankwise._pipeline import before_last_step, last_step, scales_queries
 from rankwise.cli.arguments import UsageError
 
 # Options of the command line that are parameters of estimators under the same name.
@@ -35,6 +35,8 @@ SHARED = (
     "tol",
     "max_iter",
 )
+# What scales the rows of each query by themselves.
+QUERY_SCALES = {"query-minmax": "minmax", "query-standard": "standard", "query-rank": "rank"}
 ESTIMATORS = {
     "rank-svm": "RankSVM",
     "rank-logistic": "RankLogistic",
@@ -79,6 +81,12 @@ def estimator_class(method: str) -> Any:
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """Gather the parameters that were asked for; refuse those that the estimator does not have."""
     known = estimator_class(options.method)().get_params(deep=False)
+    if getattr(options, "survival", None) is not None:
+        check_survival(options)
+    if options.scale in QUERY_SCALES and not takes_queries(estimator_class(options.method)):
+        raise UsageError(
+            f"--scale {options.scale} does not go with --method {options.method}, which takes no queries."
+        )
     given = {name: getattr(options, name) for name in SHARED if getattr(options, name) is not None}
     for name in given:
         if name not in known:
@@ -93,6 +101,14 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     given |= {name: value for name, value in always.items() if name in known}
     ranker = estimator_class(options.method)(**given)
     return Recipe(options.method, given, options.scale, scoring_of(options, ranker))
+
+
+def check_survival(options: argparse.Namespace) -> None:
+    """Refuse what does not go with right-censored times."""
+    if options.method in ("ordinal-svm", "hull"):
+        raise UsageError(f"--survival does not go with --method {options.method}, which learns classes.")
+    if options.scale in QUERY_SCALES or options.pair_weight is not None:
+        raise UsageError("--survival does not go with --scale query-... or --pair-weight.")
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
@@ -136,6 +152,10 @@ def make_scaler(scale: str, X: Any) -> Any:
 
     if scale == "minmax" and sp.issparse(X):
         raise ValueError("--scale minmax would make the sparse data dense; use maxabs, which keeps zeros.")
+    if scale in QUERY_SCALES:
+        from rankwise.preprocessing import QueryScaler
+
+        return QueryScaler(QUERY_SCALES[scale])
     scalers = {
         "none": lambda: None,
         "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
@@ -143,6 +163,24 @@ def make_scaler(scale: str, X: Any) -> Any:
         "maxabs": MaxAbsScaler,
     }
     return scalers[scale]()
+
+
+def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
+    """Return the rows behind a scaler that is fitted to them."""
+    from rankwise.cli.stream import scale_rows
+
+    if not scales_by_query(scaler):
+        return X if scaler is None else scale_rows(scaler, X)
+    if qid is None:
+        raise ValueError(
+            "--scale query-... scales within queries, but the data has none; name their column by --qid."
+        )
+    return scaler.fit_transform(X, qid=qid)
+
+
+def scales_by_query(scaler: Any) -> bool:
+    """Tell whether a scaler looks at each query by itself."""
+    return type(scaler).__name__ == "QueryScaler"
 
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:
@@ -172,13 +210,14 @@ def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
         return file.read(9) == b"SVM-light"
 
 
-def scores_of(model: Any, X: Any, *, labels: bool = False) -> Any:
+def scores_of(model: Any, X: Any, qid: Any = None, *, labels: bool = False) -> Any:
     """Return the score of each row, or with `labels` the label that an ordinal model predicts."""
-    X = _acceptable(model, X)
-    ranker = last_step(model)
+    if scales_queries(model) and qid is None:
+        raise ValueError("The model scales features within queries, but the data has none; name --qid.")
+    ranker, X = last_step(model), before_last_step(model, _acceptable(model, X), qid)
     if hasattr(ranker, "utility") and not labels:
-        return ranker.utility(model[:-1].transform(X) if ranker is not model else X)
-    scores = model.predict(X)
+        return ranker.utility(X)
+    scores = ranker.predict(X)
     # A model.dat of SVM-light has a number b to subtract; `predict` leaves it out, as it changes no order.
     from_svm_light = type(ranker).__name__ == "RankSVM" and hasattr(ranker, "threshold_")
     return scores - ranker.threshold_ if from_svm_light else scores

@@ -9,7 +9,7 @@ from contextlib import contextmanager, nullcontext
 from time import perf_counter
 from typing import IO, Any
 
-from rankwise._pipeline import last_step
+from rankwise._pipeline import last_step, scales_queries
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
 
@@ -27,7 +27,8 @@ def add_parser(commands: Any) -> None:
         run,
         "score rows with a model",
         "Write the score of each row on a line of its own, higher is better, to the last digit. Ordinal "
-        "models give labels. Memory does not grow with the data. The model may be a model.dat of SVMrank.",
+        "models give labels. Memory does not grow with the data, unless the model scales features within "
+        "queries. The model may be a model.dat of SVMrank.",
         EXAMPLE,
     )
     parser.add_argument("model", help="file of the model")
@@ -39,7 +40,7 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
-    from rankwise.cli.data import check_data_options, iterate_data, take_columns_of
+    from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model, scores_of
 
     check_data_options(options, label_needed=False)
@@ -48,8 +49,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     take_columns_of(model, options)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
-        for X in iterate_data(options, last_step(model).n_features_in_):
-            file.write(lines_of(scores_of(model, X, labels=not options.utility)))
+        for X, qid in chunks_for(model, options):
+            file.write(lines_of(scores_of(model, X, qid, labels=not options.utility)))
             rows += X.shape[0]
             progress.show(None, f"{rows:,} rows, {perf_counter() - start:.1f} s")
         if rows == 0:
@@ -57,6 +58,18 @@ def run(options: argparse.Namespace, console: Console) -> None:
     values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}
     if console.as_json or not console.taken:
         console.result(values, [f"{rows:,} scores written to {options.output} in {values['seconds']:.2f} s"])
+
+
+def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
+    """Yield rows and their queries: chunk by chunk, or all at once where queries have to be whole."""
+    from rankwise.cli.data import iterate_data, read_data
+
+    known = int(last_step(model).n_features_in_)
+    if scales_queries(model):
+        data = read_data(options, known=known)
+        yield data.X, data.qid
+        return
+    yield from ((X, None) for X in iterate_data(options, known))
 
 
 @contextmanager

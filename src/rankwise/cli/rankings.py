@@ -29,12 +29,12 @@ class ScoreSource:
         """Whether differences of the scores are log odds of pairs."""
         return hasattr(last_step(self.model), "predict_pair_proba")
 
-    def scores(self, X: Any) -> Any:
+    def scores(self, X: Any, qid: Any = None) -> Any:
         """Return the score of each row."""
         from rankwise.cli.models import scores_of
 
         if self._scores is None:
-            return scores_of(self.model, X)
+            return scores_of(self.model, X, qid)
         if len(self._scores) != X.shape[0]:
             raise ValueError(
                 f"{self.path!r} has {len(self._scores)} scores, but the data has {X.shape[0]} rows."

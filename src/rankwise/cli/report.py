@@ -101,7 +101,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
         X,
         data.y,
         data.qid,
-        models={name: other.scores(data.X) for name, other in zip(names[1:], others, strict=True)},
+        models={name: other.scores(data.X, data.qid) for name, other in zip(names[1:], others, strict=True)},
         name=names[0],
         feature_names=data.feature_names,
         title=options.title,

@@ -31,5 +31,7 @@ def check_stream_options(options: argparse.Namespace) -> None:
         raise UsageError("--stream reads tables (CSV, Parquet); for svmlight files there is --dask threads.")
     if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
         raise UsageError(f"--method {options.method} needs all rows in memory and does not go with --stream.")
-    if options.tune or options.kernel not in (None, "linear"):
-        raise UsageError("--tune and --kernel need all rows in memory and do not go with --stream.")
+    if options.tune or options.kernel not in (None, "linear") or options.scale.startswith("query-"):
+        raise UsageError(
+            "--tune, --kernel and --scale query-... need all rows in memory and do not go with --stream."
+        )

@@ -15,6 +15,7 @@ from rankwise.cli.stream_options import add_stream_option, check_stream_options
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
+  rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train train.txt -o model.json --resume        (go on after Ctrl-C or a crash)
   rankwise train big.parquet -o model.json --label grade --stream      (more rows than memory)
   rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory, on several machines)
@@ -55,6 +56,7 @@ def add_parser(commands: Any) -> None:
     )
     add_checkpoint_options(parser)
     arguments.add_model_options(parser)
+    arguments.add_survival_option(parser)
     arguments.add_data_options(parser, width=True)
     add_stream_option(parser)
     add_dask_option(parser)
@@ -100,6 +102,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_data_options(options)
     check_dask_options(options)
     check_stream_options(options)
+    others = (options.calibrate, options.stream, options.dask)
+    if options.survival is not None and any(other is not None for other in others):
+        raise UsageError("--survival does not go with --calibrate, --stream or --dask.")
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
@@ -134,13 +139,13 @@ def read_rows(options: argparse.Namespace, console: Console) -> Any:
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read as the training rows were."""
+    from rankwise._pipeline import before_last_step
     from rankwise.cli.data import read_data
     from rankwise.cli.models import _acceptable
 
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
-    X = _acceptable(outcome.model, rows.X)
-    X = X if outcome.model is outcome.ranker else outcome.model[:-1].transform(X)
+    X = before_last_step(outcome.model, _acceptable(outcome.model, rows.X), rows.qid)
     outcome.ranker.calibrate(X, rows.y, qid=rows.qid)
 
 

@@ -15,9 +15,15 @@ import numpy as np
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
 from rankwise.cli.data import Data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
-from rankwise.cli.models import Recipe, fit_ranker, takes_queries, with_scaler
+from rankwise.cli.models import (
+    Recipe,
+    fit_ranker,
+    fit_scaled,
+    scales_by_query,
+    takes_queries,
+    with_scaler,
+)
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap
-from rankwise.cli.stream import scale_rows
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 from rankwise.solvers import InterruptedWarning
 
@@ -77,7 +83,10 @@ class Training:
         ranker = self.recipe.ranker()
         X = ranker._validated(self.data.X, reset=True)
         targets = ranker._targets(self.data.y, self.data.qid)
-        return AlphaSearch(ranker, X, targets, self.recipe.scaler(X), self.recipe.scoring)
+        scaler = self.recipe.scaler(X)
+        if scales_by_query(scaler):  # folds leave queries whole, so that all of them are scaled at once
+            scaler, X = None, fit_scaled(scaler, X, self.data.qid)
+        return AlphaSearch(ranker, X, targets, scaler, self.recipe.scoring)
 
     def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
         """Yield the folds that are left, and draw the bar at each and at each iteration of the model."""
@@ -100,7 +109,7 @@ class Training:
         ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
         watch = self._watch(ranker, progress)
         scaler = self.recipe.scaler(self.data.X)
-        X = self.data.X if scaler is None else scale_rows(scaler, self.data.X)
+        X = fit_scaled(scaler, self.data.X, self.data.qid)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             fit_ranker(ranker, X, self.data.y, self.data.qid)

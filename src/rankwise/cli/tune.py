@@ -32,6 +32,7 @@ def add_parser(commands: Any) -> None:
     train.add_selection_options(parser)
     train.add_checkpoint_options(parser)
     arguments.add_model_options(parser)
+    arguments.add_survival_option(parser)
     arguments.add_data_options(parser, width=True)
 
 

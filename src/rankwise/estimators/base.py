@@ -19,7 +19,7 @@ from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 from threadpoolctl import ThreadpoolController
 
-from rankwise._checks import as_array, as_codes, as_vector
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, declared_order
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design, as_design
 from rankwise.kernels import KernelMap, kernel_scores
@@ -40,9 +40,9 @@ PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
 class BaseRanker(BaseEstimator):
     """A scoring function f of rows, linear or in the span of a kernel; a higher score is better."""
 
-    # qid is passed on by pipelines and searches without the user asking for it.
-    __metadata_request__fit = {"qid": True}  # noqa: RUF012
-    __metadata_request__score = {"qid": True}  # noqa: RUF012
+    # Both are passed on by pipelines and searches without the user asking for it.
+    __metadata_request__fit = {"qid": True, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": True, "sample_weight": True}  # noqa: RUF012
 
     # The parameter that a search chooses, by `_path_scores`.
     _tuned = "alpha"
@@ -186,7 +186,7 @@ class BaseRanker(BaseEstimator):
         """Return the preferences among the rows, from their labels where y holds these."""
         if isinstance(y, Preferences):
             return self._checked_preferences(y, qid, sample_weight)
-        labels = as_vector(column_or_1d(y, warn=True), "y")
+        labels = as_labels(y if declared_order(y) else column_or_1d(y, warn=True), "y")
         pair_weight = getattr(self, "pair_weight", None)
         return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
 

@@ -147,8 +147,8 @@ class HullRanker(BaseRanker):
     """
 
     # A class has one interval for all rows, so there are no queries.
-    __metadata_request__fit = {"qid": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"qid": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
     def __init__(
         self,

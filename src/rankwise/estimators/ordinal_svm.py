@@ -102,8 +102,8 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
     """
 
     # A classifier has boundaries for all rows at once, so there are no queries to fit to or to score by.
-    __metadata_request__fit = {"qid": UNUSED}  # noqa: RUF012
-    __metadata_request__score = {"qid": UNUSED}  # noqa: RUF012
+    __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
     def __init__(
         self,

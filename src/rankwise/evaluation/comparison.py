@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array, as_codes, as_vector, check_choice
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_choice
 from rankwise._text import table
 from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
@@ -225,7 +225,7 @@ def _comparison(found: dict[str, list[Measured]], test: str, confidence: float, 
 def _rows(y: Any, qid: Any) -> tuple[FloatArray | Preferences, IntArray]:
     """Return labels or preferences, and the number of each row's query."""
     y, qid = labels_and_queries(y, qid)
-    labels = y if isinstance(y, Preferences) else as_vector(y, "y")
+    labels = y if isinstance(y, Preferences) else as_labels(y, "y")
     if len(labels) == 0:
         raise ValueError("y has no rows.")
     if qid is None:

@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._pipeline import last_step
+from rankwise._pipeline import before_last_step, last_step
 from rankwise._types import FloatArray
-from rankwise.evaluation.models import before_last_step
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import Weights
 
@@ -46,12 +45,12 @@ def has_parts(model: Any) -> bool:
     return hasattr(last_step(model), "contributions")
 
 
-def parts_of(model: Any, X: Any, given_names: Sequence[str] | None = None) -> Parts | None:
+def parts_of(model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None) -> Parts | None:
     """Return the parts of a model of trees, or None for other models."""
     if not has_parts(model):
         return None
     ranker, n_rows = last_step(model), X.shape[0]
     names = feature_names(X, model, given_names, ranker.n_features_in_)
-    rows = _RowParts(ranker, before_last_step(model, X))
+    rows = _RowParts(ranker, before_last_step(model, X, qid))
     sample = rows[np.unique(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED)).astype(int))]
     return Parts(names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_)

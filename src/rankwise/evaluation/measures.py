@@ -125,9 +125,11 @@ def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., Floa
     return of
 
 
-def n_queries_of(y: Any, query: IntArray) -> int:
+def n_queries_of(y: Any, query: IntArray | None) -> int:
     """Return the number of queries, 1 without any."""
-    return len(y.query_importance()) if isinstance(y, Preferences) else int(query.max()) + 1
+    if isinstance(y, Preferences):
+        return len(y.query_importance())
+    return 1 if query is None else int(query.max()) + 1
 
 
 def measures_for(

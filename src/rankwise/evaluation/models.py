@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise._checks import as_array, as_vector
-from rankwise._pipeline import last_step
+from rankwise._pipeline import before_last_step, last_step, scales_queries
 from rankwise._types import FloatArray
 from rankwise.places import in_memory
 
@@ -18,20 +18,17 @@ def is_scores(model: Any) -> bool:
     return not hasattr(model, "predict")
 
 
-def before_last_step(model: Any, X: Any) -> Any:
-    """Return the rows as the last step of a pipeline sees them."""
-    return model[:-1].transform(X) if hasattr(model, "steps") else X
-
-
 def matrix_of(X: Any) -> Any:
     """Return rows as an array or a CSR matrix."""
     return X.tocsr() if sp.issparse(X) else as_array(X)
 
 
-def scores_of(model: Any, X: Any, name: str) -> FloatArray:
+def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
     """Return the score of each row: a utility, a probability of the higher class, or what predict returns."""
     if is_scores(model):
         return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
+    if scales_queries(model):
+        model, X = last_step(model), before_last_step(model, X, qid)
     if hasattr(last_step(model), "utility"):
         scores = last_step(model).utility(before_last_step(model, X))
     elif hasattr(model, "predict_proba"):

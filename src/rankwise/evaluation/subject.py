@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_codes, as_vector, split_missing
+from rankwise._checks import as_array, as_codes, as_labels, declared_order, split_missing
 from rankwise._pipeline import last_step
 from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.labels import class_numbers, labels_and_queries
@@ -31,6 +31,8 @@ class Subject:
         The labels as numbers; classes count from 0, the lowest. Zeros where rows have none.
     label_names : list of str or None
         The names of classes.
+    qid : array, or None
+        The query of each row of X, as given.
     query : array of int of shape (n_rows,)
     query_names : list of str
     X, feature_names :
@@ -61,7 +63,8 @@ class Subject:
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows == 0:
             raise ValueError("X has no rows.")
-        scores = {key: scores_of(value, X, key) for key, value in everything.items()}
+        self.qid = labels_and_queries(y, qid)[1]
+        scores = {key: scores_of(value, X, key, self.qid) for key, value in everything.items()}
         self._set_labels(y, qid, n_rows)
         known = self.row_numbers
         self.scores = {key: value[known] for key, value in scores.items()}
@@ -137,12 +140,14 @@ class Subject:
         if len(known) != n_rows:
             raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
         classes = getattr(self.ranker, "classes_", None)
+        if classes is None and (declared := declared_order(y)) is not None:
+            classes = np.array(list(declared))
         if classes is None and not known.all():
             raise ValueError("y contains missing values.")
         self.row_numbers = np.flatnonzero(known)
         self.label_names: list[str] | None = None
         if classes is None:
-            self.y = as_vector(present, "y")
+            self.y = as_labels(present, "y")
         else:
             self._set_classes(present, as_array(classes))
         self._set_queries(qid, known)

@@ -11,9 +11,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array
-from rankwise._pipeline import last_step
+from rankwise._pipeline import before_last_step, last_step
 from rankwise._types import FloatArray, IntArray
-from rankwise.evaluation.models import before_last_step, matrix_of
+from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.io.export.linear import LinearScorer, scaling_of
 
@@ -42,7 +42,9 @@ class Weights:
         return self.weights * self.spread
 
 
-def weights_of(model: Any, X: Any, given_names: Sequence[str] | None = None) -> Weights | None:
+def weights_of(
+    model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None
+) -> Weights | None:
     """Return the weights of a linear model, or None where it has none.
 
     Scalers are folded into the weights. What other steps make has weights of its own.
@@ -58,12 +60,12 @@ def weights_of(model: Any, X: Any, given_names: Sequence[str] | None = None) -> 
         scalings = [scaling_of(step) for step in front if step not in (None, "passthrough")]
         weights, _ = LinearScorer(names, coef, scalings).folded()
     except (TypeError, ValueError):
-        return _after_steps(model, X, coef)
+        return _after_steps(model, X, coef, qid)
     return Weights(names, weights, spread_of(rows), rows)
 
 
-def _after_steps(model: Any, X: Any, coef: FloatArray) -> Weights:
-    rows = matrix_of(model[:-1].transform(X))
+def _after_steps(model: Any, X: Any, coef: FloatArray, qid: Any = None) -> Weights:
+    rows = matrix_of(before_last_step(model, X, qid))
     try:
         names = [str(name) for name in model[:-1].get_feature_names_out()]
     except (AttributeError, ValueError):

@@ -26,11 +26,12 @@ from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, Stan
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise import __version__, estimators
-from rankwise._pipeline import last_step
+from rankwise._pipeline import before_last_step, last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
 from rankwise.io.model_leaderboard import check_leaderboard
 from rankwise.io.model_values import Arrays, decode, encode
+from rankwise.preprocessing import QueryScaler
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -61,6 +62,7 @@ SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
     MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"),
     MaxAbsScaler: ("max_abs_", "scale_", "n_samples_seen_"),
     RobustScaler: ("center_", "scale_"),
+    QueryScaler: ("fitted_with_qid_",),
 }
 SCALER_NAMES = {kind.__name__: kind for kind in SCALERS}
 COMMON = ("n_features_in_", "feature_names_in_")
@@ -118,9 +120,9 @@ def save_model(
     Parameters
     ----------
     model : ranker, Pipeline of scalers and a ranker, or BradleyTerry
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. Kernels have
-        to be named or precomputed, since a function cannot be stored. Parameters that hold functions or
-        other objects (callback, a random state, a splitter) are left out.
+        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler` and `QueryScaler` may stand in front.
+        Kernels have to be named or precomputed, since a function cannot be stored. Parameters that hold
+        functions or other objects (callback, a random state, a splitter) are left out.
     path : path
     feature_names : sequence of str, optional
         For a model that was not fitted to named columns; `export_model` will use them.
@@ -383,7 +385,7 @@ def _check_scores(model: Any) -> None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the row has no names, and no meaning
-            scores = model.predict(row)
+            scores = ranker.predict(before_last_step(model, row, qid=[0]))
     except Exception as error:
         reason = str(error).partition("\n")[0].rstrip(".")
         raise ModelFileError(f"it cannot score a row ({type(error).__name__}: {reason})") from None

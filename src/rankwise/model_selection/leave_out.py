@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from rankwise._checks import as_alphas, as_array, as_codes, as_vector
+from rankwise._checks import as_alphas, as_array, as_codes, as_vector, declared_order
 from rankwise._progress import Progress
 from rankwise._types import FloatArray, IntArray
 from rankwise.losses.least_squares import keeps_ties
@@ -243,6 +243,8 @@ def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
         return [y], True
     if isinstance(y, list) and y and all(isinstance(output, Preferences) for output in y):
         return list(y), False
+    if declared_order(y) is not None:
+        return [Preferences.from_scores(y, qid)], True
     labels = as_array(y)
     if labels.ndim == 2 and labels.shape[1] > 1:
         return [Preferences.from_scores(column, qid) for column in labels.T], False

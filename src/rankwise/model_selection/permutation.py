@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_codes, as_vector
+from rankwise._checks import as_codes, as_labels
 from rankwise._progress import Progress
 from rankwise._types import FloatArray
 from rankwise.model_selection.leave_out import (
@@ -96,7 +96,7 @@ def permutation_test(
     if isinstance(y, Preferences):
         outputs = [y, *permuted_preferences(y, n_permutations, generator)]
         return _tested(HeldOutTask(model, X, outputs, qid), y.has_queries)
-    labels = as_vector(y, "y")
+    labels = as_labels(y, "y")
     if qid is None:  # labels are shuffled and rows decomposed before the first pair tells how long it takes
         n_pairs = len(labels) ** 2 / 2 * (n_permutations + 1)
         Progress("The permutation test", n_pairs).foresee(SECONDS_PER_PAIR)

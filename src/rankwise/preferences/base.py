@@ -76,6 +76,8 @@ class Preferences(ABC):
         What an order graph puts in order.
     codes : array of int of shape (n_rows,), or None
         The number of each row's class, where there are classes.
+    items : array of shape (n_rows,), or None
+        The name of each row, where pairs were given by names.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class Preferences(ABC):
     values: FloatVector | None = None
     classes: NDArray[Any] | None = None
     codes: NDArray[np.int64] | None = None
+    items: NDArray[Any] | None = None
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(ranking.from_scores)

@@ -8,16 +8,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_indices, as_vector, as_weights
+from rankwise._checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
 from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
 
 
 class PairList(Preferences):
     """A list of (better, worse) rows, each with a magnitude and a weight; O(l) for l pairs."""
 
-    def __init__(self, pairs: Pairs, n_rows: int):
+    def __init__(self, pairs: Pairs, n_rows: int, items: NDArray[Any] | None = None):
         self._pairs = pairs  # those of weight zero left out
         self.n_rows = n_rows
+        self.items = items
 
     def pairs(self) -> Pairs:
         """Return the pairs."""
@@ -28,9 +29,8 @@ class PairList(Preferences):
         rows = as_weights(sample_weight, "sample_weight", self.n_rows)
         rows = rows / rows.max()  # only ratios matter, and products of ratios do not overflow
         better, worse, magnitude, weight = self._pairs
-        return PairList(
-            _kept(Pairs(better, worse, magnitude, weight * rows[better] * rows[worse])), self.n_rows
-        )
+        pairs = Pairs(better, worse, magnitude, weight * rows[better] * rows[worse])
+        return PairList(_kept(pairs), self.n_rows, self.items)
 
     def _take(self, rows: NDArray[np.int64]) -> PairList:
         """Keep the pairs between the rows taken; a row taken twice takes its pairs twice."""
@@ -49,7 +49,7 @@ class PairList(Preferences):
             magnitude[pair],
             weight[pair],
         )
-        return PairList(taken, len(rows))
+        return PairList(taken, len(rows), None if self.items is None else self.items[rows])
 
 
 def _kept(pairs: Pairs) -> Pairs:
@@ -64,31 +64,48 @@ def from_pairs(
     magnitude: ArrayLike | None = None,
     weight: ArrayLike | None = None,
     n_rows: int | None = None,
+    items: ArrayLike | None = None,
 ) -> PairList:
-    """Take explicit pairs of row numbers; a pair may be given several times.
+    """Take explicit pairs of rows, by number or by name; a pair may be given several times.
 
     Parameters
     ----------
-    better, worse : arrays of int of shape (n_pairs,)
-        In pair k, row `better[k]` should be above row `worse[k]`.
+    better, worse : arrays of shape (n_pairs,)
+        In pair k, row `better[k]` should be above row `worse[k]`: row numbers, or names of any type.
     magnitude : array of shape (n_pairs,), optional
         By how much; used by least squares and ignored by the hinge losses. Ones by default.
     weight : array of shape (n_pairs,), optional
         How much the pair counts. Ones by default.
     n_rows : int, optional
         The number of rows of the data; by default the largest row number plus one.
+    items : array of shape (n_rows,), optional
+        The name of each row of the data, such as the index of a frame; those without a pair may be there too.
+        Pairs are then given by these names. Where pairs have names and there is no `items`, the rows are the
+        names that occur, sorted where they can be, and the attribute `items` has them in this order.
 
     Examples
     --------
     >>> Preferences.from_pairs(better=[0, 2], worse=[1, 3]).groups()
     array([0, 0, 1, 1])
+    >>> Preferences.from_pairs(["tea", "tea"], ["milk", "rum"]).items.tolist()
+    ['milk', 'rum', 'tea']
+    >>> Preferences.from_pairs(["tea"], ["rum"], items=["rum", "milk", "tea"]).pairs().better.tolist()
+    [2]
     """
-    first, second = as_indices(better, "better", n_rows), as_indices(worse, "worse", n_rows)
+    names = _names(better, worse, items)
+    if names is None:
+        first, second = as_indices(better, "better", n_rows), as_indices(worse, "worse", n_rows)
+    else:
+        if n_rows is not None and n_rows != len(names):
+            raise ValueError(f"n_rows is {n_rows}, but there are {len(names)} items; leave n_rows out.")
+        n_rows = len(names)
+        first, second = (_places(*given, names) for given in ((better, "better"), (worse, "worse")))
     if len(first) != len(second):
         raise ValueError(f"better has {len(first)} entries and worse {len(second)}; they must match.")
     if (first == second).any():
         row = first[first == second][0]
-        raise ValueError(f"A row cannot be better than itself: row {row} is paired with itself.")
+        which = f"row {row}" if names is None else repr(names.tolist()[row])
+        raise ValueError(f"A row cannot be better than itself: {which} is paired with itself.")
     rows = int(max(first.max(initial=-1), second.max(initial=-1))) + 1 if n_rows is None else int(n_rows)
     ones = np.ones(len(first))
     pairs = Pairs(
@@ -97,9 +114,38 @@ def from_pairs(
         ones if magnitude is None else as_vector(magnitude, "magnitude", len(first)),
         ones if weight is None else as_weights(weight, "weight", len(first)),
     )
-    structure = PairList(_kept(pairs), rows)
+    structure = PairList(_kept(pairs), rows, names)
     structure.require_pairs()
     return structure
+
+
+def _names(better: Any, worse: Any, items: Any) -> NDArray[Any] | None:
+    """Return the name of each row, or None where pairs have row numbers."""
+    if items is not None:
+        names, codes = as_codes(items, "items")
+        if len(names) < len(codes):
+            twice = names.tolist()[int(np.flatnonzero(np.bincount(codes) > 1)[0])]
+            raise ValueError(f"items must differ from each other; {twice!r} is there twice.")
+        return names[codes]
+    columns = [
+        as_they_are(column) if isinstance(column, list | tuple) else as_array(column)
+        for column in (better, worse)
+    ]
+    if all(column.dtype.kind in "iuf" or len(column) == 0 for column in columns):
+        return None
+    if len({column.dtype.kind for column in columns}) == 1:
+        return as_codes(np.concatenate(columns), "better and worse")[0]
+    return as_codes([value for column in columns for value in column.tolist()], "better and worse")[0]
+
+
+def _places(values: Any, name: str, items: NDArray[Any]) -> NDArray[np.int64]:
+    """Return the row of each name."""
+    row_of = {item: row for row, item in enumerate(items.tolist())}
+    distinct, codes = as_codes(values, name)
+    unknown = [value for value in distinct.tolist() if value not in row_of]
+    if unknown:
+        raise ValueError(f"{name} names {unknown[0]!r}, which is not among the items.")
+    return np.array([row_of[value] for value in distinct.tolist()], dtype=np.int64)[codes]
 
 
 def pair_data(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, as_weights, check_choice
 from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
@@ -433,7 +433,8 @@ def from_scores(
     Parameters
     ----------
     y : array of shape (n_rows,)
-        Any real numbers; a row should be above the rows of its query with a lower number.
+        Any real numbers, or an ordered categorical column; a row should be above the rows of its query with a
+        lower label.
     qid : array of shape (n_rows,), optional
         The query of each row: any type, any order.
     sample_weight : array of shape (n_rows,), optional
@@ -451,7 +452,7 @@ def from_scores(
     >>> Preferences.from_scores([1.5, 0.2, 7.0]).n_pairs
     3
     """
-    labels = as_vector(y, "y")
+    labels = as_labels(y, "y")
     n_rows = len(labels)
     query = None if qid is None else as_codes(qid, "qid", n_rows)[1]
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
@@ -477,7 +478,12 @@ def as_preferences(
     return y
 
 
-def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | None = None) -> Ranking:
+def from_survival(
+    event: ArrayLike,
+    time: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+) -> Ranking:
     """Rank right-censored life times: a higher score means a longer life.
 
     A pair counts when the earlier time is an observed event; at equal times an event comes before a
@@ -490,11 +496,15 @@ def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | 
     time : array of shape (n_rows,)
         The time of the event or of the censoring.
     sample_weight : array of shape (n_rows,), optional
+    qid : array of shape (n_rows,), optional
+        The stratum of each row (hospital, sex, ...), of any type: lives are compared within strata.
 
     Examples
     --------
     >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0]).n_pairs
     2
+    >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0], qid=["a", "a", "b"]).n_pairs
+    1
     """
     times = as_vector(time, "time")
     events = as_vector(as_array(event), "event", len(times))
@@ -506,7 +516,8 @@ def from_survival(event: ArrayLike, time: ArrayLike, sample_weight: ArrayLike | 
     labels = np.empty(len(times))
     labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(times))
-    ranking = Ranking(labels, weight=weight, event=events, values=times)
+    query = None if qid is None else as_codes(qid, "qid", len(times))[1]
+    ranking = Ranking(labels, query, weight=weight, event=events, values=times)
     ranking.require_pairs()
     return ranking
 

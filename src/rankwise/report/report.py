@@ -173,7 +173,8 @@ class Report:
         return self.measures[self.subject.name][0].values
 
     def _weights(self) -> Weights | None:
-        given = self.subject.models[self.subject.name], self.subject.X, self.subject.feature_names
+        subject = self.subject
+        given = subject.models[subject.name], subject.X, subject.feature_names, subject.qid
         return parts_of(*given) or weights_of(*given)
 
     def _own_finding(self) -> str:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._types import FloatArray
 from rankwise.io.model_file import RANKERS
+from rankwise.preprocessing import QueryScaler
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,11 @@ def scaling_of(scaler: Any) -> Scaling:
         shift = scaler.mean_ if scaler.with_mean else np.zeros(n)
     elif isinstance(scaler, RobustScaler):
         shift = scaler.center_ if scaler.with_centering else np.zeros(n)
+    elif isinstance(scaler, QueryScaler):
+        raise TypeError(
+            "QueryScaler scales by the other rows of a query, and an exported model sees one row at a time; "
+            "scale the rows in the program that calls the model, or fit with StandardScaler."
+        )
     else:
         raise TypeError(
             "In front of the ranker, exports take StandardScaler, MinMaxScaler, MaxAbsScaler and "

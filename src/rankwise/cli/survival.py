@@ -1,0 +1,49 @@
+"""How well models order right-censored life times: what `rankwise evaluate --survival` prints."""
+
+from __future__ import annotations
+
+from time import perf_counter
+from typing import Any
+
+from rankwise._text import table
+from rankwise.cli.output import Console
+
+
+def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:
+    """Measure the concordance of each model, and print it."""
+    models = [{"model": one.path} | measured(data.y, one.scores(data.X)) for one in rankings]
+    values = {
+        "command": "evaluate",
+        "rows": len(data.y),
+        "events": int(data.y.event.sum()),
+        "strata": data.n_queries,
+        "pairs": int(data.y.n_pairs),
+        "models": models,
+        "seconds": perf_counter() - start,
+    }
+    console.result(values, lines_of(values))
+
+
+def measured(y: Any, scores: Any) -> dict[str, Any]:
+    """Return Harrell's and Uno's concordance with their intervals."""
+    from rankwise.metrics import concordance_interval
+
+    found = {}
+    for name in ("harrell", "uno"):
+        one = concordance_interval(y, scores, weights=name)
+        found[name] = {"index": one.estimate, "low": one.low, "high": one.high}
+    return found
+
+
+def lines_of(values: dict[str, Any]) -> list[str]:
+    """Write the values for people."""
+    rows = [
+        [model["model"], title, *(f"{model[name][key]:.4f}" for key in ("index", "low", "high"))]
+        for model in values["models"]
+        for name, title in (("harrell", "Harrell"), ("uno", "Uno"))
+    ]
+    title = (
+        f"{values['rows']:,} rows, {values['events']:,} ends seen, {values['strata']:,} strata, "
+        f"{values['pairs']:,} pairs"
+    )
+    return [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]

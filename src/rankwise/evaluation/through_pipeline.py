@@ -1,0 +1,104 @@
+"""Ranks and reasons of any model: an estimator, a pipeline that ends in one, or a search that is fitted."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise._checks import as_codes
+from rankwise._pipeline import last_step, scales_queries
+from rankwise._types import FloatArray
+from rankwise.estimators.base import positions_within
+from rankwise.evaluation.models import scores_of
+from rankwise.evaluation.names import model_name
+from rankwise.evaluation.weights import pair_parts
+from rankwise.places import in_memory
+
+
+class PairParts(NamedTuple):
+    """The parts of a difference of two scores: the names of the features, and what each adds."""
+
+    names: list[str]
+    parts: FloatArray
+
+
+def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
+    """Return the position of each row within its query, 0 for the best; equal scores keep their order.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline, or fitted search with a best estimator
+        A ranker of this library, or anything of scikit-learn with one score per row.
+    X : array, sparse matrix or frame of shape (n_rows, n_features)
+    qid : array of shape (n_rows,), optional
+        One ranking of all rows without it. Steps that scale within queries get it too.
+
+    Returns
+    -------
+    positions : array of shape (n_rows,)
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import rankwise
+    >>> X, y = [[1.0], [3.0], [2.0]], [0, 2, 1]
+    >>> model = make_pipeline(StandardScaler(), rankwise.RankSVM()).fit(X, y)
+    >>> rankwise.rank(model, X)
+    array([2, 0, 1])
+    """
+    model, X, qid = fitted_model(model), in_memory(X), in_memory(qid)
+    rows = X if hasattr(X, "shape") else np.asarray(X)
+    scores = scores_of(model, rows, model_name(model), qid)
+    query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
+    return positions_within(scores, query)
+
+
+def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
+    """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+
+    Scalers are taken into account, so that the parts are those of the features that go into a pipeline. What
+    other steps make of the features (PCA, polynomials, columns) has parts of its own, by the names of that.
+
+    Parameters
+    ----------
+    model : estimator, Pipeline, or fitted search with a best estimator
+        Linear, or of trees.
+    a, b : arrays of shape (n_features,), or frames of one row
+
+    Returns
+    -------
+    PairParts
+        ``names`` and ``parts``.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import rankwise
+    >>> X, y = [[1.0, 4.0], [3.0, 1.0], [2.0, 3.0]], [0, 2, 1]
+    >>> model = make_pipeline(StandardScaler(), rankwise.RankSVM()).fit(X, y)
+    >>> names, parts = rankwise.explain_pair(model, X[1], X[0])
+    >>> names, bool(np.isclose(parts.sum(), model.predict(X[1:2])[0] - model.predict(X[:1])[0]))
+    (['f1', 'f2'], True)
+    """
+    model = fitted_model(model)
+    if scales_queries(model):
+        raise ValueError(
+            "explain_pair sees two rows, and QueryScaler scales by all rows of a query: scale these, and "
+            "explain with the last step of the pipeline."
+        )
+    found = pair_parts(model, a, b)
+    if found is None:
+        raise ValueError(
+            f"explain_pair needs a linear model of one output or trees; {type(last_step(model)).__name__} is "
+            "neither: its score is not a sum over features."
+        )
+    return PairParts(*found)
+
+
+def fitted_model(model: Any) -> Any:
+    """Return the best estimator of a search, or the model itself."""
+    return getattr(model, "best_estimator_", model)
