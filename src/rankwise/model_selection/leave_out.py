@@ -27,7 +27,7 @@ from rankwise.model_selection.pair_blocks import (
     rows_by_group,
 )
 from rankwise.model_selection.pair_formulas import TIE, AllPairs, TwoClasses
-from rankwise.model_selection.search import held_out_error
+from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 
