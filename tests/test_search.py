@@ -26,7 +26,7 @@ from rankwise import (
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.model_selection import EdgeOfGridWarning, QueryKFold, pair_blocks
+from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold, pair_blocks
 from rankwise.model_selection.search import AlphaSearch, Choice
 from rankwise.solvers import InterruptedWarning
 
@@ -286,9 +286,9 @@ def test_nothing_is_told_where_further_candidates_would_not_help(errors):
     Choice(np.array([1.0, 0.1, 0.01])[: len(errors)], np.array(errors)).warn_at_edge()
 
 
-def test_candidates_that_leave_all_weights_zero_are_told():
+def test_candidates_of_which_none_changes_the_order_are_told():
     X, y, qid = data()
-    with pytest.warns(EdgeOfGridWarning, match=r"all weights are zero: add 0\.1 and 0\.01 to alphas"):
+    with pytest.warns(EqualErrorsWarning, match=r"All 3 candidates.*add 0\.1 and 0\.01 to alphas"):
         RankSVMCV([100.0, 10.0, 1.0], cv=3).fit(X / 100, y, qid=qid)
 
 

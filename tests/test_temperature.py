@@ -194,8 +194,8 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
         assert (told["best_alpha"], told["scoring"]) == (search.alpha_, search.scoring)
     assert "pair log loss" in Page(Report(model, X, y, qid).to_html()).words
     assert main(["tune", rows, "--scoring", "log-loss"]) == 2
-    assert "--scoring log-loss does not go with --method rank-svm" in capsys.readouterr().err
-    with pytest.raises(ValueError, match="scoring must be one of 'error', 'log_loss'; got 'x'"):
+    assert "--metric log-loss does not go with --method rank-svm" in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"scoring must be among error, tau.*; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)
 
 

@@ -56,6 +56,7 @@ class Recipe:
     parameters: dict[str, Any]
     scale: str = "none"
     scoring: str = "error"
+    undefined: Any = "skip"
 
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
@@ -100,7 +101,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
     ranker = estimator_class(options.method)(**given)
-    return Recipe(options.method, given, options.scale, scoring_of(options, ranker))
+    undefined = "skip" if options.undefined is None else options.undefined
+    return Recipe(options.method, given, options.scale, scoring_of(options, ranker), undefined)
 
 
 def check_survival(options: argparse.Namespace) -> None:
@@ -113,12 +115,18 @@ def check_survival(options: argparse.Namespace) -> None:
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     """Return what candidates are compared by: the log loss where a model has probabilities, by default."""
+    from rankwise.model_selection.scoring import as_scoring
+
     has_probabilities = hasattr(ranker, "predict_pair_proba")
     if options.scoring is None:
         return "log_loss" if has_probabilities else "error"
-    if options.scoring == "log-loss" and not has_probabilities:
-        raise UsageError(f"--scoring log-loss does not go with --method {options.method}.")
-    return options.scoring.replace("-", "_")
+    scoring = options.scoring.replace("-", "_")
+    if scoring == "log_loss" and not has_probabilities:
+        raise UsageError(f"--metric log-loss does not go with --method {options.method}.")
+    try:
+        return as_scoring(scoring).key
+    except ValueError as error:
+        raise UsageError(str(error).replace("scoring must", "--metric must")) from None
 
 
 def check_kernel(kernel: str) -> None:

@@ -72,10 +72,25 @@ def add_selection_options(parser: Any) -> None:
     )
     parser.add_argument("--folds", type=arguments.FOLDS, default=5, help="folds of queries (default: 5)")
     parser.add_argument(
+        "--metric",
         "--scoring",
-        choices=("error", "log-loss"),
-        help="compare alphas by the ranking error or the log loss of pairs (default: log-loss for "
-        "rank-logistic, error for the others, which have no log loss)",
+        dest="scoring",
+        metavar="NAME",
+        help="compare alphas by error, concordance, ndcg@10, ndcg, map, mrr, p@5, tau or, with "
+        "rank-logistic, log-loss (default: log-loss for rank-logistic, error for the others)",
+    )
+    parser.add_argument(
+        "--undefined",
+        type=arguments.NUMBER,
+        metavar="VALUE",
+        help="what a query without relevant rows counts in ndcg, map, mrr and p; 0 is LETOR's convention "
+        "(default: it is left out)",
+    )
+    parser.add_argument(
+        "--valid",
+        nargs="+",
+        metavar="DATA",
+        help="files with rows to compare alphas by, in place of folds",
     )
 
 
@@ -99,6 +114,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
     if options.alphas is not None and not options.tune:
         raise UsageError("--alphas are candidates for --tune; give --tune, or one --alpha.")
+    for name, value in (("valid", options.valid), ("metric", options.scoring)):
+        if value is not None and not options.tune:
+            raise UsageError(f"--{name} is for the choice of alpha; give --tune too.")
     check_data_options(options)
     check_dask_options(options)
     check_stream_options(options)

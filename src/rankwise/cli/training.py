@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
-from rankwise.cli.data import Data
+from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.models import (
     Recipe,
@@ -24,7 +24,9 @@ from rankwise.cli.models import (
     with_scaler,
 )
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap
-from rankwise.model_selection.search import AlphaSearch, Choice, Fold
+from rankwise.model_selection.scoring import as_scoring
+from rankwise.model_selection.search import AlphaSearch, Choice, Fold, Validation
+from rankwise.preferences import as_preferences
 from rankwise.solvers import InterruptedWarning
 
 
@@ -51,19 +53,29 @@ class Training:
         What to learn, from what, and where to tell.
     checkpoint : Checkpoint or None
         Where the state is kept on the way.
+    validation : Data, optional
+        Rows to choose by, in place of folds.
     """
 
-    def __init__(self, recipe: Recipe, data: Data, console: Console, checkpoint: Checkpoint | None):
+    def __init__(
+        self,
+        recipe: Recipe,
+        data: Data,
+        console: Console,
+        checkpoint: Checkpoint | None,
+        validation: Data | None = None,
+    ):
         self.recipe = recipe
         self.data = data
         self.console = console
         self.checkpoint = checkpoint
+        self.validation = validation
         self.resumed = False
 
-    def choose(self, alphas: list[float] | None, n_folds: int, seed: int, progress: Progress) -> Choice:
+    def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
         """Cross-validate over queries, going on after the folds that a checkpoint has."""
         search = self._search()
-        tried, folds = search.candidates(alphas), search.folds(n_folds, seed=seed)
+        tried, folds = search.candidates(options.alphas), self._folds(search, options)
         errors = [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
         for fold in search.errors(tried, self._drawn(folds, len(errors), search.model, progress)):
             errors.append(fold[:, 0].tolist())
@@ -83,10 +95,24 @@ class Training:
         ranker = self.recipe.ranker()
         X = ranker._validated(self.data.X, reset=True)
         targets = ranker._targets(self.data.y, self.data.qid)
+        scoring = as_scoring(self.recipe.scoring, self.recipe.undefined)
         scaler = self.recipe.scaler(X)
         if scales_by_query(scaler):  # folds leave queries whole, so that all of them are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
-        return AlphaSearch(ranker, X, targets, scaler, self.recipe.scoring)
+        return AlphaSearch(ranker, X, targets, scaler, scoring)
+
+    def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
+        """Return folds of queries, or the validation rows in their place."""
+        if self.validation is None:
+            return search.folds(options.folds, seed=options.seed)
+        rows = self.validation
+        X = search.model._validated(rows.X, reset=False)
+        scaler = self.recipe.scaler(X)
+        if scales_by_query(scaler):
+            X = fit_scaled(scaler, X, rows.qid)
+        outputs = [as_preferences(target) for target in search.model._targets(rows.y, rows.qid)]
+        outputs[0].require_pairs()
+        return [Validation(X, outputs)]
 
     def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
         """Yield the folds that are left, and draw the bar at each and at each iteration of the model."""
@@ -190,12 +216,13 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     """Do what the options of `train` and `tune` ask for; an interruption keeps what was found."""
     without_queries(recipe, data, console)
     alpha = getattr(options, "alpha", None)
+    validation = validation_rows(options, recipe, data) if tune else None
     checkpoint = make_checkpoint(options, recipe, data, alpha, tune)
-    training = Training(recipe, data, console, checkpoint)
+    training = Training(recipe, data, console, checkpoint, validation)
     training.resumed = take_up(checkpoint, options, console)
     with Interruption() as interruption, console.progress() as progress:
         try:
-            choice = training.choose(options.alphas, options.folds, options.seed, progress) if tune else None
+            choice = training.choose(options, progress) if tune else None
             chosen = alpha if choice is None else value_of(choice, recipe)
             outcome = training.fit(chosen, progress)
             outcome.choice = choice
@@ -215,12 +242,23 @@ def value_of(choice: Choice, recipe: Recipe) -> float:
 def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:
     """Cross-validate and fit nothing."""
     without_queries(recipe, data, console)
-    training = Training(recipe, data, console, None)
+    training = Training(recipe, data, console, None, validation_rows(options, recipe, data))
     with Interruption() as interruption, console.progress() as progress:
         try:
-            return training.choose(options.alphas, options.folds, options.seed, progress)
+            return training.choose(options, progress)
         except KeyboardInterrupt:
             raise InterruptedRunError(what_is_kept(None), interruption.number) from None
+
+
+def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> Data | None:
+    """Read the rows of --valid as the training rows were."""
+    if options.valid is None:
+        return None
+    given = {"data": options.valid, "features": data.feature_names or options.features}
+    rows = read_data(argparse.Namespace(**(vars(options) | given)), known=data.X.shape[1])
+    if not takes_queries(recipe.ranker()):
+        rows.qid = None
+    return rows
 
 
 def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
@@ -239,7 +277,7 @@ def make_checkpoint(
     settings: dict[str, Any] = {"method": recipe.method, "scale": recipe.scale, "alpha": alpha}
     if tune:
         settings |= {"alphas": options.alphas, "folds": options.folds, "seed": options.seed}
-        settings |= {"scoring": recipe.scoring}
+        settings |= {"scoring": recipe.scoring, "undefined": recipe.undefined, "valid": options.valid}
     mark = fingerprint(data, settings | recipe.parameters)
     return Checkpoint(options.output, mark, options.checkpoint_every)
 

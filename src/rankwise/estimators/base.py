@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -289,6 +289,13 @@ class BaseRanker(BaseEstimator):
                     raise KeyboardInterrupt from None
                 scores.append([BaseRanker.predict(self, rows)])
         return np.array(scores)
+
+    def _path_models(self, X: Any, target: Any, alphas: FloatVector) -> Iterator[Any]:
+        """Yield the model of each alpha, fitted to X."""
+        for alpha in alphas:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                yield clone(self).set_params(alpha=float(alpha)).fit(X, target)
 
     def _scores_by(self, coef: FloatArray, kernel_map: KernelMap | None, rows: Any) -> FloatArray:
         """Score rows by several functions, as `predict` does: shape (n_functions, n_rows)."""

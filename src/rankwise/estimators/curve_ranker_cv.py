@@ -23,6 +23,8 @@ class CurveRankerCV(PairwiseRankerCV, CurveRanker):
         spread over about one margin.
     cv : int, splitter or iterable of (train, test)
         An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+    scoring : str, callable or scikit-learn scorer, optional
+        What alphas are compared by, as in `RankSVMCV`.
     loss, n_bins, ... :
         As in `CurveRanker`.
 
@@ -48,6 +50,7 @@ class CurveRankerCV(PairwiseRankerCV, CurveRanker):
         alphas: ArrayLike | None = None,
         *,
         cv: Any = 5,
+        scoring: Any = None,
         loss: str = "hinge",
         n_bins: int = 64,
         shape: str = "steps",
@@ -85,6 +88,7 @@ class CurveRankerCV(PairwiseRankerCV, CurveRanker):
         del self.alpha, self.warm_start
         self.alphas = alphas
         self.cv = cv
+        self.scoring = scoring
 
     def _with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha, which knows the names and the categories of the columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
@@ -9,6 +10,8 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwise._checks import check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
@@ -131,6 +134,18 @@ class PairwiseRanker(BaseRanker):
         dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
         return self._scores_by(dual, kernel_map, rows)[:, None]
 
+    def _path_models(self, X: Any, target: Any, alphas: FloatVector) -> Iterator[Self]:
+        """Yield the model of each alpha, for what looks at more than scores."""
+        self.solver_ = chosen_solver(self.loss, self.solver)
+        design, kernel_map = self._space(X, target, hint=False)
+        for result in self._path(design, target, alphas):
+            model = clone(self)
+            model.n_features_in_ = X.shape[1]
+            with warnings.catch_warnings():  # of fits that are not kept
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model._store(result, kernel_map)
+            yield model
+
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
@@ -179,6 +194,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         alphas: ArrayLike | None = None,
         *,
         cv: Any = 5,
+        scoring: Any = None,
         kernel: Any = "linear",
         gamma: float | str | None = None,
         degree: float = 3,
@@ -215,17 +231,36 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         del self.alpha, self.warm_start
         self.alphas = alphas
         self.cv = cv
+        self.scoring = scoring
 
     def fit(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        validation: Any = None,
     ) -> Self:
-        """Choose alpha and learn to rank; parameters as for `fit` with one alpha."""
+        """Choose alpha and learn to rank.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight :
+            As for `fit` with one alpha.
+        validation : tuple (X, y) or (X, y, qid), optional
+            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
+        """
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         design, kernel_map = self._space(X, preferences)
-        search = self._search(X, [preferences])
+        search = self._search(X, [preferences], y, qid)
         self.alphas_ = search.candidates(self.alphas, design)
-        choice = self._choice(search, 5 if self.cv is None else self.cv, y, qid)
+        if validation is None:
+            folds = search.folds(5 if self.cv is None else self.cv, y, qid)
+        else:
+            folds = [self._validation(validation)]
+        choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
         results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
         self.alpha_ = float(self.alphas_[len(results) - 1])

@@ -12,7 +12,7 @@ from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.kernels import KernelMap
 from rankwise.losses import Logistic
-from rankwise.model_selection.search import AlphaSearch, Choice
+from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 from rankwise.places import in_memory
 from rankwise.temperature import common_temperature, fit_temperature
 
@@ -134,10 +134,12 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
     alphas : array, optional
         Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
-    scoring : {"log_loss", "error"}
-        What is compared on the rows held out: the mean of log(1 + exp(-(f(better) - f(worse)))) over pairs,
-        or the ranking error, which does not look at the probabilities. On real data of seven kinds the two
+        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit;
+        of explicit pairs that share rows it deals out the pairs.
+    scoring : str or callable, optional
+        What alphas are compared by, as in `RankSVMCV`. By default it is "log_loss", the mean of
+        log(1 + exp(-(f(better) - f(worse)))) over pairs; the ranking error, "error", does not look at the
+        probabilities. On real data of seven kinds the two
         rank equally well within the noise, but for one where the error picks the better order, and the
         probabilities of the log loss are the better ones wherever they differ much: see
         docs/rank_logistic.md.
@@ -156,8 +158,11 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Log loss of pairs, or ranking error, on the held-out rows: the mean over queries or, under
-        `average="pairs"`, over all pairs. Folds without pairs are left out.
+        Log loss of pairs, or ranking error, on what was held out: the mean over queries or, under
+        `average="pairs"`, over all pairs; 1 minus the measure, or minus the score, that `scoring` names.
+        Folds without pairs are left out; validation rows are one fold.
+    scoring_ : str
+        The measure that alphas were compared by; "score" for a scorer.
 
     Examples
     --------
@@ -170,13 +175,14 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
     """
 
     _plain = RankLogistic
+    _default_scoring = "log_loss"
 
     def __init__(
         self,
         alphas: ArrayLike | None = None,
         *,
         cv: Any = 5,
-        scoring: str = "log_loss",
+        scoring: Any = None,
         calibrated: bool = False,
         kernel: Any = "linear",
         gamma: float | str | None = None,
@@ -197,6 +203,7 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
         super().__init__(
             alphas,
             cv=cv,
+            scoring=scoring,
             kernel=kernel,
             gamma=gamma,
             degree=degree,
@@ -213,19 +220,18 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
             random_state=random_state,
             verbose=verbose,
         )
-        self.scoring = scoring
         self.calibrated = calibrated
 
-    def _search(self, X: Any, targets: list[Any]) -> AlphaSearch:
-        return AlphaSearch(self._with_alpha(1.0), X, targets, scoring=self.scoring)
-
-    def _choice(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
+    def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
         self._fold_temperature = 1.0
         if not self.calibrated:
-            return super()._choice(search, cv, y, qid)
-        found = list(search.scores(self.alphas_, search.folds(cv, y, qid)))
-        errors = np.array([search.judged(*fold)[:, 0] for fold in found]).T
-        choice = Choice(self.alphas_, errors, search.scoring)
+            return super()._choice(search, folds)
+        found = list(search.scores(self.alphas_, folds))
+        if search.scoring == "score":
+            choice = super()._choice(search, folds)
+        else:
+            errors = np.array([search.judged(*fold)[:, 0] for fold in found]).T
+            choice = Choice(self.alphas_, errors, search.scoring)
         self._fold_temperature = common_temperature(
             [
                 (Logistic(held_out[0], average=self.average), scores[choice.best, 0])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -282,6 +282,22 @@ class RankRLS(BaseRanker):
         coef, kernel_map = self._paths(X, self._forms(targets), alphas)
         scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, rows)
         return scores.reshape(len(alphas), len(targets), -1)
+
+    def _path_models(self, X: Any, target: Any, alphas: FloatArray) -> Iterator[RankRLS]:
+        """Yield the model of each alpha, from one decomposition."""
+        coef, kernel_map = self._paths(X, self._forms([target]), alphas)
+        for weights in coef:
+            model = clone(self)
+            model.n_features_in_ = X.shape[1]
+            model._store_function(weights, kernel_map)
+            yield model
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the preferences of each output."""
+        columns = label_columns(y)
+        if columns is None:
+            return super()._targets(y, qid)
+        return [output_preferences(columns, k, qid, None) for k in range(columns.shape[1])]
 
     def _check_parameters(self) -> None:
         check_positive("tol", self.tol)

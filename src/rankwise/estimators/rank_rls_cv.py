@@ -18,12 +18,14 @@ from rankwise.model_selection.leave_out import (
     pairs_left_out,
     queries_left_out,
 )
-from rankwise.model_selection.search import Choice
+from rankwise.model_selection.search import AlphaSearch, Choice, Fold, PairFold
 
 # Beyond so many rows, leaving every pair out for 31 alphas takes minutes and folds say as much.
 MANY_ROWS = 5000
 DEFAULT_FOLDS = 5
 LEAVE_OUT = ("leave-query-out", "leave-pair-out")
+# The measures that pairs left out have by themselves.
+PAIR_ERRORS = ("error", "concordance")
 
 
 class RankRLSCV(ChoosesAlpha, RankRLS):
@@ -42,7 +44,15 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     cv : None, "leave-query-out", "leave-pair-out", int, splitter or iterable of (train, test)
         By default leave-query-out where there are several queries. In one ranking it is leave-pair-out where
         that has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int
-        deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+        deals queries (rows, where there are no queries) out to folds at random, the same at each fit; of
+        explicit pairs that share rows it deals out the pairs.
+    scoring : str or callable, optional
+        What alphas are compared by: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
+        "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
+        makes, which is called with a model, the rows held out, and their preferences (their labels, where
+        there are no queries).
+        Leave-pair-out knows no measure but the ranking error; with another one, one ranking has five folds by
+        default, and queries are left out as ever.
     cost, kernel, ... :
         As in `RankRLS`. Where single queries or pairs are left out, the kernel's basis rows and
         `gamma="scale"` are those of all rows; folds see their training rows alone.
@@ -56,10 +66,13 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas,)
         Ranking error on what was left out: the mean over queries or, under `average="pairs"`, the share of
-        all pairs; the mean of that over folds, where there are some, and over outputs, which share one alpha.
+        all pairs; or 1 minus the measure, or minus the score, that `scoring` names. It is the mean of that
+        over folds, where there are some, and over outputs, which share one alpha.
     cv_ : str
-        What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", or
-        "splits" where `cv` gave them.
+        What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
+        pairs", "validation", or "splits" where `cv` gave them.
+    scoring_ : str
+        The measure that alphas were compared by; "score" for a scorer.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, solver_ :
         As in `RankRLS`, of the model for `alpha_`.
 
@@ -82,6 +95,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         alphas: ArrayLike | None = None,
         *,
         cv: Any = None,
+        scoring: Any = None,
         cost: str = "magnitude",
         kernel: str | Callable = "linear",
         gamma: float | str | None = None,
@@ -120,16 +134,39 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         del self.alpha
         self.alphas = alphas
         self.cv = cv
+        self.scoring = scoring
 
     def fit(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        validation: Any = None,
     ) -> RankRLSCV:
-        """Choose alpha and learn to rank; parameters as for `RankRLS.fit`."""
+        """Choose alpha and learn to rank.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight :
+            As for `RankRLS.fit`.
+        validation : tuple (X, y) or (X, y, qid), optional
+            Rows to compare alphas by, in place of `cv`; the model is fitted to the other rows alone.
+        """
         self._check_parameters()
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
         task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
-        cv = default_cv(task) if self.cv is None else self.cv
-        choice = self._left_out(task, cv) if isinstance(cv, str) else self._over_folds(task, cv, y, qid)
+        search = self._search(task.X, task.outputs, y, qid)
+        by_pairs = search.scoring in PAIR_ERRORS
+        cv = default_cv(task, by_pairs) if self.cv is None else self.cv
+        if validation is not None:
+            self.cv_ = "validation"
+            choice = self._over_folds(search, [self._validation(validation)])
+        elif isinstance(cv, str):
+            choice = self._left_out(task, search, cv)
+        else:
+            choice = self._over_folds(search, self._folds(search, task, cv, y, qid))
         self.alpha_, self.cv_errors_ = choice.alpha, choice.mean
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
@@ -138,30 +175,47 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         choice.warn_at_edge()
         return self
 
-    def _left_out(self, task: HeldOutTask, cv: str) -> Choice:
+    def _left_out(self, task: HeldOutTask, search: AlphaSearch, cv: str) -> Choice:
         """Leave every query or every pair out, by the closed forms."""
         check_choice(cv, "cv", LEAVE_OUT)
+        if search.scoring == "score" or (cv == "leave-pair-out" and search.scoring not in PAIR_ERRORS):
+            raise ValueError(
+                f"cv={cv!r} has no models to score, or single pairs alone: give folds (cv=5) with "
+                f"scoring={self.scoring!r}."
+            )
         self.cv_ = cv
-        search = self._search(task.X, task.outputs)
         task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
         by_query = cv == "leave-query-out"
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
-        return Choice(self.alphas_, result.error.mean(axis=1, keepdims=True))
+        errors = result.error
+        if search.scoring not in PAIR_ERRORS:
+            scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)
+            errors = search.judged(search.held_out, scores.transpose(0, 2, 1))
+        return Choice(self.alphas_, errors.mean(axis=1, keepdims=True), search.scoring)
 
-    def _over_folds(self, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
-        """Fit the training rows of each fold anew."""
+    def _folds(
+        self, search: AlphaSearch, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None
+    ) -> list[Fold]:
+        folds = search.folds(cv, y, qid)
         self.cv_ = "splits"
         if isinstance(cv, Integral):
-            self.cv_ = "folds of queries" if task.has_queries else "folds of rows"
-        search = self._search(task.X, task.outputs)
+            what = "queries" if task.has_queries else "rows"
+            self.cv_ = f"folds of {'pairs' if isinstance(folds[0], PairFold) else what}"
+        return folds
+
+    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
+        """Fit the training rows of each fold anew."""
         self.alphas_ = search.candidates(self.alphas)
-        return self._choice(search, cv, y, qid)
+        return self._choice(search, folds)
 
 
-def default_cv(task: HeldOutTask) -> str | int:
+def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:
     """Choose what to leave out; few rows are dealt out such that two or more are in a fold."""
+    pairs = task.outputs[0]
+    if pairs.pair_folds(2):  # which are all of one component
+        return int(max(2, min(DEFAULT_FOLDS, pairs.n_pairs // 2)))
     if task.has_queries:
         return "leave-query-out"
-    if task.n_rows <= MANY_ROWS and has_pair_formula(task):
+    if by_pairs and task.n_rows <= MANY_ROWS and has_pair_formula(task):
         return "leave-pair-out"
     return max(2, min(DEFAULT_FOLDS, task.n_rows // 2))

@@ -22,7 +22,13 @@ class RankSVMCV(PairwiseRankerCV, RankSVM):
         Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
         spread over about one margin.
     cv : int, splitter or iterable of (train, test)
-        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit;
+        of explicit pairs that share rows it deals out the pairs.
+    scoring : str or callable, optional
+        What alphas are compared by: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
+        "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
+        makes, which is called with a model, the rows held out, and their preferences (their labels, where
+        there are no queries).
     loss, kernel, ... :
         As in `RankSVM`.
 
@@ -35,8 +41,11 @@ class RankSVMCV(PairwiseRankerCV, RankSVM):
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Ranking error on the held-out rows: the mean over queries or, under `average="pairs"`, the share of
-        all pairs. Folds without pairs are left out.
+        Ranking error on what was held out: the mean over queries or, under `average="pairs"`, the share of
+        all pairs; 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left
+        out; validation rows are one fold. Where all errors are equal, an `EqualErrorsWarning` says so.
+    scoring_ : str
+        The measure that alphas were compared by; "score" for a scorer.
 
     Examples
     --------
@@ -55,6 +64,7 @@ class RankSVMCV(PairwiseRankerCV, RankSVM):
         alphas: ArrayLike | None = None,
         *,
         cv: Any = 5,
+        scoring: Any = None,
         loss: str = "hinge",
         kernel: Any = "linear",
         gamma: float | str | None = None,
@@ -75,6 +85,7 @@ class RankSVMCV(PairwiseRankerCV, RankSVM):
         super().__init__(
             alphas,
             cv=cv,
+            scoring=scoring,
             kernel=kernel,
             gamma=gamma,
             degree=degree,

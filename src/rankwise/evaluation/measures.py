@@ -19,29 +19,19 @@ from rankwise.evaluation.bootstrap import (
     weighted_mean,
 )
 from rankwise.evaluation.names import measure_name
+from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 
 # Gains of 2^label say nothing for labels that are no grades.
 LARGEST_GRADE = 31
-METRICS: dict[str, Callable[..., Any]] = {
-    "error": metrics.ranking_error,
-    "tau": metrics.kendall_tau,
-    "ndcg": metrics.ndcg,
-    "map": metrics.average_precision,
-    "mrr": metrics.reciprocal_rank,
-    "p": metrics.precision,
-    "log_loss": metrics.pair_log_loss,
-}
-LOWER_IS_BETTER = ("error", "log_loss")
-# What each takes besides labels, scores and queries; a rank is written behind an at sign.
+# What each takes besides labels, scores and queries.
 OPTIONS = {
     "ndcg": ("gain",),
     "map": ("relevant_above",),
     "mrr": ("relevant_above",),
     "p": ("relevant_above",),
 }
-RANKED = ("ndcg", "p")
 
 
 @dataclass(frozen=True)
@@ -103,14 +93,8 @@ def named_measure(key: str, **options: Any) -> Metric:
     >>> ndcg.name, ndcg.of(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([0, 0]))
     ('NDCG@1', array([1.]))
     """
-    base, at, rank = key.partition("@")
-    ranked = base in RANKED and rank.isdecimal() and int(rank) > 0
-    if base not in METRICS or (at and not ranked) or (base == "p" and not at):
-        accepted = ", ".join([*(name for name in METRICS if name != "p"), *(f"{name}@K" for name in RANKED)])
-        raise ValueError(f"measures must be among {accepted}; got {key!r}.")
-    chosen = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
-    if ranked:
-        chosen["k"] = int(rank)
+    base, chosen = parsed_measure(key)
+    chosen |= {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
     return Metric(key, measure_name(key), base not in LOWER_IS_BETTER, _per_query(METRICS[base], **chosen))
 
 

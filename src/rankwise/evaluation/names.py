@@ -10,6 +10,8 @@ from rankwise.evaluation.models import is_scores
 
 MEASURES = {
     "error": "Ranking error",
+    "concordance": "Ranking error",
+    "score": "Minus the score",
     "tau": "Kendall's tau",
     "ndcg": "NDCG",
     "map": "MAP",

@@ -89,5 +89,5 @@ def alpha_path_of(model: Any) -> AlphaPath | None:
     ranker = last_step(model)
     if getattr(ranker, "cv_errors_", None) is None:
         return None
-    measure = measure_name(getattr(ranker, "scoring", "error")).lower()
+    measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
     return alpha_path(ranker.alphas_, ranker.cv_errors_, ranker.alpha_, measure)

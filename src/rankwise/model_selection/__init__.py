@@ -3,11 +3,12 @@
 from rankwise.model_selection.leave_out import LeaveOutResult, leave_pair_out, leave_query_out
 from rankwise.model_selection.orders import OrderComparison, compare_orders
 from rankwise.model_selection.permutation import PermutationTestResult, permutation_test
-from rankwise.model_selection.search import EdgeOfGridWarning
+from rankwise.model_selection.search import EdgeOfGridWarning, EqualErrorsWarning
 from rankwise.model_selection.splits import QueryKFold
 
 __all__ = [
     "EdgeOfGridWarning",
+    "EqualErrorsWarning",
     "LeaveOutResult",
     "OrderComparison",
     "PermutationTestResult",

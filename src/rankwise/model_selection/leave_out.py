@@ -26,7 +26,7 @@ from rankwise.model_selection.pair_blocks import (
 )
 from rankwise.model_selection.pair_downdates import AnyPairs
 from rankwise.model_selection.pair_formulas import AllPairs, TwoClasses
-from rankwise.model_selection.search import held_out_error
+from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 

@@ -8,11 +8,11 @@ choose the same alpha on the same folds. An estimator takes part by three method
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from numbers import Integral
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,19 +20,51 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
-from rankwise._checks import as_alphas, check_choice, check_count
+from rankwise._checks import as_alphas, as_array, check_count
 from rankwise._types import FloatArray
 from rankwise.design import Design
-from rankwise.losses import Hinge, Logistic
-from rankwise.metrics import ranking_error
+from rankwise.losses import Hinge
+from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
-Fold = tuple[NDArray[np.int64], NDArray[np.int64]]
+RowFold = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+class PairFold(NamedTuple):
+    """Pairs to learn from and pairs to judge by, among the same rows."""
+
+    train: Preferences
+    test: Preferences
+
+
+class Validation(NamedTuple):
+    """Rows to judge by, with their preferences for each output; all other rows are learned from."""
+
+    X: Any
+    outputs: list[Preferences]
+    y: Any = None
+
+
+Fold = RowFold | PairFold | Validation
+
+
+class Parts(NamedTuple):
+    """What a fold learns from and what it is judged by; `y` is what a scorer sees."""
+
+    X_train: Any
+    targets: list[Any]
+    X_test: Any
+    held_out: list[Preferences]
+    y: Any
 
 
 class EdgeOfGridWarning(UserWarning):
     """The best alpha is the first or the last of the candidates, so that one beyond may be better."""
+
+
+class EqualErrorsWarning(EdgeOfGridWarning):
+    """All candidates have the same error, so that nothing speaks for the one that is taken."""
 
 
 class AlphaSearch:
@@ -47,18 +79,31 @@ class AlphaSearch:
         What the model learns from, one entry for each output: preferences among the rows, or their labels.
     scaler : transformer, optional
         Is fitted to the training rows of each fold.
-    scoring : {"error", "log_loss"}
-        The ranking error, or the log loss of pairs of a model whose scores are log odds.
+    scoring : str, callable or Scoring
+        What `as_scoring` takes: the name of a measure or a scorer.
+    y : array of shape (n_rows,), optional
+        The labels, where there are no queries: what models are fitted to and judged by under a scorer.
+        Otherwise these are preferences.
     """
 
-    def __init__(self, model: Any, X: Any, targets: list[Any], scaler: Any = None, scoring: str = "error"):
-        check_choice(scoring, "scoring", SCORINGS)
+    def __init__(
+        self,
+        model: Any,
+        X: Any,
+        targets: list[Any],
+        scaler: Any = None,
+        scoring: Any = "error",
+        y: Any = None,
+    ):
+        self._scoring = as_scoring(scoring)
+        self.scoring = self._scoring.key
         self.model = model
         self.X = X
         self.targets = targets
         self.scaler = scaler
-        self.scoring = scoring
+        self.y = None if y is None else as_array(y)
         self.held_out = [as_preferences(target) for target in targets]
+        self._told: set[str] = set()
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
         """Return the alphas to try from the largest down: those given, or the grid of the model for the rows.
@@ -75,19 +120,22 @@ class AlphaSearch:
     def folds(self, cv: Any, y: Any = None, qid: ArrayLike | None = None, seed: int = 0) -> list[Fold]:
         """Return training and test rows of each fold that has pairs to learn from and pairs to judge by.
 
-        An int deals queries (rows, where there are no queries) out at random; anything else is what
-        scikit-learn takes for `cv`, and sees `y` and `qid`.
+        An int deals queries (rows, where there are no queries) out at random, or explicit pairs that share
+        rows; anything else is what scikit-learn takes for `cv`, and sees `y` and `qid`.
         """
         if isinstance(cv, Integral):  # shuffled, as rows may come in an order that repeats or drifts
             check_count("cv", cv)
+            pairs = self.held_out[0].pair_folds(int(cv), seed)
+            if pairs:
+                return [PairFold(*fold) for fold in pairs]
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
             return self._with_pairs(splitter.split(self.X, self.held_out[0]))
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # which knows that there is one ranking, or its queries
         return self._with_pairs(check_cv(cv).split(self.X, y, groups=qid))
 
-    def _with_pairs(self, splits: Iterable[Fold]) -> list[Fold]:
-        kept = [
+    def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
+        kept: list[Fold] = [
             (train, test)
             for train, test in splits
             if all(output[train].n_pairs and output[test].n_pairs for output in self.held_out)
@@ -99,50 +147,82 @@ class AlphaSearch:
         return kept
 
     def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
-        """Yield the errors on the test rows of one fold after the other, shape (n_alphas, n_outputs)."""
+        """Yield the errors on what each fold holds out, shape (n_alphas, n_outputs)."""
+        if self._scoring.scorer is not None:
+            return (self._scored(alphas, self._parts(fold), self._scoring.scorer) for fold in folds)
         return (self.judged(*fold) for fold in self.scores(alphas, folds))
 
     def judged(self, held_out: list[Preferences], scores: FloatArray) -> FloatArray:
         """Return the errors of the scores of one fold, shape (n_alphas, n_outputs)."""
-        average = getattr(self.model, "average", "queries")
-        error = partial(SCORINGS[self.scoring], average=average)
-        return np.array([[error(*pair) for pair in zip(held_out, row, strict=True)] for row in scores])
+        average, error = getattr(self.model, "average", "queries"), self._scoring.error
+        assert error is not None
+        with self._telling_once():
+            return np.array(
+                [
+                    [error(*pair, average=average) for pair in zip(held_out, row, strict=True)]
+                    for row in scores
+                ]
+            )
+
+    def _scored(self, alphas: FloatArray, parts: Parts, scorer: Callable[..., float]) -> FloatArray:
+        """Fit each alpha and return minus the scores of the models, shape (n_alphas, 1)."""
+        if len(parts.targets) > 1:
+            raise ValueError("A scorer judges models of one output; give the name of a measure as scoring.")
+        models = self.model._path_models(parts.X_train, parts.targets[0], alphas)
+        with self._telling_once():
+            return -np.array([[float(scorer(model, parts.X_test, parts.y))] for model in models])
+
+    @contextmanager
+    def _telling_once(self) -> Iterator[None]:
+        """Pass on the first warning of undefined queries, and none of all other folds and alphas."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            yield
+        for warning in caught:
+            undefined = issubclass(warning.category, UndefinedMetricWarning)
+            kind = "undefined" if undefined else str(warning.message)
+            if kind not in self._told:
+                self._told.add(kind)
+                warnings.warn(warning.message, warning.category, stacklevel=7)
 
     def scores(
         self, alphas: FloatArray, folds: Iterable[Fold]
     ) -> Iterator[tuple[list[Preferences], FloatArray]]:
-        """Yield the preferences of each fold's test rows, and scores: (n_alphas, n_outputs, n_rows)."""
-        for train, test in folds:
-            X_train, X_test = self._rows(train, test)
-            targets = [target[train] for target in self.targets]
-            held_out = [output[test] for output in self.held_out]
-            yield held_out, self.model._path_scores(X_train, targets, X_test, alphas)
+        """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows)."""
+        for fold in folds:
+            parts = self._parts(fold)
+            scores = self.model._path_scores(parts.X_train, parts.targets, parts.X_test, alphas)
+            yield parts.held_out, scores
 
-    def _rows(self, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Any, Any]:
-        """Return training and test rows as the model takes them."""
+    def _parts(self, fold: Fold) -> Parts:
+        """Return what a fold learns from and what it is judged by."""
+        if isinstance(fold, PairFold):
+            return self._scaled(Parts(self.X, [fold.train], self.X, [fold.test], fold.test))
+        if isinstance(fold, Validation):
+            y = fold.outputs[0] if fold.y is None else fold.y
+            return self._scaled(Parts(self.X, self.targets, fold.X, fold.outputs, y))
+        train, test = fold
+        targets = [target[train] for target in self.targets]
+        held_out = [output[test] for output in self.held_out]
+        y = held_out[0] if self.y is None else self.y[test]
+        return self._scaled(Parts(*self._rows(train, targets, test), held_out, y))
+
+    def _rows(
+        self, train: NDArray[np.int64], targets: list[Any], test: NDArray[np.int64]
+    ) -> tuple[Any, list[Any], Any]:
+        """Return training rows with their targets, and test rows; of a kernel matrix the columns in use."""
         X_train, X_test = self.X[train], self.X[test]
         if getattr(self.model, "kernel", None) == "precomputed":
-            return X_train[:, train], X_test[:, train]
-        if self.scaler is None:
-            return X_train, X_test
-        scaler = clone(self.scaler).fit(X_train)
-        return scaler.transform(X_train), scaler.transform(X_test)
+            X_train, X_test = X_train[:, train], X_test[:, train]
+        return X_train, targets, X_test
 
-
-def held_out_error(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
-    """Return the ranking error: the mean over queries with pairs, or the share of all pairs."""
-    with warnings.catch_warnings():  # queries without pairs are common, and left out
-        warnings.simplefilter("ignore", UndefinedMetricWarning)
-        return float(ranking_error(preferences, scores, average=average))  # type: ignore[arg-type]
-
-
-def held_out_log_loss(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
-    """Return the log loss of pairs: the mean over queries with pairs, or over all pairs."""
-    return Logistic(preferences, average=average).value(scores)
-
-
-# How held-out scores are judged.
-SCORINGS = {"error": held_out_error, "log_loss": held_out_log_loss}
+    def _scaled(self, parts: Parts) -> Parts:
+        """Return the rows as the model takes them."""
+        if self.scaler is None or getattr(self.model, "kernel", None) == "precomputed":
+            return parts
+        scaler = clone(self.scaler).fit(parts.X_train)
+        X_train, X_test = map(scaler.transform, (parts.X_train, parts.X_test))
+        return parts._replace(X_train=X_train, X_test=X_test)
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:
@@ -165,7 +245,7 @@ class Choice:
     errors : array of shape (n_alphas, n_folds)
         One column where nothing but the mean is known.
     scoring : str
-        What the errors are, a key of `SCORINGS`.
+        What the errors are: the key of a `Scoring`.
     """
 
     alphas: FloatArray
@@ -188,10 +268,23 @@ class Choice:
         return float(self.alphas[self.best])
 
     def warn_at_edge(self, stacklevel: int = 4) -> None:
-        """Say so where the best alpha is the first or the last of several, with the next ones to try."""
-        advice = self._advice() if len(self.alphas) > 1 else None
-        if advice is not None:
+        """Say so where the best alpha is the first or the last of several, with the next ones to try.
+
+        Where all candidates have the same error, there is nothing to choose by, which is told instead.
+        """
+        if len(self.alphas) == 1:
+            return
+        if (self.errors == self.errors[0]).all():
+            warnings.warn(self._undecided(), EqualErrorsWarning, stacklevel=stacklevel)
+        elif (advice := self._advice()) is not None:
             warnings.warn(f"{advice} to alphas.", EdgeOfGridWarning, stacklevel=stacklevel)
+
+    def _undecided(self) -> str:
+        return (
+            f"All {len(self.alphas)} candidates for alpha have the same error on what was held out, "
+            f"{self.mean[0]:.4g}, so that nothing speaks for the one that is taken, {self.alpha:.3g}: "
+            f"smaller ones may differ (add {self._beyond(-1, -2)} to alphas), or more rows are needed."
+        )
 
     def _advice(self) -> str | None:
         """Return what to add, or None where the errors do not fall any more at the end of the grid.
@@ -200,8 +293,6 @@ class Choice:
         errors of the two largest in every fold are the sign of it, and still larger ones would not help.
         """
         n_alphas = len(self.alphas)
-        if (self.errors == 0.5).all():
-            return f"With each of {n_alphas} candidates all weights are zero: add {self._beyond(-1, -2)}"
         if self.best == n_alphas - 1:
             return (
                 f"The best alpha, {self.alpha:.3g}, is the smallest of {n_alphas} candidates, and a smaller "

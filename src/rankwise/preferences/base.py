@@ -176,6 +176,13 @@ class Preferences(ABC):
         graph = coo_matrix((np.ones(len(better)), (better, worse)), shape=(self.n_rows, self.n_rows))
         return connected_components(graph, directed=False)[1].astype(np.int64)
 
+    def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
+        """Return pairs to learn from and pairs to judge by, fold by fold, where rows cannot be dealt out.
+
+        Most structures return none: there folds are of queries or rows.
+        """
+        return []
+
     def renumbered(self) -> Preferences:
         """Return the same pairs with queries numbered from 0 up, so that none is counted that has no rows."""
         return self
