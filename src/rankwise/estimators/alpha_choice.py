@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise._types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.model_selection.search import AlphaSearch, Choice
 
@@ -29,5 +30,8 @@ class ChoosesAlpha(BaseRanker):
 
     def _choice(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
         """Compare the candidates `alphas_` over folds; outputs share one alpha."""
-        errors = search.errors(self.alphas_, search.folds(cv, y, qid))
-        return Choice(self.alphas_, np.array([fold.mean(axis=1) for fold in errors]).T, search.scoring)
+        return Choice(self.alphas_, self._errors(search, cv, y, qid).mean(axis=1), search.scoring)
+
+    def _errors(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> FloatArray:
+        """Return the errors of the candidates: shape (n_alphas, n_outputs, n_folds)."""
+        return np.stack(list(search.errors(self.alphas_, search.folds(cv, y, qid))), axis=2)

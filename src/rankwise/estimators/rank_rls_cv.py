@@ -6,9 +6,11 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
+from rankwise._types import FloatArray
 from rankwise.design import as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.rank_rls import RankRLS
@@ -43,13 +45,16 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         By default leave-query-out where there are several queries. In one ranking it is leave-pair-out where
         that has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int
         deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+    alpha_per_output : bool
+        Where y has several columns, choose an alpha for each, as section 5.4 of the paper does; the
+        decomposition is the same. By default they share one.
     cost, kernel, ... :
         As in `RankRLS`. Where single queries or pairs are left out, the kernel's basis rows and
         `gamma="scale"` are those of all rows; folds see their training rows alone.
 
     Attributes
     ----------
-    alpha_ : float
+    alpha_ : float, or array of shape (n_outputs,) with `alpha_per_output`
         The alpha with the lowest error; the largest such. Where it is the first or the last of the
         candidates, an `EdgeOfGridWarning` says which to add.
     alphas_ : array of shape (n_alphas,)
@@ -57,6 +62,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     cv_errors_ : array of shape (n_alphas,)
         Ranking error on what was left out: the mean over queries or, under `average="pairs"`, the share of
         all pairs; the mean of that over folds, where there are some, and over outputs, which share one alpha.
+        With `alpha_per_output` it has a column for each output.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", or
         "splits" where `cv` gave them.
@@ -82,6 +88,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         alphas: ArrayLike | None = None,
         *,
         cv: Any = None,
+        alpha_per_output: bool = False,
         cost: str = "magnitude",
         kernel: str | Callable = "linear",
         gamma: float | str | None = None,
@@ -120,6 +127,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         del self.alpha
         self.alphas = alphas
         self.cv = cv
+        self.alpha_per_output = alpha_per_output
 
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -129,16 +137,29 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
         task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
         cv = default_cv(task) if self.cv is None else self.cv
-        choice = self._left_out(task, cv) if isinstance(cv, str) else self._over_folds(task, cv, y, qid)
-        self.alpha_, self.cv_errors_ = choice.alpha, choice.mean
+        errors = self._left_out(task, cv) if isinstance(cv, str) else self._over_folds(task, cv, y, qid)
+        choices = self._choose(errors)
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(model).items() if name not in {*parameters, "alpha"}}
         self.__dict__.update(learned)
-        choice.warn_at_edge()
+        for choice in choices:
+            choice.warn_at_edge()
         return self
 
-    def _left_out(self, task: HeldOutTask, cv: str) -> Choice:
+    def _choose(self, errors: FloatArray) -> list[Choice]:
+        """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
+        if not (self.alpha_per_output and errors.shape[1] > 1):
+            choice = Choice(self.alphas_, errors.mean(axis=1))
+            self.alpha_: Any = choice.alpha
+            self.cv_errors_ = choice.mean
+            return [choice]
+        choices = [Choice(self.alphas_, errors[:, k]) for k in range(errors.shape[1])]
+        self.alpha_ = np.array([choice.alpha for choice in choices])
+        self.cv_errors_ = np.column_stack([choice.mean for choice in choices])
+        return choices
+
+    def _left_out(self, task: HeldOutTask, cv: str) -> FloatArray:
         """Leave every query or every pair out, by the closed forms."""
         check_choice(cv, "cv", LEAVE_OUT)
         self.cv_ = cv
@@ -146,16 +167,16 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
         by_query = cv == "leave-query-out"
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
-        return Choice(self.alphas_, result.error.mean(axis=1, keepdims=True))
+        return result.error[:, :, None]
 
-    def _over_folds(self, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None) -> Choice:
+    def _over_folds(self, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None) -> FloatArray:
         """Fit the training rows of each fold anew."""
         self.cv_ = "splits"
         if isinstance(cv, Integral):
             self.cv_ = "folds of queries" if task.has_queries else "folds of rows"
         search = self._search(task.X, task.outputs)
         self.alphas_ = search.candidates(self.alphas)
-        return self._choice(search, cv, y, qid)
+        return self._errors(search, cv, y, qid)
 
 
 def default_cv(task: HeldOutTask) -> str | int:
