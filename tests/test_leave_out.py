@@ -131,6 +131,51 @@ def test_leave_pair_out_of_two_classes_without_ties_equals_retraining(name, cost
     assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
 
 
+@pytest.mark.parametrize("kind", ["real", "graded", "two"])
+@pytest.mark.parametrize("name", MODELS)
+def test_one_alpha_is_one_of_several(name, kind):
+    """For one alpha a kernel matrix is factored, not decomposed."""
+    model, shape = MODELS[name]
+    X, y = rows(*shape, kind)
+    several = leave_pair_out(model, X, y, alphas=ALPHAS)
+    for k, alpha in enumerate(ALPHAS):
+        one = leave_pair_out(clone(model).set_params(alpha=alpha), X, y)
+        assert one.error == pytest.approx(several.error[k], abs=1e-12)
+        np.testing.assert_allclose(one.predictions, several.predictions[k], **CLOSE)
+
+
+@pytest.mark.parametrize("options", [{}, {"ties": "drop"}, {"cost": "unit"}, {"cost": "relative"}])
+@pytest.mark.parametrize("kind", ["graded", "two"])
+def test_the_lambda_of_a_sum_over_pairs_may_be_kept(options, kind):
+    """Equations (33) and (36): the sum over the pairs that remain plus the lambda of all rows."""
+    X, y, qid = queries(24, 3, kind, 4)
+    qid[5] = 0  # all queries have pairs
+    model = RankRLS(kernel="rbf", gamma=0.2, average="pairs", **options)
+    n_pairs = partial(weight_of_pairs, keeps_ties=not options)
+
+    def without(left, query):
+        rest = np.delete(np.arange(len(y)), left)
+        part = None if query is None else query[rest]
+        alpha = 0.1 * n_pairs(y, query) / n_pairs(y[rest], part)
+        return held_out(model, X, y, query, rest, left, alpha)
+
+    result = leave_query_out(model.set_params(alpha=0.1), X, y, qid, keep="lambda")
+    expected = np.empty(len(y))
+    for query in np.unique(qid):
+        expected[qid == query] = without(np.flatnonzero(qid == query), qid)
+    np.testing.assert_allclose(result.predictions, expected, **CLOSE)
+    pairs = leave_pair_out(model, X, y, keep="lambda").predictions
+    for i, j in itertools.combinations(range(0, 24, 5), 2):
+        if y[i] != y[j]:
+            np.testing.assert_allclose([pairs[i, j], pairs[j, i]], without([i, j], None), **CLOSE)
+
+
+def weight_of_pairs(y, qid, keeps_ties):
+    """What the sum over pairs is divided by: untied pairs, or m^2 / 2 for each query."""
+    same = np.ones((len(y), len(y)), bool) if qid is None else qid[:, None] == qid
+    return np.sum(same if keeps_ties else same & (y[:, None] != y)) / 2
+
+
 @pytest.mark.parametrize("cost", ["unit", "magnitude", "relative"])
 def test_leave_pair_out_without_a_closed_form_equals_retraining(cost):
     model = RankRLS(cost=cost, ties="drop")

@@ -5,6 +5,7 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import Preferences, RankRLS, RankRLSCV
@@ -101,6 +102,42 @@ def test_outputs_share_one_alpha():
     errors = leave_pair_out(RankRLS(), X, Y, alphas=model.alphas_).error
     np.testing.assert_allclose(model.cv_errors_, errors.mean(axis=1))
     assert model.coef_.shape == (2, 4)
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"kernel": "rbf", "gamma": 0.1}, {"cv": KFold(3)}, {"ties": "drop", "cv": KFold(3)}],
+)
+def test_each_output_may_have_its_alpha(parameters):
+    """What is chosen and learned for an output is what it would be for that output alone."""
+    random = np.random.default_rng(0)
+    X = random.normal(size=(40, 4))
+    noise = random.normal(size=(40, 3)) * [0.1, 2.0, 8.0]
+    Y = (X @ random.normal(size=(4, 3)) + noise).round()
+    alphas = 10.0 ** np.arange(2, -5, -1)
+    options = {"alphas": alphas} | parameters
+    model = RankRLSCV(alpha_per_output=True, **options).fit(X, Y)
+    alone = [RankRLSCV(**options).fit(X, column) for column in Y.T]
+    np.testing.assert_array_equal(model.alpha_, [one.alpha_ for one in alone])
+    assert len(np.unique(model.alpha_)) > 1
+    np.testing.assert_allclose(model.cv_errors_, np.column_stack([one.cv_errors_ for one in alone]))
+    np.testing.assert_allclose(
+        model.predict(X), np.column_stack([one.predict(X) for one in alone]), atol=1e-9
+    )
+    np.testing.assert_allclose(model.objective_, [one.objective_ for one in alone])
+
+
+@pytest.mark.parametrize("solver", ["primal", "dual", "cg"])
+def test_alphas_of_outputs_in_every_solver(solver):
+    random = np.random.default_rng(0)
+    X, Y, alphas = random.normal(size=(30, 5)), random.normal(size=(30, 2)), [1e-3, 2.0]
+    model = RankRLS(alphas, solver=solver, tol=1e-10).fit(X, Y)
+    alone = [RankRLS(alpha, solver=solver, tol=1e-10).fit(X, y) for alpha, y in zip(alphas, Y.T, strict=True)]
+    np.testing.assert_allclose(model.coef_, [one.coef_ for one in alone], rtol=1e-6)
+    np.testing.assert_allclose(model.objective_, [one.objective_ for one in alone])
+    with pytest.raises(ValueError, match="one for each of 2 outputs; got 3"):
+        RankRLS([1.0, 2.0, 3.0]).fit(X, Y)
 
 
 def test_default_alphas_follow_the_scale_of_the_data():

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array
+from rankwise._types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold, Validation
 from rankwise.places import in_memory
@@ -43,8 +44,11 @@ class ChoosesAlpha(BaseRanker):
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
         """Compare the candidates `alphas_` over folds; outputs share one alpha."""
-        errors = search.errors(self.alphas_, folds)
-        return Choice(self.alphas_, np.array([fold.mean(axis=1) for fold in errors]).T, search.scoring)
+        return Choice(self.alphas_, self._errors(search, folds).mean(axis=1), search.scoring)
+
+    def _errors(self, search: AlphaSearch, folds: list[Fold]) -> FloatArray:
+        """Return the errors of the candidates: shape (n_alphas, n_outputs, n_folds)."""
+        return np.stack(list(search.errors(self.alphas_, folds)), axis=2)
 
     def _validation(self, validation: Any) -> Validation:
         """Return rows that are kept for the choice of alpha."""

@@ -19,7 +19,7 @@ from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
-from rankwise.model_selection.pair_blocks import mean_squared_distance, query_blocks
+from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance, query_blocks
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -57,13 +57,13 @@ class RankRLS(BaseRanker):
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty. Pahikkala et al. sum over pairs: with one ranking, or under
-        `average="pairs"`, their lambda is `alpha` times the normaliser, which is the number of untied pairs
-        or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under `average="queries"` with R
-        queries it is `alpha` R, where a pair weighs 1 / normaliser of its query. RLScore's GlobalRankRLS
-        keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam = `alpha` m / 2 where
-        all queries have the same size, and weighs them by their size otherwise.
+    alpha : float, or array of shape (n_outputs,)
+        Strength of the penalty, the same for all outputs or one for each. Pahikkala et al. sum over pairs:
+        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
+        the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
+        `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
+        RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
+        `alpha` m / 2 where all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
@@ -137,7 +137,7 @@ class RankRLS(BaseRanker):
 
     def __init__(
         self,
-        alpha: float = 1e-3,
+        alpha: float | ArrayLike = 1e-3,
         *,
         cost: str = "magnitude",
         kernel: str | Callable = "linear",
@@ -202,20 +202,38 @@ class RankRLS(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
-        check_positive("alpha", self.alpha)
+        if np.ndim(self.alpha) == 0:
+            check_positive("alpha", self.alpha)
         self._check_parameters()
-        X, forms = self._checked_forms(X, y, qid, sample_weight)
+        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        forms = self._forms(outputs)
+        alphas = self._alphas(len(outputs), len(forms))
         self.solver_ = self._chosen_solver(X, forms[0])
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
             kernel_map = self._kernel_map()
-            K = kernel_map.fit_kernel(X)
-            result = merged([solve_kernel(K, form, float(self.alpha), tol=float(self.tol)) for form in forms])
+            K, tol = kernel_map.fit_kernel(X), float(self.tol)
+            results = [solve_kernel(K, *one, tol=tol) for one in zip(forms, alphas, strict=True)]
+            result = merged(results)
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
             design, features = self._hinted_space(X)
-            self._store(merged([self._solve(design, form, len(forms)) for form in forms]), features)
+            results = [self._solve(design, *one, len(forms)) for one in zip(forms, alphas, strict=True)]
+            self._store(merged(results), features)
         return self
+
+    def _alphas(self, n_outputs: int, n_forms: int) -> list[Any]:
+        """Return the alpha of each form: a number, or an array where the outputs of a form differ."""
+        if np.ndim(self.alpha) == 0:
+            return [float(self.alpha)] * n_forms  # type: ignore[arg-type]
+        alphas = as_alphas(self.alpha)
+        if len(alphas) != n_outputs:
+            raise ValueError(
+                f"alpha must be a number or one for each of {n_outputs} outputs; got {len(alphas)} of them."
+            )
+        if n_outputs == 1:
+            return [float(alphas[0])]
+        return [alphas] if n_forms == 1 else alphas.tolist()
 
     def path(
         self,
@@ -273,7 +291,8 @@ class RankRLS(BaseRanker):
 
         With alphas far above that distance the weights only shrink; far below it little is penalised.
         """
-        blocks = query_blocks(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        loss = joint_loss(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        blocks = query_blocks(loss)
         scale = mean_squared_distance(design.X, blocks) or 1.0
         return np.asarray(scale * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)
 
@@ -365,8 +384,7 @@ class RankRLS(BaseRanker):
         cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
         return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
 
-    def _solve(self, design: Design, form: LeastSquares, n_forms: int) -> SolverResult:
-        alpha = float(self.alpha)
+    def _solve(self, design: Design, form: LeastSquares, alpha: Any, n_forms: int) -> SolverResult:
         if self.solver_ != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)

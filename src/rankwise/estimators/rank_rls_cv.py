@@ -6,9 +6,11 @@ from collections.abc import Callable
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import check_choice
+from rankwise._types import FloatArray
 from rankwise.design import as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.rank_rls import RankRLS
@@ -53,13 +55,16 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         there are no queries).
         Leave-pair-out knows no measure but the ranking error; with another one, one ranking has five folds by
         default, and queries are left out as ever.
+    alpha_per_output : bool
+        Where y has several columns, choose an alpha for each, as section 5.4 of the paper does; the
+        decomposition is the same. By default they share one.
     cost, kernel, ... :
         As in `RankRLS`. Where single queries or pairs are left out, the kernel's basis rows and
         `gamma="scale"` are those of all rows; folds see their training rows alone.
 
     Attributes
     ----------
-    alpha_ : float
+    alpha_ : float, or array of shape (n_outputs,) with `alpha_per_output`
         The alpha with the lowest error; the largest such. Where it is the first or the last of the
         candidates, an `EdgeOfGridWarning` says which to add.
     alphas_ : array of shape (n_alphas,)
@@ -68,6 +73,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         Ranking error on what was left out: the mean over queries or, under `average="pairs"`, the share of
         all pairs; or 1 minus the measure, or minus the score, that `scoring` names. It is the mean of that
         over folds, where there are some, and over outputs, which share one alpha.
+        With `alpha_per_output` it has a column for each output.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
         pairs", "validation", or "splits" where `cv` gave them.
@@ -96,6 +102,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         *,
         cv: Any = None,
         scoring: Any = None,
+        alpha_per_output: bool = False,
         cost: str = "magnitude",
         kernel: str | Callable = "linear",
         gamma: float | str | None = None,
@@ -135,6 +142,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         self.alphas = alphas
         self.cv = cv
         self.scoring = scoring
+        self.alpha_per_output = alpha_per_output
 
     def fit(
         self,
@@ -162,20 +170,33 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         cv = default_cv(task, by_pairs) if self.cv is None else self.cv
         if validation is not None:
             self.cv_ = "validation"
-            choice = self._over_folds(search, [self._validation(validation)])
+            errors = self._over_folds(search, [self._validation(validation)])
         elif isinstance(cv, str):
-            choice = self._left_out(task, search, cv)
+            errors = self._left_out(task, search, cv)
         else:
-            choice = self._over_folds(search, self._folds(search, task, cv, y, qid))
-        self.alpha_, self.cv_errors_ = choice.alpha, choice.mean
+            errors = self._over_folds(search, self._folds(search, task, cv, y, qid))
+        choices = self._choose(errors, search.scoring)
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(model).items() if name not in {*parameters, "alpha"}}
         self.__dict__.update(learned)
-        choice.warn_at_edge()
+        for choice in choices:
+            choice.warn_at_edge()
         return self
 
-    def _left_out(self, task: HeldOutTask, search: AlphaSearch, cv: str) -> Choice:
+    def _choose(self, errors: FloatArray, scoring: str) -> list[Choice]:
+        """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
+        if not (self.alpha_per_output and errors.shape[1] > 1):
+            choice = Choice(self.alphas_, errors.mean(axis=1), scoring)
+            self.alpha_: Any = choice.alpha
+            self.cv_errors_ = choice.mean
+            return [choice]
+        choices = [Choice(self.alphas_, errors[:, k], scoring) for k in range(errors.shape[1])]
+        self.alpha_ = np.array([choice.alpha for choice in choices])
+        self.cv_errors_ = np.column_stack([choice.mean for choice in choices])
+        return choices
+
+    def _left_out(self, task: HeldOutTask, search: AlphaSearch, cv: str) -> FloatArray:
         """Leave every query or every pair out, by the closed forms."""
         check_choice(cv, "cv", LEAVE_OUT)
         if search.scoring == "score" or (cv == "leave-pair-out" and search.scoring not in PAIR_ERRORS):
@@ -191,7 +212,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         if search.scoring not in PAIR_ERRORS:
             scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)
             errors = search.judged(search.held_out, scores.transpose(0, 2, 1))
-        return Choice(self.alphas_, errors.mean(axis=1, keepdims=True), search.scoring)
+        return errors[:, :, None]
 
     def _folds(
         self, search: AlphaSearch, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None
@@ -203,10 +224,10 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
             self.cv_ = f"folds of {'pairs' if isinstance(folds[0], PairFold) else what}"
         return folds
 
-    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
+    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> FloatArray:
         """Fit the training rows of each fold anew."""
         self.alphas_ = search.candidates(self.alphas)
-        return self._choice(search, folds)
+        return self._errors(search, folds)
 
 
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:

@@ -90,4 +90,5 @@ def alpha_path_of(model: Any) -> AlphaPath | None:
     if getattr(ranker, "cv_errors_", None) is None:
         return None
     measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
-    return alpha_path(ranker.alphas_, ranker.cv_errors_, ranker.alpha_, measure)
+    one = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # outputs may have one each
+    return alpha_path(ranker.alphas_, ranker.cv_errors_, one, measure)

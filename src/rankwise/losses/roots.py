@@ -136,6 +136,20 @@ class LevelRoot:
         """Return R K R' for symmetric K."""
         return self.apply(self.apply(K).T)
 
+    @property
+    def sees_all_rows(self) -> bool:
+        """Whether R u = 0 only where u is the same for all rows of a query."""
+        return bool(self._between.min() > 0 and (self._within is None or self._within.min() > 0))
+
+    def lifted(self, Z: FloatArray) -> FloatArray:
+        """Return u less the mean of its query from Z = R u, where R sees all rows."""
+        if self._level is None or self._within is None:
+            return Z / _column(self._between, Z)
+        scaled = Z / _column(self._root_weight, Z)
+        of_level = self._level.spread(self._level.means(scaled))
+        within, between = (_column(self._root_weight / scale, Z) for scale in (self._within, self._between))
+        return within * (scaled - of_level) + between * of_level
+
 
 class _Averages:
     """Weighted means of groups of rows."""

@@ -1,4 +1,4 @@
-"""Exact cross-validation of RankRLS for the price of about one fit."""
+"""Exact cross-validation of RankRLS for the price of a few fits."""
 
 from __future__ import annotations
 
@@ -10,22 +10,25 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError
 from sklearn.base import clone
 
-from rankwise._checks import as_alphas, as_array, as_codes, as_vector, declared_order
+from rankwise._checks import as_alphas, as_array, as_codes, as_vector, check_choice, declared_order
 from rankwise._progress import Progress
 from rankwise._types import FloatArray, IntArray
-from rankwise.losses.least_squares import keeps_ties
+from rankwise.losses.least_squares import LeastSquares, keeps_ties
+from rankwise.model_selection.one_alpha import FACTORS, QuerySystem, kernel_matrix
 from rankwise.model_selection.pair_blocks import (
     Block,
     NormalEquations,
     centred,
     features,
+    joint_loss,
     query_blocks,
     rows_by_group,
 )
 from rankwise.model_selection.pair_downdates import AnyPairs
-from rankwise.model_selection.pair_formulas import AllPairs, TwoClasses
+from rankwise.model_selection.pair_formulas import AllPairs, KernelPairs, TwoClasses
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
@@ -71,7 +74,9 @@ class LeaveOutResult:
         return self._predictions
 
 
-def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None) -> LeaveOutResult:
+def leave_pair_out(
+    model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None, keep: str = "alpha"
+) -> LeaveOutResult:
     """Leave every pair of rows with different labels out once, exactly, in O(m^2) after one decomposition.
 
     What is computed is what a clone of the model with the same alpha says about rows i and j when it is
@@ -80,9 +85,9 @@ def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = Non
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
-    with v outputs, when ties are kept or there are two labels. Otherwise (survival, weights, other labels
-    with ties dropped, listed pairs) the two rows are taken out of the normal equations, O(m^2 r^2) once and
-    O(r^3) for each pair and alpha.
+    with v outputs, when ties are kept or there are two labels; with a kernel, ties kept and one alpha it is
+    some three fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two rows
+    are taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
 
     Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
     alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
@@ -96,6 +101,9 @@ def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = Non
     y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
     alphas : array, optional
         Instead of the model's alpha; the result gets an axis for them.
+    keep : "alpha" or "lambda"
+        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
+        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
 
     Returns
     -------
@@ -114,7 +122,7 @@ def leave_pair_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = Non
     >>> round(result.auc, 2)
     0.99
     """
-    return pairs_left_out(HeldOutTask(model, X, y, None, alphas))
+    return pairs_left_out(HeldOutTask(model, X, y, None, alphas, keep))
 
 
 def leave_query_out(
@@ -125,8 +133,9 @@ def leave_query_out(
     *,
     folds: int | ArrayLike | None = None,
     alphas: ArrayLike | None = None,
+    keep: str = "alpha",
 ) -> LeaveOutResult:
-    """Leave each query, or each fold of queries, out once, exactly, for the price of about one fit.
+    """Leave each query, or each fold of queries, out once, exactly, for the price of a few fits.
 
     What is computed is what a clone of the model with the same alpha says about the rows U of the queries
     that leave when it is fitted to the others. With G = K (L K + lambda I)^-1 it is
@@ -138,7 +147,8 @@ def leave_query_out(
     `leave_pair_out` when alpha is small against the scale of the rows.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
-    lesser of O(b^2 r + b^3) an alpha and O(b r^2 + r^3) for all alphas together.
+    lesser of O(b^2 r + b^3) an alpha and O(b r^2 + r^3) for all alphas together. With a kernel and one alpha
+    it is some two fits where queries weigh the same.
 
     Parameters
     ----------
@@ -155,6 +165,9 @@ def leave_query_out(
         at each call; an array names the fold of each row.
     alphas : array, optional
         Instead of the model's alpha; the result gets an axis for them.
+    keep : "alpha" or "lambda"
+        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
+        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
 
     Returns
     -------
@@ -171,16 +184,24 @@ def leave_query_out(
     >>> result.predictions.shape, result.error.shape
     ((3, 200), (3,))
     """
-    return queries_left_out(HeldOutTask(model, X, y, qid, alphas), folds)
+    return queries_left_out(HeldOutTask(model, X, y, qid, alphas, keep), folds)
 
 
 class HeldOutTask:
     """Checked input: the model's cost, its function space, preferences for each output, and the alphas."""
 
     def __init__(
-        self, model: Any, X: Any, y: Any, qid: ArrayLike | None = None, alphas: ArrayLike | None = None
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        alphas: ArrayLike | None = None,
+        keep: str = "alpha",
     ):
         _check_model(model)
+        check_choice(keep, "keep", ("alpha", "lambda"))
+        self.keep = keep
         self.model = clone(model)
         self.model._check_parameters()
         self.cost = {"cost": model.cost, "ties": model.ties, "average": model.average}
@@ -192,6 +213,7 @@ class HeldOutTask:
         self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
         self.verbose = int(getattr(model, "verbose", 0))
         self._features: FloatArray | None = None
+        self._kernel_matrix: FloatArray | None = None
 
     @property
     def n_rows(self) -> int:
@@ -208,6 +230,12 @@ class HeldOutTask:
         if self._features is None:
             self._features = features(self.model, self.X)
         return self._features
+
+    def kernel_matrix(self) -> FloatArray | None:
+        """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
+        if self._kernel_matrix is None:
+            self._kernel_matrix = kernel_matrix(self.model, self.X)
+        return self._kernel_matrix
 
     def batches(self) -> list[list[int]]:
         """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
@@ -270,11 +298,16 @@ def queries_left_out(
         _require_pairs_outside(output, fold_of_row)
     scores = np.empty((len(task.alphas), task.n_rows, len(task.outputs)))
     for batch in task.batches():
-        blocks = query_blocks([task.outputs[k] for k in batch], **task.cost)
-        progress = Progress("Leaving queries out", len(np.unique(fold_of_row)), task.verbose)
-        scores[:, :, batch] = _scores_without_fold(
-            task.features(), blocks, fold_of_row, task.alphas, progress
-        )
+        outputs = [task.outputs[k] for k in batch]
+        form = joint_loss(outputs, **task.cost)
+        blocks = query_blocks(form)
+        leaving = _by_fold(blocks, fold_of_row)
+        penalties = _penalties(leaving, blocks, task)
+        progress = Progress("Leaving queries out", len(leaving), task.verbose)
+        found = _scores_by_factors(task, form, leaving, penalties)
+        if found is None:
+            found = _scores_without_fold(task.features(), blocks, leaving, penalties, progress)
+        scores[:, :, batch] = found
     errors = [
         [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
         for column in scores
@@ -282,20 +315,63 @@ def queries_left_out(
     return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
 
 
+def _by_fold(blocks: list[Block], fold_of_row: IntArray) -> list[list[Block]]:
+    """Return the blocks of each fold."""
+    folds: dict[int, list[Block]] = {}
+    for block in blocks:
+        folds.setdefault(int(fold_of_row[block.rows[0]]), []).append(block)
+    return list(folds.values())
+
+
+def _penalties(folds: list[list[Block]], blocks: list[Block], task: HeldOutTask) -> FloatArray:
+    """Return lambda for each fold and alpha: alpha times the mass that remains, or that of all rows."""
+    whole = sum(block.mass for block in blocks)
+    leaving = np.array([sum(block.mass for block in fold) for fold in folds])
+    remaining = np.full(len(folds), whole) if task.keep == "lambda" else whole - leaving
+    # Sums of masses that are equal differ in their last bits, and each lambda is a factor of its own.
+    return np.multiply.outer(np.round(remaining, 14), task.alphas)
+
+
+def _scores_by_factors(
+    task: HeldOutTask, form: LeastSquares, folds: list[list[Block]], penalties: FloatArray
+) -> FloatArray | None:
+    """Score each row by the model without its fold, a factor for each lambda; None where these are many."""
+    different = np.unique(penalties)
+    if len(different) > FACTORS or not form.root_is_sparse or not QuerySystem.suits(form.root):
+        return None
+    K = task.kernel_matrix()
+    if K is None:
+        return None
+    system = QuerySystem(K, form.root, task.outputs[0].groups())  # type: ignore[arg-type]
+    scores = np.empty((len(task.alphas), task.n_rows, form.pull.reshape(task.n_rows, -1).shape[1]))
+    try:
+        for penalty in different:
+            for k in range(len(task.alphas)):
+                some = [fold for fold, one in zip(folds, penalties[:, k], strict=True) if one == penalty]
+                if some:
+                    rows = np.concatenate([block.rows for fold in some for block in fold])
+                    scores[k, rows] = system.scores(some, float(penalty))[rows]
+    except LinAlgError:
+        return None
+    return scores
+
+
 def _scores_without_fold(
-    Phi: FloatArray, blocks: list[Block], fold_of_row: IntArray, alphas: FloatArray, progress: Progress
+    Phi: FloatArray,
+    blocks: list[Block],
+    folds: list[list[Block]],
+    penalties: FloatArray,
+    progress: Progress,
 ) -> FloatArray:
     """Score each row by the model without its fold: shape (n_alphas, m, v)."""
     equations = NormalEquations.of(Phi, blocks)
     Z = Phi @ equations.basis
-    scores = np.empty((len(alphas), len(Phi), blocks[0].pull.shape[1]))
-    leaving: dict[int, list[Block]] = {}
-    for block in blocks:
-        leaving.setdefault(int(fold_of_row[block.rows[0]]), []).append(block)
-    for fold in leaving.values():
-        n_rows, rank = sum(len(block.rows) for block in fold), Z.shape[1]
-        few_rows = len(alphas) * (2 * n_rows**2 * rank + n_rows**3) < 12 * rank**3 + n_rows * rank**2
-        weights = (_weights_by_rows if few_rows else _weights_by_features)(Z, equations, fold, alphas)
+    n_alphas, rank = penalties.shape[1], Z.shape[1]
+    scores = np.empty((n_alphas, len(Phi), blocks[0].pull.shape[1]))
+    for fold, shifts in zip(folds, penalties, strict=True):
+        n_rows = sum(len(block.rows) for block in fold)
+        few_rows = n_alphas * (2 * n_rows**2 * rank + n_rows**3) < 12 * rank**3 + n_rows * rank**2
+        weights = (_weights_by_rows if few_rows else _weights_by_features)(Z, equations, fold, shifts)
         for block in fold:
             scores[:, block.rows] = Z[block.rows] @ weights
         progress.advance(1)
@@ -303,7 +379,7 @@ def _scores_without_fold(
 
 
 def _weights_by_features(
-    Z: FloatArray, equations: NormalEquations, fold: list[Block], alphas: FloatArray
+    Z: FloatArray, equations: NormalEquations, fold: list[Block], penalties: FloatArray
 ) -> FloatArray:
     """Take the fold out of the normal equations and decompose what remains."""
     gram, pull = np.diag(equations.curvature), equations.pull.copy()
@@ -311,12 +387,12 @@ def _weights_by_features(
         part = centred(Z[block.rows])
         gram -= part.T @ block.times(part)
         pull -= part.T @ block.pull
-    rest = NormalEquations.decomposed(gram, pull, _remaining_mass(equations, fold))
-    return rest.basis @ rest.solutions(alphas)
+    rest = NormalEquations.decomposed(gram, pull, 1.0)
+    return rest.basis @ rest.solutions(penalties)
 
 
 def _weights_by_rows(
-    Z: FloatArray, equations: NormalEquations, fold: list[Block], alphas: FloatArray
+    Z: FloatArray, equations: NormalEquations, fold: list[Block], penalties: FloatArray
 ) -> FloatArray:
     """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
 
@@ -325,8 +401,8 @@ def _weights_by_rows(
     """
     part = np.concatenate([centred(Z[block.rows]) for block in fold])
     pull = np.concatenate([block.pull for block in fold])
-    weights = np.empty((len(alphas), *equations.pull.shape))
-    for k, penalty in enumerate(alphas * _remaining_mass(equations, fold)):
+    weights = np.empty((len(penalties), *equations.pull.shape))
+    for k, penalty in enumerate(penalties):
         scale = 1.0 / (equations.curvature + penalty)
         G = (part * scale) @ part.T
         right = part @ (scale[:, None] * equations.pull) - G @ pull
@@ -341,10 +417,6 @@ def _times(fold: list[Block], A: FloatArray) -> FloatArray:
     return np.concatenate(
         [block.times(part) for block, part in zip(fold, np.split(A, ends[:-1]), strict=True)]
     )
-
-
-def _remaining_mass(equations: NormalEquations, fold: list[Block]) -> float:
-    return equations.mass - sum(block.mass for block in fold)
 
 
 def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
@@ -379,7 +451,7 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     if task.outputs[0].has_queries:
         raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
     fast = pair_formulas(task)
-    formulas = fast or [AnyPairs(task.features(), output, **task.cost) for output in task.outputs]
+    formulas = fast or [AnyPairs(task.features(), output, task.keep, **task.cost) for output in task.outputs]
     work = sum(formula.work(task.alphas) for formula in formulas)
     advance = Progress("Leaving pairs out", work, task.verbose).advance
     errors = np.concatenate([formula.errors(task.alphas, advance) for formula in formulas], axis=1)
@@ -416,16 +488,33 @@ def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
     for output in outputs:
         _require_pairs_without_any_pair(output)
     if len(task.batches()) == 1 and keeps_ties(outputs[0], task.cost["cost"], task.cost["ties"]):
-        return [AllPairs(task.features(), np.column_stack([output.values for output in outputs]))]
+        return [_all_pairs(task, np.column_stack([output.values for output in outputs]))]
     return [_two_classes(task, output.labels) for output in outputs]
+
+
+def _all_pairs(task: HeldOutTask, labels: FloatArray) -> AllPairs:
+    """Return the closed form by a factor of the kernel matrix for one alpha, and by its spectrum for more."""
+    m = len(labels)
+    factor = (m / (m - 2)) ** 2 if task.keep == "lambda" else 1.0
+    K = task.kernel_matrix() if len(task.alphas) == 1 else None
+    if K is not None:
+        try:
+            return KernelPairs(K, labels, float(task.alphas[0]), factor)
+        except LinAlgError:  # alpha is lost in the rounding of the matrix
+            pass
+    return AllPairs(task.features(), labels, factor)
 
 
 def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
     """Return the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
     low, high = labels.min(), labels.max()
+    sizes = np.array([np.count_nonzero(labels == low), np.count_nonzero(labels == high)])
+    factor = float(np.prod(sizes / (sizes - 1))) if task.keep == "lambda" else 1.0
     if task.cost["cost"] == "unit":
-        return TwoClasses(task.features(), (labels == high).astype(np.float64))
-    return TwoClasses(task.features(), labels, (high - low) ** 2 if task.cost["cost"] == "relative" else 1.0)
+        return TwoClasses(task.features(), (labels == high).astype(np.float64), factor)
+    if task.cost["cost"] == "relative":
+        factor *= (high - low) ** 2
+    return TwoClasses(task.features(), labels, factor)
 
 
 def _require_pairs_without_any_pair(ranking: Any) -> None:

@@ -42,20 +42,23 @@ class Block:
     mass: float
 
 
-def query_blocks(outputs: list[Preferences], cost: str, ties: str, average: str) -> list[Block]:
+def joint_loss(outputs: list[Preferences], cost: str, ties: str, average: str) -> LeastSquares:
+    """Return the cost of one output, or of several where `keeps_ties`: they have the same L."""
+    shared = keeps_ties(outputs[0], cost, ties)
+    labels = np.column_stack([np.asarray(output.values) for output in outputs]) if shared else None
+    return LeastSquares(outputs[0], cost=cost, ties=ties, average=average, labels=labels)
+
+
+def query_blocks(loss: LeastSquares) -> list[Block]:
     """Return a block for each query (each connected component of explicit pairs).
 
-    Several outputs may be given where `keeps_ties`: they have the same L. O(m v) for rankings by scores,
-    O(b^2) time and memory for each query of b rows otherwise and with `cost="relative"`.
+    O(m v) for rankings by scores, O(b^2) time and memory for each query of b rows otherwise and with
+    `cost="relative"`.
     """
-    first = outputs[0]
-    shared = keeps_ties(first, cost, ties)
-    labels = np.column_stack([np.asarray(output.values) for output in outputs]) if shared else None
-    loss = LeastSquares(first, cost=cost, ties=ties, average=average, labels=labels)
-    pull, shares = loss.pull.reshape(first.n_rows, -1), loss.row_shares()
+    n_rows, groups = loss.preferences.n_rows, loss.preferences.groups()
+    pull, shares = loss.pull.reshape(n_rows, -1), loss.row_shares()
     return [
-        Block(rows, loss.block(rows), pull[rows], float(shares[rows].sum()))
-        for rows in rows_by_group(first.groups())
+        Block(rows, loss.block(rows), pull[rows], float(shares[rows].sum())) for rows in rows_by_group(groups)
     ]
 
 

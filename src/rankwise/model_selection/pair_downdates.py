@@ -34,13 +34,15 @@ class AnyPairs:
     ----------
     Phi : array of shape (m, r)
     preferences : Preferences
+    keep : "alpha" or "lambda"
+        With the second, mass is 1: the penalty stays what it is for the sum over all pairs.
     cost, ties, average : str
         Those of the model.
     """
 
-    def __init__(self, Phi: FloatArray, preferences: Preferences, *, cost: str, ties: str, average: str):
+    def __init__(self, Phi: FloatArray, preferences: Preferences, keep: str = "alpha", **cost: str):
         self.Phi, self.preferences = Phi, preferences
-        self.cost, self.ties, self.average = cost, ties, average
+        self.keep, self.cost = keep, cost
         m, r = Phi.shape
         require_memory(8 * (8 * m**2 + m * r**2), f"Leaving out pairs of {m} rows", "use folds of rows")
 
@@ -72,9 +74,9 @@ class AnyPairs:
         self, rows: FloatArray, first: IntArray, second: IntArray, alphas: FloatArray, advance: Advance
     ) -> FloatArray:
         """Score both rows of each pair by the model that saw neither: shape (n_alphas, 2, n_pairs)."""
-        terms = pair_terms(self.preferences, self.cost, self.ties, self.average)
+        terms = pair_terms(self.preferences, **self.cost)
         self._check_what_remains(first, second)
-        equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms)
+        equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms, self.keep)
         scores = np.empty((len(alphas), 2, len(first)))
         for some in _parts(len(first), self.Phi.shape[1]):
             weights = equations.without(first[some], second[some], alphas)
@@ -141,8 +143,8 @@ def _terms_with_ties(ranking: Preferences) -> PairTerms:
 class _Equations:
     """S, p, A_i and b_i of all rows."""
 
-    def __init__(self, rows: FloatArray, terms: PairTerms):
-        self.rows, self.terms = rows, terms
+    def __init__(self, rows: FloatArray, terms: PairTerms, keep: str):
+        self.rows, self.terms, self.keep = rows, terms, keep
         self.curvature = np.empty((len(rows), rows.shape[1], rows.shape[1]))
         self.pull = np.empty(rows.shape)
         for i, row in enumerate(rows):
@@ -158,6 +160,8 @@ class _Equations:
         gram += terms.weight[i, j][:, None, None] * apart[:, :, None] * apart[:, None, :]
         right = self.pull.sum(axis=0) / 2 - self.pull[i] - self.pull[j] + terms.pull[i, j][:, None] * apart
         mass = 1.0 - self.share[i] - self.share[j] + terms.share[i, j]
+        if self.keep == "lambda":
+            mass = np.ones_like(mass)
         return _solutions(gram, right, np.multiply.outer(alphas, mass))
 
 

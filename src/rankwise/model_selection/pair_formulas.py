@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
 from rankwise._types import FloatArray
+from rankwise.model_selection.one_alpha import KernelSmoother
 from rankwise.model_selection.pair_blocks import centred
 
 Signs = NDArray[np.int8]
@@ -54,10 +55,12 @@ class AllPairs:
     Phi : array of shape (m, r)
     Y : array of shape (m, v)
         Labels for each output.
+    factor : float
+        Multiplies alpha.
     """
 
-    def __init__(self, Phi: FloatArray, Y: FloatArray):
-        self.Y = centred(Y)
+    def __init__(self, Phi: FloatArray, Y: FloatArray, factor: float = 1.0):
+        self.Y, self.factor = centred(Y), factor
         self.centre = Phi.mean(axis=0)
         rows = Phi - self.centre
         curvature, basis = np.linalg.eigh(rows.T @ rows)
@@ -73,8 +76,8 @@ class AllPairs:
     def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
         """Count pairs in the wrong order, in tiles that stay in the cache."""
         order = np.argsort(self.Y[:, 0], kind="stable")  # two classes: only rows of the other class remain
-        Z, Y = self.Z[order], self.Y[order]
-        smoothers = [_Smoother(Z, Y, self._weights(alpha)) for alpha in alphas]
+        Y = self.Y[order]
+        smoothers = [self._smoother(alpha, order) for alpha in alphas]
         wrong, n_pairs = np.zeros((len(alphas), Y.shape[1])), np.zeros(Y.shape[1])
         for rows, before in _tiles(Y):
             direction = lru_cache(maxsize=64)(partial(_direction, Y, rows, before))
@@ -86,8 +89,8 @@ class AllPairs:
     def predictions(self, alpha: float) -> FloatArray:
         """Solve the two equations for all pairs and take the intercept off again; tied pairs are NaN."""
         _check_pair_matrices(self.n_rows, 6 * self.Y.shape[1] + 4)
-        weights, m, Y = self._weights(alpha), self.n_rows, self.Y
-        P = (self.Z * weights) @ self.Z.T
+        m, Y = self.n_rows, self.Y
+        P, offset = self._matrix_and_offset(alpha)
         fitted = P @ Y
         H = P + 1.0 / m
         d = 1.0 - np.diag(H)
@@ -97,26 +100,63 @@ class AllPairs:
             determinant = np.outer(d, d) - H**2
             p = (d[None, :, None] * rest + H[:, :, None] * rest.swapaxes(0, 1)) / determinant[:, :, None]
         moved = p - Y[:, None]  # by how much the label would have to move for the row to be as predicted
-        offset = self.Z @ (weights * self.centre)
         shift = (offset - 1.0 / m)[:, None, None] * moved
         scores = p + shift + shift.swapaxes(0, 1) + offset @ Y
         scores[Y[:, None] == Y[None]] = np.nan  # tied pairs are not left out
         return scores
 
+    def _penalty(self, alpha: float) -> float:
+        return self.factor * alpha * (self.n_rows - 2) / 2
+
     def _weights(self, alpha: float) -> FloatArray:
-        return 1.0 / (self.curvature + alpha * (self.n_rows - 2) / 2)
+        return 1.0 / (self.curvature + self._penalty(alpha))
+
+    def _smoother(self, alpha: float, order: NDArray[np.int64]) -> _Smoother:
+        """Return P of the rows in an order, made tile by tile."""
+        Z, Y, weights = self.Z[order], self.Y[order], self._weights(alpha)
+        fitted = Z @ (weights[:, None] * (Z.T @ Y))
+        return _Smoother(Y, Z**2 @ weights, fitted, lambda rows, before: (Z[rows] * weights) @ Z[before].T)
+
+    def _matrix_and_offset(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return P and Z (S + mu)^-1 times the mean of the rows."""
+        weights = self._weights(alpha)
+        return (self.Z * weights) @ self.Z.T, self.Z @ (weights * self.centre)
+
+
+class KernelPairs(AllPairs):
+    """`AllPairs` for a kernel matrix and one alpha: by an inverse, which takes as long as some three fits."""
+
+    def __init__(self, K: FloatArray, Y: FloatArray, alpha: float, factor: float = 1.0):
+        self.Y, self.factor, self.n_rows = centred(Y), factor, len(Y)
+        self.kernel = KernelSmoother(K, self._penalty(alpha))
+
+    def _smoother(self, alpha: float, order: NDArray[np.int64]) -> _Smoother:
+        """Return P of the rows in an order."""
+        P = self.kernel.matrix
+        fitted, diagonal = (P @ self.Y)[order], P.diagonal()[order]
+        return _Smoother(
+            self.Y[order], diagonal, fitted, lambda rows, before: P[np.ix_(order[rows], order[before])]
+        )
+
+    def _matrix_and_offset(self, alpha: float) -> tuple[FloatArray, FloatArray]:
+        """Return P and what the mean of the rows adds."""
+        return self.kernel.matrix, self.kernel.offset
 
 
 class _Smoother:
-    """P for one alpha, made block by block, with what is needed of it for every pair."""
+    """P for one alpha, given tile by tile, with what is needed of it for every pair."""
 
-    def __init__(self, Z: FloatArray, Y: FloatArray, weights: FloatArray):
-        self.Z, self.Y, self.weights = Z, Y, weights
-        self.diagonal = Z**2 @ weights
-        self.fitted = Z @ (weights[:, None] * (Z.T @ Y))
-        self.own = self.fitted - self.diagonal[:, None] * Y
-        self.left = 1.0 - 2.0 / len(Y) - self.diagonal
-        self.spread = np.abs(self.fitted).max(axis=0)
+    def __init__(
+        self,
+        Y: FloatArray,
+        diagonal: FloatArray,
+        fitted: FloatArray,
+        tile: Callable[[slice, slice], FloatArray],
+    ):
+        self.Y, self.diagonal, self.tile = Y, diagonal, tile
+        self.own = fitted - diagonal[:, None] * Y
+        self.left = 1.0 - 2.0 / len(Y) - diagonal
+        self.spread = np.abs(fitted).max(axis=0)
 
     def wrong(
         self, rows: slice, before: slice, direction: Callable[[int], Signs], advance: Advance
@@ -126,7 +166,7 @@ class _Smoother:
         p_i - p_j is, up to the positive determinant, u_i a_j - u_j a_i - (y_i + y_j)(P_ii - P_jj) / m with
         u_i = f_i - P_ii y_i - P_ij y_j and a_i = 1 - 2/m - P_ii - P_ij.
         """
-        P = (self.Z[rows] * self.weights) @ self.Z[before].T
+        P = self.tile(rows, before)
         a_i, a_j = self.left[rows, None] - P, self.left[before] - P
         steepness = (self.diagonal[rows, None] - self.diagonal[before]) / len(self.Y)
         share = 1.0 / len(self.Y)

@@ -33,12 +33,12 @@ GAP_SHARE = 0.5
 FEW_ITERATIONS, FEW_OPERATIONS = 60, 1e9
 
 
-def solve_primal(design: Design, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
+def solve_primal(design: Design, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (28) by a Cholesky factorisation: O(m n^2 + n^3) for m rows of n features.
 
     The certificate rests on the normal equations, without another pass over the data: with their residual p
     the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r. Where that is too coarse
-    for the `Goal`, the data are asked.
+    for the `Goal`, the data are asked. Outputs may have an alpha each, here as in the other solvers.
     """
     design, goal = design.centred(), Goal(tol, form.constant)
     rounding = Rounding.of(design, form.mass, form.constant)
@@ -69,7 +69,7 @@ def solve_reduced(
     return solve_primal(as_design(design.X), form, alpha, tol=tol)
 
 
-def solve_dual(design: Design, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
+def solve_dual(design: Design, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3).
 
     Products of sparse rows lose digits where the rows of a query lie far from zero. Where the gap is above
@@ -87,7 +87,7 @@ def solve_dual(design: Design, form: LeastSquares, alpha: float, *, tol: float =
     return _closed(coef, objective, gap, rounded, goal)
 
 
-def solve_kernel(K: FloatArray, form: LeastSquares, alpha: float, *, tol: float = 1e-6) -> SolverResult:
+def solve_kernel(K: FloatArray, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (17), made symmetric, for a kernel matrix; the coefficients are those of the kernel."""
     b = solve_shifted(form.root.congruence(K), alpha, form.root.target)
     a = form.root.adjoint(b)
@@ -102,7 +102,7 @@ def solve_kernel(K: FloatArray, form: LeastSquares, alpha: float, *, tol: float 
 def _kernel_gap(
     K: FloatArray,
     form: LeastSquares,
-    alpha: float,
+    alpha: Any,
     a: FloatArray,
     objective: Any,
     half: FloatArray,
@@ -204,7 +204,7 @@ class Spectrum:
 def solve_conjugate_gradients(
     design: Design,
     form: LeastSquares,
-    alpha: float,
+    alpha: Any,
     *,
     tol: float = 1e-6,
     max_iter: int = 1000,
@@ -222,11 +222,15 @@ def solve_conjugate_gradients(
     rounding = Rounding.of(design, form.mass, form.constant)
     pull = design.rmatvec(form.pull) if form.pull.ndim == 1 else design.rmatmat(form.pull)
     constants = np.atleast_1d(form.constant)
-    precondition = design.preconditioner(form, form.diagonal, alpha)
+    alphas = np.broadcast_to(alpha, constants.shape)
+    precondition = {
+        shift: design.preconditioner(form, form.diagonal, shift) for shift in set(alphas.tolist())
+    }
     columns, statuses, iterations = [], [], []
     rounded = np.atleast_1d(rounding.left_to_square(alpha, 0.0 * pull, form.constant, 0.0))
-    for right, constant, least in zip(np.atleast_2d(pull.T), constants, rounded, strict=True):
-        run = _Run(design, form, alpha, precondition, right, float(constant), float(least), monitor)
+    each = zip(np.atleast_2d(pull.T), constants.tolist(), rounded.tolist(), alphas.tolist(), strict=True)
+    for right, constant, least, shift in each:
+        run = _Run(design, form, shift, precondition[shift], right, constant, least, monitor)
         run.go(tol, max_iter)
         columns.append(run.coef)
         statuses.append(run.status)
@@ -339,8 +343,14 @@ def _centred_dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray
     return S, lambda b: design.rmatvec(root.adjoint(b)) if b.ndim == 1 else design.rmatmat(root.adjoint(b))
 
 
-def solve_shifted(matrix: FloatArray, alpha: float, right: FloatArray) -> FloatArray:
-    """Solve (matrix + alpha I) x = right for a positive semidefinite matrix, which is overwritten."""
+def solve_shifted(matrix: FloatArray, alpha: Any, right: FloatArray) -> FloatArray:
+    """Solve (matrix + alpha I) x = right for a positive semidefinite matrix, which is overwritten.
+
+    Where each column of `right` has an alpha of its own, one decomposition serves them all.
+    """
+    if np.ndim(alpha) > 0:
+        spectrum = Spectrum.of(matrix, right)
+        return spectrum.vectors @ (spectrum.rotated * spectrum.inverses(alpha))
     matrix = _fortran(matrix)
     diagonal = matrix.diagonal().copy()
     matrix[np.diag_indices_from(matrix)] += alpha
@@ -367,7 +377,7 @@ def check_semidefinite(eigenvalues: FloatArray) -> None:
 
 
 def certificate(
-    design: Design, form: LeastSquares, alpha: float, coef: FloatArray, rounding: Rounding
+    design: Design, form: LeastSquares, alpha: Any, coef: FloatArray, rounding: Rounding
 ) -> tuple[Any, Any, Any]:
     """Return the objective, a bound on its distance to the optimum, and what rounding may add to the bound.
 

@@ -141,7 +141,7 @@ class Rounding:
         return slopes, float(slopes @ slopes)
 
     def square(
-        self, alpha: float, coef: FloatArray, value: Any, reach: Any, drift: float = 0.0
+        self, alpha: Any, coef: FloatArray, value: Any, reach: Any, drift: float = 0.0
     ) -> tuple[Any, Any]:
         """Return what an objective with a squared loss, and the norm of its gradient, may be off by.
 
@@ -192,7 +192,7 @@ class Rounding:
 
     def certified(
         self,
-        alpha: float,
+        alpha: Any,
         coef: FloatArray,
         objective: Any,
         gradient_norm: Any,
@@ -209,7 +209,7 @@ class Rounding:
         return np.minimum(gap, objective) + objective_error
 
 
-def quotient(square: Any, strength: float) -> Any:
+def quotient(square: Any, strength: Any) -> Any:
     """Return the quotient, up to infinity: a tiny alpha bounds nothing."""
     with np.errstate(over="ignore"):
         return np.float64(1.0) * square / strength
