@@ -28,11 +28,14 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.evaluation.curves import drawn_curves, drawn_tables
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
+from rankwise.plotting import CurveDisplay, PairExplanationDisplay
 from rankwise.preprocessing import CurveFeatures
 from rankwise.preprocessing.curve_axis import Axis
+from rankwise.report import Report
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.planes import Planes
 from test_curve_features import plain_look_up
@@ -391,3 +394,51 @@ def test_the_command_line_learns_curves(tmp_path, capsys):
     assert main(["export", model, "-o", str(tmp_path / "curves.json"), "--format", "json"]) == 0
     assert main(["tune", str(tmp_path / "train.txt"), "--folds", "2", "--alphas", "0.1,0.001", *method]) == 0
     assert "error" in capsys.readouterr().out
+
+
+# Pictures ---------------------------------------------------------------------------------------------------
+
+
+def test_curves_are_drawn_as_they_are():
+    model = CurveRanker(n_bins=5, interactions=1).fit(X, Y)
+    first, *_ = drawn_curves(model, NAMES)
+    place = NAMES.index(first.name)
+    assert first.spread == pytest.approx(model.terms(X)[:, place].std())
+    inside = (first.edges[:-1] + first.edges[1:]) / 2
+    np.testing.assert_allclose(model.curve(place)(inside), first.y[::2])
+    assert first.density.max() == 1.0
+    (table,) = drawn_tables(model, NAMES)
+    assert table.names == ("town", "size")
+    assert np.array_equal(table.values, model.pair_values_[0][:-1, :-1])
+
+
+@pytest.mark.parametrize("shape", ["steps", "lines"])
+def test_a_display_has_a_picture_for_each_feature(shape):
+    pytest.importorskip("matplotlib").use("Agg")
+    rows = X.copy()
+    rows[:, 3] = np.round(rows[:, 3])
+    rows[::4, 0] = np.nan
+    model = CurveRanker(shape=shape, interactions=1, categorical_features=[3]).fit(rows, Y)
+    display = CurveDisplay.from_estimator(model, feature_names=NAMES)
+    assert len(display.axes_) == 5
+    assert sorted(display.shown_[:4]) == sorted(NAMES)
+    ax = display.axes_[display.shown_.index("age")]
+    drawn = next(curve for curve in display.curves if curve.name == "age")
+    assert np.array_equal(ax.lines[0].get_ydata(), drawn.y)
+    assert ax.lines[1].get_ydata()[0] == model.values_[0][-1]
+    with pytest.raises(ValueError, match="The curves of a fitted CurveRanker are drawn"):
+        CurveDisplay.from_estimator(RankSVM().fit(X, Y))
+    display.figure_.clear()
+
+
+def test_the_report_shows_the_curves():
+    frame = pd.DataFrame(X, columns=NAMES)
+    model = CurveRanker(interactions=1, n_bins=16).fit(frame, Y, qid=QID)
+    html = Report(model, frame, Y, QID).to_html()
+    assert all(f"Curve of {name}," in html for name in ("age", "town", "size"))
+    assert "town and size" in html
+    assert "Share of the spread" in html
+    assert "trees" not in html
+    importance = model.feature_importances_
+    assert importance.sum() == pytest.approx(1.0)
+    assert PairExplanationDisplay.from_estimator(model, frame[:1], frame[1:2]).ax_ is not None

@@ -21,6 +21,7 @@ from rankwise.estimators.curve_screen import best_pairs
 from rankwise.estimators.pair_probability import PairProbability
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.losses import LOSSES
+from rankwise.places import place_of as rows_place
 from rankwise.preferences import Preferences
 from rankwise.preprocessing.curve_axis import KINDS, Axis
 from rankwise.preprocessing.curve_features import CurveFeatures, checked_pair, place_of
@@ -139,7 +140,7 @@ class CurveRanker(PairProbability, PairwiseRanker):
     9
     """
 
-    kernel = "linear"
+    _takes_places = False
 
     def __init__(
         self,
@@ -253,6 +254,20 @@ class CurveRanker(PairProbability, PairwiseRanker):
         """
         return np.column_stack(list(self._terms(X)))
 
+    @property
+    def feature_importances_(self) -> FloatVector:
+        """The share of each feature in the spread of all parts, a table of two features shared by both.
+
+        A spread is the standard deviation over the training rows, for a table as if its features were
+        independent.
+        """
+        check_is_fitted(self)
+        spread = np.array([_spread(*table) for table in zip(self.values_, self.counts_, strict=True)])
+        for (j, k), values in zip(self.pairs_, self.pair_values_, strict=True):
+            counts = np.outer(self.pair_counts_[j], self.pair_counts_[k])
+            spread[[j, k]] += _spread(values, counts) / 2
+        return spread / (spread.sum() or 1.0)
+
     def curve(self, feature: int | str) -> Curve:
         """Return the curve of a feature, given by place or name."""
         check_is_fitted(self)
@@ -270,6 +285,8 @@ class CurveRanker(PairProbability, PairwiseRanker):
     def _terms(self, X: Any) -> Any:
         """Yield what each table adds to the score of each row: those of features, then those of pairs."""
         check_is_fitted(self)
+        if (place := rows_place(X)) is not None:
+            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {place.name}.")
         rows, features = self._validated(X, reset=False), self._features
         for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
             yield axis.look_up(x, values)
@@ -456,6 +473,12 @@ class CurveMap:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features._entries(X, met) @ coef.T
+
+
+def _spread(values: FloatArray, counts: FloatArray) -> float:
+    """Return the standard deviation of the entries of a table that rows meet."""
+    mean = np.average(values, weights=counts)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
 def _is_axis(axis: Axis, values: Any = None) -> bool:

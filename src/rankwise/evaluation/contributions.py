@@ -1,4 +1,4 @@
-"""What the features contribute to the scores of a model of trees."""
+"""What the features contribute to the scores of a model of trees or of curves."""
 
 from __future__ import annotations
 
@@ -24,10 +24,30 @@ class Parts(Weights):
     Attributes
     ----------
     importance : array of shape (n_features,)
-        The share of each feature in all that splits gained.
+        The share of each feature, as `share` says.
+    meaning : str
+        What a part is, in words.
+    share, note : str
+        What `importance` is, in short and as a sentence.
     """
 
     importance: FloatArray
+    meaning: str
+    share: str
+    note: str
+
+
+# What is to be said of the parts of trees, and of those of curves: see `Parts`.
+OF_TREES = (
+    "its part in the score is a Shapley value of the trees",
+    "Share of the gain",
+    "The gain is the share of the feature in all that splits lowered the loss by, on the training rows.",
+)
+OF_CURVES = (
+    "its part in the score is the value of its curve, and half of each table that it shares",
+    "Share of the spread",
+    "The share is that of the feature in the spread of all parts, on the training rows.",
+)
 
 
 class _RowParts:
@@ -46,11 +66,12 @@ def has_parts(model: Any) -> bool:
 
 
 def parts_of(model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None) -> Parts | None:
-    """Return the parts of a model of trees, or None for other models."""
+    """Return the parts of a model of trees or curves, or None for other models."""
     if not has_parts(model):
         return None
     ranker, n_rows = last_step(model), X.shape[0]
     names = feature_names(X, model, given_names, ranker.n_features_in_)
     rows = _RowParts(ranker, before_last_step(model, X, qid))
     sample = rows[np.unique(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED)).astype(int))]
-    return Parts(names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_)
+    words = OF_TREES if hasattr(ranker, "trees_") else OF_CURVES
+    return Parts(names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_, *words)

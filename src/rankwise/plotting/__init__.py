@@ -3,6 +3,7 @@
 from rankwise.plotting.alpha_path import AlphaPathDisplay
 from rankwise.plotting.convergence import ConvergenceDisplay
 from rankwise.plotting.cost import CostDisplay
+from rankwise.plotting.curves import CurveDisplay
 from rankwise.plotting.leaderboard import LeaderboardDisplay
 from rankwise.plotting.order_comparison import OrderComparisonDisplay
 from rankwise.plotting.order_graph import OrderGraphDisplay
@@ -16,6 +17,7 @@ __all__ = [
     "AlphaPathDisplay",
     "ConvergenceDisplay",
     "CostDisplay",
+    "CurveDisplay",
     "LeaderboardDisplay",
     "OrderComparisonDisplay",
     "OrderGraphDisplay",

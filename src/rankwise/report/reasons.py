@@ -17,9 +17,6 @@ from rankwise.report.svg import WIDTH, Chart
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
-PARTS_CAPTION = (
-    "How far apart rows are set by each feature: its part in the score is a Shapley value of the trees."
-)
 
 
 def reasons_section(
@@ -49,15 +46,15 @@ def weight_chart(weights: Weights) -> str:
         return ""
     effects = weights.effect[chosen]
     low, high = min(0.0, float(effects.min())), max(0.0, float(effects.max()))
-    of_trees = isinstance(weights, Parts)
-    measured = "Spread of the parts" if of_trees else "Weight times spread"
+    has_parts = isinstance(weights, Parts)
+    measured = "Spread of the parts" if has_parts else "Weight times spread"
     chart = Chart(
         f"{measured} of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
         (low, high),
         (len(chosen) - 0.4, -0.5),
         x_label=(
             "standard deviation of the feature's part in the score"
-            if of_trees
+            if has_parts
             else "change of the score when the feature rises by its spread"
         ),
         height=60 + 22 * len(chosen),
@@ -68,25 +65,29 @@ def weight_chart(weights: Weights) -> str:
     for place, k in enumerate(chosen):
         effect = float(weights.effect[k])
         weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
-        title = f"{weights.names[k]}: " + ("" if of_trees else f"weight {weight}, ") + f"spread {spread}"
+        title = f"{weights.names[k]}: " + ("" if has_parts else f"weight {weight}, ") + f"spread {spread}"
         chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
         chart.label(low, place, shortened(weights.names[k]), "end", (-8, 4))
     caption = "Weight times spread: to the right raises the score, to the left lowers it."
-    return figure(chart.render(y_ticks=False), PARTS_CAPTION if of_trees else caption)
+    if isinstance(weights, Parts):
+        caption = f"How far apart rows are set by each feature: {weights.meaning}."
+    return figure(chart.render(y_ticks=False), caption)
 
 
 def importance_table(parts: Parts) -> str:
-    """List the features of a model of trees by their parts."""
+    """List the features of a model of trees or curves by their parts."""
     chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
     rows: list[list[Cell]] = [
         [parts.names[k], Number(float(parts.spread[k])), Number(float(parts.importance[k]))] for k in chosen
     ]
-    note = (
-        "The gain is the share of the feature in all that splits lowered the loss by, on the training rows."
-    )
-    header = ["Feature", "Spread of its part", "Share of the gain"]
+    header = ["Feature", "Spread of its part", parts.share]
     full = table(
-        "Features, widest spread first", header, rows, name="weights", search="Find a feature:", note=note
+        "Features, widest spread first",
+        header,
+        rows,
+        name="weights",
+        search="Find a feature:",
+        note=parts.note,
     )
     is_open = " open" if len(parts.names) <= 12 else ""
     return f"<details{is_open}><summary>All features</summary>{full}</details>"
@@ -137,8 +138,8 @@ def pair_explorer(pairs: PairData) -> str:
             ("Part", ' class="number"'), ("", ' aria-hidden="true"'),
         )
     )  # fmt: skip
-    of_trees = isinstance(pairs.weights, Parts)
-    summed = "Parts of A and B by feature" if of_trees else "Weight times the difference of the feature"
+    has_parts = isinstance(pairs.weights, Parts)
+    summed = "Parts of A and B by feature" if has_parts else "Weight times the difference of the feature"
     body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."

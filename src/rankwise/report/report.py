@@ -18,6 +18,7 @@ from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
+from rankwise.report.curves import curves_section
 from rankwise.report.learned import learned_section
 from rankwise.report.page import page, plural, share, short, text
 from rankwise.report.quality import quality_section
@@ -137,6 +138,7 @@ class Report:
             quality_section(subject, ours, self.notes),
             shapes_section(subject),
             reliability_section(subject),
+            curves_section(subject),
             reasons_section(subject, self._weights(), self._query_errors(), self.pair),
             learned_section(subject),
         ]

@@ -1,0 +1,67 @@
+"""The section on curves: the part of each feature in the score, over the rows that the model learned from."""
+
+from __future__ import annotations
+
+from rankwise.evaluation.curves import DrawnCurve, drawn_curves, drawn_tables, has_curves
+from rankwise.evaluation.names import shortened
+from rankwise.evaluation.subject import Subject
+from rankwise.report.page import Cell, Number, figure, paragraph, section, short, table
+from rankwise.report.svg import Chart, padded
+
+DRAWN = 12
+MAX_LEVELS = 40
+# The share of a chart's height that the density of the rows takes.
+DENSITY_HEIGHT = 0.25
+CAPTION = "Above: what the value of the feature adds to the score. Shaded: where the training rows lie."
+
+
+def curves_section(subject: Subject) -> str:
+    """Draw the curves with the widest spread, and list the tables of two features."""
+    if subject.ranker is None or not has_curves(subject.ranker):
+        return ""
+    curves = drawn_curves(subject.ranker, subject.feature_names)
+    if not curves:
+        return section("curves", "The curves", paragraph("All curves are flat: every score is the same."))
+    charts = "".join(curve_chart(curve) for curve in curves[:DRAWN])
+    left = len(curves) - DRAWN
+    note = paragraph(f"The {DRAWN} widest of {len(curves)} curves are drawn.", "note") if left > 0 else ""
+    return section("curves", "The curves", f'<div class="figures">{charts}</div>', note, _tables(subject))
+
+
+def curve_chart(curve: DrawnCurve) -> str:
+    """Draw one curve over the density of its feature."""
+    low, high = padded(curve.y)
+    bottom = low - DENSITY_HEIGHT * (high - low)
+    chart = Chart(
+        f"Curve of {curve.name}, from {short(float(curve.y.min()))} to {short(float(curve.y.max()))}",
+        (float(curve.edges[0]), float(curve.edges[-1])),
+        (bottom, high),
+        x_label=shortened(curve.name),
+        y_label="part in the score",
+    )
+    for begin, end, share in zip(curve.edges[:-1], curve.edges[1:], curve.density, strict=True):
+        top = bottom + share * (low - bottom)
+        chart.box((float(begin), float(end)), (float(bottom), float(top)), "lane", f"density {share:.2f}")
+    if curve.levels is None:
+        chart.line(curve.x, curve.y)
+    else:
+        titles = [f"{name}: {short(float(y))}" for name, y in zip(curve.levels, curve.y, strict=True)]
+        chart.points(curve.x, curve.y, titles=titles)
+        for place, name in enumerate(curve.levels[:MAX_LEVELS]):
+            chart.label(place, float(curve.y[place]), shortened(name, 10), "middle", (0, -8))
+    missing = "" if curve.missing is None else f" Missing values add {short(curve.missing)}."
+    return figure(chart.render(x_ticks=curve.levels is None), CAPTION + missing)
+
+
+def _tables(subject: Subject) -> str:
+    found = drawn_tables(subject.ranker, subject.feature_names)
+    if not found:
+        return ""
+    rows: list[list[Cell]] = [
+        [" and ".join(one.names), Number(one.spread), Number(float(one.values.min())),
+         Number(float(one.values.max()))]
+        for one in found
+    ]  # fmt: skip
+    header = ["Features", "Spread", "Lowest entry", "Highest entry"]
+    note = "What two features add together, beyond their curves; nothing where either is in its middle bin."
+    return table("Tables of two features, widest first", header, rows, name="interactions", note=note)
