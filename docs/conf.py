@@ -54,12 +54,13 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["rankwise.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "api": [], "extending": []}
 html_theme_options = {
-    "logo": {"text": "rankwise"},
+    "logo": {"text": "rankwise", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_start": ["navbar-logo"],
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],
