@@ -103,7 +103,7 @@ def draw_task(axes, task):
         axes.annotate(spoken(fit), (drawn, place), textcoords="offset points", va="center", **beside)
     axes.set_yticks(range(len(longest)), [fit["name"] for fit in task["fits"]])
     axes.set(xlim=(0, limit), ylim=(len(longest) - 0.5, -0.5))
-    axes.set_title(task["title"], loc="left", fontsize=10, fontweight="bold", x=-0.54)
+    axes.set_title(task["title"], loc="left", fontsize=10, fontweight="bold", x=-0.525)
     axes.xaxis.set_visible(False)
     axes.tick_params(left=False)
     axes.spines[["top", "right", "bottom"]].set_visible(False)
