@@ -158,7 +158,7 @@ def test_a_comparison_prints_a_row_for_each_model_and_measure(rows):
         ({"test": "t"}, "test must be one of 'auto', 'permutation', 'wilcoxon'; got 't'"),
         ({"confidence": 95}, "confidence must be between 0 and 1; got 95"),
         ({"y": []}, "y has no rows"),
-        ({"y": Preferences.from_pairs([0], [1], n_rows=2)}, "y must be labels"),
+        ({"y": Preferences.from_scores([0, 1]), "qid": [0, 0]}, "qid must be None when y is a Preferences"),
     ],
 )
 def test_what_cannot_be_compared_is_refused_in_a_sentence(change, words):

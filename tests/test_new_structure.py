@@ -182,13 +182,19 @@ def test_partitions_between_heats_add_up():
         assert sum(values) == pytest.approx(loss.value(scores), rel=1e-12)
 
 
+def test_the_report_has_the_numbers_of_score():
+    X, structure = races()
+    model = RankSVM().fit(X, structure)
+    found = Report(model, X, structure).measures["RankSVM"]
+    assert [one.measure.key for one in found] == ["error"]
+    assert 1 - found[0].mean == pytest.approx(model.score(X, structure), abs=1e-12)
+
+
 def test_what_it_does_not_have_is_refused_with_a_sentence():
     X, structure = races()
     with pytest.raises(NoPairsError, match="no pair with a positive weight joins two of the 60 rows"):
         RankSVM().fit(X, Heats(structure.heat, np.ones(60, bool), structure.weight))
     with pytest.raises(ValueError, match=r"HullRanker ranks classes.* got a Heats"):
         HullRanker().fit(X, structure)
-    with pytest.raises(ValueError, match="the measures are those of labels"):
-        Report(RankSVM().fit(X, structure), X, structure)
     with pytest.raises(NotImplementedError, match="Heats does not count pairs"):
         structure.count(np.zeros(60))

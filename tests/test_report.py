@@ -14,10 +14,20 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
 from html_page import Page
-from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, RankRLSCV, RankSVM, RankSVMCV, metrics
+from rankwise import (
+    HullRanker,
+    OrdinalSVM,
+    Preferences,
+    RankLogistic,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    metrics,
+)
 from rankwise.cli.main import main
 from rankwise.datasets import make_ordinal, make_ranking
-from rankwise.evaluation import bootstrap
+from rankwise.evaluation import bootstrap, reliability
 from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.report import Report
@@ -89,7 +99,7 @@ def test_undefined_queries_are_left_out_and_counted(model, rows):
     values = metrics.ranking_error(y, model.predict(X), qid, per_query=True)
     close(page.values["error"], np.nanmean(values))
     assert page.column("measures", "Queries")[0] == 24
-    assert "1 query without two different labels" in page.words
+    assert "1 query without pairs to order" in page.words
     assert "q03" not in page.names("queries")
 
 
@@ -433,9 +443,115 @@ def test_real_labels_have_no_grades(rows):
 def test_preferences_from_scores_are_labels_with_queries(rows, model, report):
     X, y, qid = rows
     found = Report(model, X, Preferences.from_scores(y, qid))
-    close(found.measures["RankSVM"][1].values, report.measures["RankSVM"][1].values)
-    with pytest.raises(ValueError, match="must be labels"):
-        Report(model, X, Preferences.from_pairs([0], [1], n_rows=len(y)))
+    for one, other in zip(found.measures["RankSVM"], report.measures["RankSVM"], strict=True):
+        close(one.values, other.values)
+        close([one.mean, one.low, one.high], [other.mean, other.low, other.high])
+    with pytest.raises(ValueError, match="qid must be None when y is a Preferences"):
+        Report(model, X, Preferences.from_scores(y, qid), qid)
+    with pytest.raises(ValueError, match="X has 400 rows, but y has 2"):
+        Report(model, X, Preferences.from_pairs([0], [1]))
+
+
+def structures(y, qid):
+    """Return preferences of every kind among the same rows."""
+    random = np.random.default_rng(0)
+    n = len(y)
+    rows, importance = random.uniform(0.1, 3, n), random.uniform(0.1, 3, 1000)
+    better, worse = random.permutation(n).reshape(2, -1)
+    return {
+        "survival": Preferences.from_survival(random.random(n) < 0.5, y + random.exponential(1, n), rows),
+        "row weights": Preferences.from_scores(y, qid, rows),
+        "pair weights": Preferences.from_scores(y, qid, pair_weight=4.0**y),
+        "query weights": Preferences.from_scores(
+            y, qid, query_weight=importance[np.unique(qid, return_inverse=True)[1]]
+        ),
+        "one query, weighted": Preferences.from_scores(y, sample_weight=rows, pair_weight="difference"),
+        "separate pairs": Preferences.from_pairs(better, worse, weight=random.uniform(0, 2, n // 2)),
+        "joined pairs": Preferences.from_pairs(np.tile(better, 2), np.append(worse, np.roll(worse, 1))),
+        "order graph": Preferences.from_order(y, [(3, 1), (2, 0), (3, 0)], rows),
+    }
+
+
+@pytest.mark.parametrize("kind", structures(np.arange(8.0) % 4, np.zeros(8)))
+def test_the_numbers_are_those_of_score_for_every_structure(rows, kind):
+    X, y, qid = rows
+    preferences = structures(y, qid)[kind]
+    model = RankSVM(1e-2).fit(X, preferences)
+    scores = model.predict(X)
+    report = Report(model, X, preferences, models={"one feature": X[:, 0]})
+    page = Page(report.to_html())
+    expected = model.score(X, preferences)
+    close(1 - page.values["error"], expected)
+    assert f"{100 * expected:.1f}% of pairs in the right order" in page.words
+    found = report.measures["RankSVM"]
+    assert found[0].low < found[0].mean < found[0].high
+    of = {"tau": metrics.kendall_tau, "map": metrics.average_precision, "wmw": metrics.wmw}
+    for one in found[1:]:
+        rank = {"k": int(one.measure.key[5:])} if one.measure.key.startswith("ndcg") else {}
+        close(one.mean, of.get(one.measure.key, metrics.ndcg)(preferences, scores, **rank))
+    difference = metrics.ranking_error(preferences, scores) - metrics.ranking_error(preferences, X[:, 0])
+    close(report.differences[0].mean, difference)
+    if not preferences.orders_labels:
+        assert "NDCG, MAP and Kendall's tau are left out" in page.words
+
+
+def test_the_interval_of_separate_pairs_is_that_of_a_share(rows, monkeypatch):
+    # Each row is in one pair: the pairs are independent, and their share is binomial.
+    monkeypatch.setattr(bootstrap, "RESAMPLES", 1000)
+    scores = np.random.default_rng(1).normal(size=600)
+    better = np.arange(300)
+    found = Report(scores, np.ones((600, 1)), Preferences.from_pairs(better, better + 300)).measures["scores"]
+    spread = np.sqrt(found[0].mean * (1 - found[0].mean) / 300)
+    close([found[0].low, found[0].high], found[0].mean + 1.96 * spread * np.array([-1, 1]), 0.02)
+
+
+def test_weights_of_queries_enter_means_intervals_and_tests():
+    # Queries of weight 0 are as if they were not there.
+    X, y, qid = make_ranking(300, 3, n_queries=20, n_levels=3, noise=0.5, random_state=0)
+    models = {"b": X[:, 1]}
+    kept = qid < 10
+    few = Report(X[kept, 0], X[kept], Preferences.from_scores(y[kept], qid[kept]), models={"b": X[kept, 1]})
+    all_ = Report(X[:, 0], X, Preferences.from_scores(y, qid, query_weight=kept * 2.0), models=models)
+    for one, other in zip(all_.measures["scores"], few.measures["scores"], strict=True):
+        close(one.mean, other.mean)
+    for one, other in zip(all_.differences, few.differences, strict=True):
+        close(one.mean, other.mean)
+        assert abs(one.p - other.p) < 0.02
+    assert few.differences[0].wins <= all_.differences[0].wins
+
+
+def test_the_pairs_of_preferences_are_those_that_the_page_explains(rows):
+    X, y, _ = rows
+    preferences = structures(y, rows[2])["joined pairs"]
+    report = Report(RankSVM().fit(X, preferences), X, preferences)
+    data = Page(report.to_html()).data["pair-data"]
+    listed = set(zip(*(column.tolist() for column in preferences.pairs()[:2]), strict=True))
+    for k, below in enumerate(data["below"]):
+        for other in below:
+            assert (data["rows"][k]["row"], data["rows"][other]["row"]) in listed
+    assert sum(map(len, data["below"])) > 0
+    assert all(row["label"] == "" for row in data["rows"])
+
+
+def test_a_censored_row_is_explained_as_one_that_asks_for_no_order():
+    X = np.array([[3.0], [2.0], [1.0]])
+    preferences = Preferences.from_survival([False, True, True], [1.0, 2.0, 3.0])
+    report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(0, 1))
+    assert "the labels ask for no order (2 and 1)" in Page(report.to_html()).words
+    report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(2, 1))
+    assert "as the labels say" in Page(report.to_html()).words
+
+
+def test_the_probabilities_are_measured_on_the_pairs_given(rows):
+    X, y, qid = rows
+    for preferences in structures(y, qid).values():
+        model = RankLogistic(1e-2).fit(X, preferences)
+        report = Report(model, X, preferences)
+        found = report.measures["RankLogistic"][-1]
+        close(found.mean, metrics.pair_log_loss(preferences, model.predict(X)))
+        shown = Page(report.to_html()).column("bins", "Came true")
+        expected = reliability(preferences, model.predict(X)).observed
+        close(np.array(shown, float), expected, 1e-9)
 
 
 def test_what_cannot_be_reported_is_refused_in_a_sentence(rows, model):

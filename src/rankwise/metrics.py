@@ -274,7 +274,7 @@ def wmw(
 
 def _mean_over_edges(violations: "_Violations", ties: Ties) -> float:
     if not violations.total.any():
-        raise ValueError("wmw is undefined: no edge has rows with weights above 0 in both of its classes.")
+        raise NoPairsError("wmw is undefined: no edge has rows with weights above 0 in both of its classes.")
     return float(np.nanmean(1.0 - _share(violations.errors(ties), violations.total)))
 
 
@@ -747,8 +747,8 @@ def _columns_of_preferences(
     """Take labels, queries and their weights; weights of pairs have no meaning for a measure of places."""
     if qid is not None:
         raise ValueError("qid must be None when y is a Preferences, which has its own.")
-    if not isinstance(y, Ranking) or y.event is not None:
-        why = "have censored rows" if isinstance(y, Ranking) else "have none"
+    if y.labels is None or not y.orders_labels:
+        why = "have none" if y.labels is None else "have censored rows"
         raise TypeError(
             f"{measure} needs a label for each row, and {y!r} {why}; ranking_error takes them as they are."
         )

@@ -445,9 +445,12 @@ class HullRanker(BaseRanker):
         """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
 
         It is the mean over edges of the share of row pairs in the right order, ties counting one half; see
-        `rankwise.metrics.wmw`. Rows without a label are left out.
+        `rankwise.metrics.wmw`. Rows without a label are left out. `y` may be a `Preferences.from_order`, with
+        its own edges and weights.
         """
         scores = self.predict(X)
+        if isinstance(y, Preferences):
+            return wmw(y, scores, sample_weight=sample_weight)
         known, present = split_missing(y)
         weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
         return wmw(

@@ -1,4 +1,4 @@
-"""Intervals by drawing again what was measured: queries, or the rows of one query."""
+"""Intervals by drawing again what was measured: queries, groups of joined rows, or the rows of one query."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankwise._types import FloatArray, IntArray
+from rankwise.preferences import Preferences
 
 RESAMPLES = 1000
 # A resample of the rows measures everything anew, so that there are fewer of them for many rows, or none.
@@ -15,15 +16,66 @@ FEWEST_RESAMPLES = 100
 ROWS_AT_A_TIME = 1_000_000
 MAX_ROWS = 50_000
 CONFIDENCE = 0.95
+# Groups of joined rows are drawn as queries are, unless one of them holds more than this share of the pairs.
+LARGEST_GROUP = 0.1
 
 
-def resampled_means(values: FloatArray, seed: int) -> FloatArray:
-    """Return the mean of as many values drawn with replacement, many times; undefined ones are left out."""
+def resampled_means(values: FloatArray, seed: int, importance: FloatArray | None = None) -> FloatArray:
+    """Return the mean of as many values drawn with replacement, many times; undefined ones are left out.
+
+    With an `importance` of each value the means are weighted by it.
+    """
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return np.empty(0)
+    weight = np.ones(len(defined)) if importance is None else importance[~np.isnan(values)]
     generator, n = np.random.default_rng(seed), len(defined)
-    return np.array([defined[generator.integers(n, size=n)].mean() for _ in range(RESAMPLES)])
+    draws = (generator.integers(n, size=n) for _ in range(RESAMPLES))
+    return np.array([weighted_mean(defined[drawn], weight[drawn]) for drawn in draws])
+
+
+def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
+    """Return the weighted mean, NaN where there is no weight.
+
+    Examples
+    --------
+    >>> weighted_mean(np.array([1.0, 4.0]), np.array([2.0, 1.0]))
+    2.0
+    """
+    total = float(weight.sum())
+    return float(weight @ values) / total if total > 0 else float("nan")
+
+
+def draws_groups(y: Preferences) -> bool:
+    """Tell whether the pairs fall into many groups of rows, so that groups are drawn instead of rows."""
+    return y.n_pairs > 0 and float(_group_shares(y).max()) <= LARGEST_GROUP
+
+
+def _group_shares(y: Preferences) -> FloatArray:
+    return np.asarray(np.bincount(y.groups(), y.row_shares()), np.float64)
+
+
+def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
+    """Draw the rows of one ranking with replacement, many times; yield their preferences and the rows.
+
+    Where pairs fall into many groups, these are drawn: the pairs of a group drawn twice weigh twice.
+    """
+    if y.n_pairs and draws_groups(y):
+        yield from _resampled_groups(y, seed)
+        return
+    for rows, _ in resampled_rows(y.n_rows, seed):
+        for drawn in rows.reshape(-1, y.n_rows):
+            yield y[drawn], drawn
+
+
+def _resampled_groups(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
+    generator, group, rows = np.random.default_rng(seed), y.groups(), np.arange(y.n_rows)
+    shares = _group_shares(y)
+    joined = np.flatnonzero(shares > 0)
+    for _ in range(n_row_resamples(y.n_rows)):
+        drawn = generator.choice(joined, size=len(joined))
+        times = np.bincount(drawn, minlength=len(shares))
+        yield y.weighted(np.sqrt(times)[group]), rows
 
 
 def resampled_rows(n_rows: int, seed: int) -> Iterator[tuple[IntArray, IntArray]]:

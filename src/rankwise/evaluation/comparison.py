@@ -25,6 +25,7 @@ from rankwise.evaluation.measures import (
 )
 from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
 from rankwise.places import in_memory
+from rankwise.preferences import Preferences
 
 RANKS = (5, 10)
 
@@ -104,8 +105,9 @@ def compare(
 
     Parameters
     ----------
-    y : array of shape (n_rows,), or Preferences.from_scores
-        Labels, higher is better.
+    y : array of shape (n_rows,), or Preferences
+        Labels, higher is better. A `Preferences` has its own queries, and its weights enter as in
+        `ranking_error`; "log_loss" and "error" take those of any kind, the others need labels.
     scores : dict of name to array of shape (n_rows,)
         The scores of two or more models; the first is compared with each of the others.
     qid : array of shape (n_rows,), optional
@@ -156,7 +158,7 @@ def compare(
 
 
 def compare_metrics(
-    y: FloatArray,
+    y: FloatArray | Preferences,
     scores: Mapping[str, FloatArray],
     query: IntArray,
     metrics: Sequence[Metric],
@@ -220,10 +222,10 @@ def _comparison(found: dict[str, list[Measured]], test: str, confidence: float, 
     return Comparison(found, differences(found, chosen, seed, confidence), n_queries, chosen, confidence)
 
 
-def _rows(y: Any, qid: Any) -> tuple[FloatArray, IntArray]:
-    """Return labels, and the number of each row's query."""
+def _rows(y: Any, qid: Any) -> tuple[FloatArray | Preferences, IntArray]:
+    """Return labels or preferences, and the number of each row's query."""
     y, qid = labels_and_queries(y, qid)
-    labels = as_vector(y, "y")
+    labels = y if isinstance(y, Preferences) else as_vector(y, "y")
     if len(labels) == 0:
         raise ValueError("y has no rows.")
     if qid is None:

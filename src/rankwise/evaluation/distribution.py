@@ -59,7 +59,7 @@ class Roc(NamedTuple):
     area: float
 
 
-def roc(positive: NDArray[np.bool_], scores: FloatArray) -> Roc:
+def roc(positive: NDArray[np.bool_], scores: FloatArray, weight: FloatArray | None = None) -> Roc:
     """Return the ROC curve of scores, thinned out where it has very many points.
 
     Examples
@@ -67,6 +67,6 @@ def roc(positive: NDArray[np.bool_], scores: FloatArray) -> Roc:
     >>> roc(np.array([False, True, False]), np.array([0.1, 0.9, 0.5])).area
     1.0
     """
-    false, true, _ = roc_curve(positive, scores)
+    false, true, _ = roc_curve(positive, scores, sample_weight=weight)
     kept = np.unique(np.linspace(0, len(false) - 1, min(len(false), MAX_CURVE_POINTS)).astype(int))
-    return Roc(false[kept], true[kept], 1.0 - float(ranking_error(positive, scores)))
+    return Roc(false[kept], true[kept], 1.0 - float(ranking_error(positive, scores, sample_weight=weight)))

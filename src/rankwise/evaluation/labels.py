@@ -13,15 +13,13 @@ from rankwise.preferences import Preferences
 
 
 def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
-    """Return labels and queries that lie here, also those of a `Preferences.from_scores`."""
+    """Return labels or preferences, and queries, that lie here; preferences have their own queries."""
     y, qid = in_memory(y), in_memory(qid)
     if not isinstance(y, Preferences):
         return y, qid
-    if y.values is None or qid is not None:
-        raise ValueError(
-            "y must be labels, or Preferences.from_scores without qid: the measures are those of labels."
-        )
-    return y.values, y.groups()
+    if qid is not None:
+        raise ValueError("qid must be None when y is a Preferences, which has its own.")
+    return y, y.groups() if y.has_queries else None
 
 
 def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:

@@ -10,7 +10,14 @@ import numpy as np
 
 from rankwise import metrics
 from rankwise._types import FloatArray, IntArray
-from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, resampled_rows
+from rankwise.evaluation.bootstrap import (
+    CONFIDENCE,
+    interval,
+    resampled_means,
+    resampled_preferences,
+    resampled_rows,
+    weighted_mean,
+)
 from rankwise.evaluation.names import measure_name
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
@@ -48,9 +55,12 @@ class Measure:
 
 @dataclass(frozen=True)
 class Metric(Measure):
-    """A measure of scores; `of(labels, scores, query)` returns its value for each query."""
+    """A measure of scores; `of(y, scores, query)` returns its value for each query.
 
-    of: Callable[[FloatArray, FloatArray, IntArray], FloatArray] = field(repr=False)
+    `y` holds labels; or it is a `Preferences` with its own queries, and then `query` is not looked at.
+    """
+
+    of: Callable[[Any, FloatArray, IntArray], FloatArray] = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -64,6 +74,8 @@ class Measured:
         The mean over the queries where it is defined, and the ends of its interval.
     draws : array
         The resampled means; those of one query are on the same rows for all models.
+    importance : array of shape (n_queries,), or None
+        What each query weighs in the mean, where they differ.
     """
 
     measure: Measure
@@ -72,6 +84,7 @@ class Measured:
     low: float
     high: float
     draws: FloatArray = field(repr=False)
+    importance: FloatArray | None = field(default=None, repr=False)
 
     @property
     def n_defined(self) -> int:
@@ -102,16 +115,52 @@ def named_measure(key: str, **options: Any) -> Metric:
 
 
 def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:
-    def of(labels: FloatArray, scores: FloatArray, query: IntArray) -> FloatArray:
-        return np.asarray(metric(labels, scores, query, per_query=True, **options))
+    def of(y: Any, scores: FloatArray, query: IntArray) -> FloatArray:
+        given = None if isinstance(y, Preferences) else query
+        try:
+            return np.asarray(metric(y, scores, given, per_query=True, **options))
+        except NoPairsError:
+            return np.full(n_queries_of(y, query), np.nan)
 
     return of
 
 
+def n_queries_of(y: Any, query: IntArray) -> int:
+    """Return the number of queries, 1 without any."""
+    return len(y.query_importance()) if isinstance(y, Preferences) else int(query.max()) + 1
+
+
 def measures_for(
+    y: FloatArray | Preferences, n_queries: int, at: Sequence[int], relevant_above: float
+) -> tuple[list[Metric], list[str]]:
+    """Return the measures that say something about these labels or preferences, and why others do not."""
+    if not isinstance(y, Preferences):
+        return _measures_of_labels(y, n_queries, at, relevant_above)
+    if y.labels is None or not y.orders_labels:
+        return _measures_of_pairs(y)
+    chosen, notes = _measures_of_labels(y.labels, n_queries, at, relevant_above)
+    if not y.counts_pairs:
+        notes.append("Weights of pairs enter the ranking error; the other measures know none.")
+    return chosen, notes
+
+
+def _measures_of_pairs(y: Preferences) -> tuple[list[Metric], list[str]]:
+    """Return what can be measured of pairs alone."""
+    why = "some rows are censored" if y.labels is not None else "these preferences have none"
+    note = f"NDCG, MAP and Kendall's tau are left out: they need a label for each row, and {why}."
+    chosen = [named_measure("error")]
+    if y.classes is not None:
+        chosen.append(Metric("wmw", measure_name("wmw"), True, _wmw_of_graph))
+    return chosen, [note]
+
+
+def _wmw_of_graph(y: Preferences, scores: FloatArray, query: IntArray) -> FloatArray:
+    return np.array([_defined(metrics.wmw, y, scores)])
+
+
+def _measures_of_labels(
     y: FloatArray, n_queries: int, at: Sequence[int], relevant_above: float
 ) -> tuple[list[Metric], list[str]]:
-    """Return the measures that say something about these labels, and why others do not."""
     keys, notes = ["error"], []
     name = measure_name("map") if n_queries > 1 else "Average precision"
     if (y >= 0).all() and (y == np.round(y)).all() and y.max() <= LARGEST_GRADE:
@@ -155,7 +204,7 @@ def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[
     ]
 
 
-def _defined(metric: Callable[..., float], classes: IntArray, scores: FloatArray) -> float:
+def _defined(metric: Callable[..., float], classes: Any, scores: FloatArray) -> float:
     try:
         return metric(classes, scores)
     except NoPairsError:
@@ -163,7 +212,7 @@ def _defined(metric: Callable[..., float], classes: IntArray, scores: FloatArray
 
 
 def measured(
-    y: FloatArray,
+    y: FloatArray | Preferences,
     scores: Mapping[str, FloatArray],
     query: IntArray,
     measures: Sequence[Metric],
@@ -172,20 +221,39 @@ def measured(
 ) -> dict[str, list[Measured]]:
     """Measure all models; the same resamples serve all of them.
 
-    Queries are resampled, or the rows where there is one query.
+    Queries are resampled, or the rows where there is one query. The mean weighs queries as the preferences
+    do, so that it is that of the metrics and of `score`.
     """
     values = {name: [one.of(y, found, query) for one in measures] for name, found in scores.items()}
-    if query.max(initial=0) > 0:
-        draws = {name: [resampled_means(one, seed) for one in found] for name, found in values.items()}
+    weight = y.query_importance() if isinstance(y, Preferences) else None
+    if n_queries_of(y, query) > 1:
+        draws = {
+            name: [resampled_means(one, seed, weight) for one in found] for name, found in values.items()
+        }
+    elif isinstance(y, Preferences):
+        draws = _draws_of_preferences(y, scores, measures, seed)
     else:
         draws = _draws_of_rows(y, scores, measures, seed)
     return {
         name: [
-            Measured(one, found, mean_defined(found), *interval(drawn, confidence), drawn)
+            Measured(one, found, mean_defined(found, weight), *interval(drawn, confidence), drawn, weight)
             for one, found, drawn in zip(measures, values[name], draws[name], strict=True)
         ]
         for name in values
     }
+
+
+def _draws_of_preferences(
+    y: Preferences, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
+) -> dict[str, list[FloatArray]]:
+    """Measure resampled rows of one ranking, each resample by itself."""
+    draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
+    for part, rows in resampled_preferences(y, seed):
+        query = np.zeros(len(rows), dtype=np.int64)
+        for name, found in scores.items():
+            for one, kept in zip(measures, draws[name], strict=True):
+                kept.append(one.of(part, found[rows], query))
+    return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
 
 
 def _draws_of_rows(
@@ -200,7 +268,7 @@ def _draws_of_rows(
     return {name: [np.concatenate([*kept, []]) for kept in listed] for name, listed in draws.items()}
 
 
-def mean_defined(values: FloatArray) -> float:
+def mean_defined(values: FloatArray, importance: FloatArray | None = None) -> float:
     """Return the mean over the queries for which a measure is defined, NaN where there is none."""
-    defined = values[~np.isnan(values)]
-    return float(defined.mean()) if len(defined) else float("nan")
+    known = ~np.isnan(values)
+    return weighted_mean(values[known], (np.ones(len(values)) if importance is None else importance)[known])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
-from rankwise._types import Edge
+from rankwise._types import Edge, FloatArray
 from rankwise.metrics import wmw
 from rankwise.preferences.order_graph import check_acyclic, order_edges
 
@@ -28,11 +28,11 @@ def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
 
 
 def edge_shares(
-    edges: Sequence[Edge], y: Any, scores: ArrayLike | None
+    edges: Sequence[Edge], y: Any, scores: ArrayLike | None, sample_weight: FloatArray | None = None
 ) -> tuple[dict[Hashable, int], dict[Edge, float]]:
     """Count the rows of each class, and the share of pairs in the right order of edges that have any.
 
-    Rows without a label are left out; ties count one half.
+    Rows without a label are left out; ties count one half, pairs the product of their rows' weights.
 
     Examples
     --------
@@ -47,9 +47,10 @@ def edge_shares(
     if scores is None:
         return n_rows, {}
     values = as_vector(scores, "scores", len(known))[known]
+    weight = np.ones(len(codes)) if sample_weight is None else sample_weight[known]
     shares = {}
     for high, low in edges:
-        if high in number and low in number:
-            rows = np.isin(codes, [number[high], number[low]])
-            shares[high, low] = wmw(codes[rows] == number[high], values[rows])
+        rows = np.isin(codes, [number.get(high, -1), number.get(low, -1)]) & (weight > 0)
+        if len(np.unique(codes[rows])) == 2:
+            shares[high, low] = wmw(codes[rows] == number[high], values[rows], sample_weight=weight[rows])
     return n_rows, shares

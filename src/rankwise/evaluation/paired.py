@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise._types import FloatArray
-from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, weighted_mean
 from rankwise.evaluation.measures import Measure, Measured
 
 TESTS = ("permutation", "wilcoxon")
@@ -76,14 +76,15 @@ def _difference(
     other: str, first: Measured, second: Measured, test: str, seed: int, confidence: float
 ) -> Difference:
     apart = first.values - second.values
-    apart = apart[~np.isnan(apart)]
+    weight = np.ones(len(apart)) if first.importance is None else first.importance
+    weight, apart = weight[~np.isnan(apart)], apart[~np.isnan(apart)]
     if len(first.values) > 1:
-        low, high = interval(resampled_means(apart, seed), confidence)
-        p = p_value(first.values, second.values, test, seed)
+        low, high = interval(resampled_means(apart, seed, weight), confidence)
+        p = p_value(weight * apart, np.zeros(len(apart)), test, seed)
     else:
         low, high = interval(first.draws - second.draws, confidence)
         p = float("nan")
-    mean = float(apart.mean()) if len(apart) else float("nan")
+    mean = weighted_mean(apart, weight)
     better = apart if first.measure.higher_is_better else -apart
     wins, losses = int(np.count_nonzero(better > TIE)), int(np.count_nonzero(better < -TIE))
     return Difference(first.measure, other, mean, low, high, wins, len(apart) - wins - losses, losses, p)

@@ -10,11 +10,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_vector, split_missing
 from rankwise._pipeline import last_step
-from rankwise._types import FloatArray
+from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.labels import class_numbers, labels_and_queries
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.places import in_memory
+from rankwise.preferences import Preferences
 
 
 class Subject:
@@ -24,8 +25,10 @@ class Subject:
     ----------
     models : dict of name to model, or None where only scores were given
     scores : dict of name to array of shape (n_rows,)
+    preferences : Preferences, or None
+        Those given in place of labels: what is measured, with their weights.
     y : array of shape (n_rows,)
-        The labels as numbers; classes count from 0, the lowest.
+        The labels as numbers; classes count from 0, the lowest. Zeros where rows have none.
     label_names : list of str or None
         The names of classes.
     query : array of int of shape (n_rows,)
@@ -70,28 +73,36 @@ class Subject:
         return last_step(self.models[self.name])
 
     @property
+    def target(self) -> FloatArray | Preferences:
+        """What is measured: the preferences that were given, or the labels."""
+        return self.y if self.preferences is None else self.preferences
+
+    @property
     def edges(self) -> list[tuple[int, int]] | None:
         """The numbers of the (higher, lower) classes of an order graph, or None where there is none."""
+        if self.preferences is not None:
+            return _edges_of(self.preferences)
         if not hasattr(self.ranker, "edges_"):
             return None
         number = {value: k for k, value in enumerate(as_array(self.ranker.classes_).tolist())}
         return [(number[high], number[low]) for high, low in self.ranker.edges_]
 
     @property
-    def order(self) -> list[tuple[float, float]] | None:
-        """The (higher, lower) labels of an order graph, or None where higher numbers are better."""
-        if self.edges is None:
-            return None
-        value = dict(zip(self.class_of_row.tolist(), self.y.tolist(), strict=True))
-        return [(value[high], value[low]) for high, low in self.edges if high in value and low in value]
+    def is_ordered_by_labels(self) -> bool:
+        """Whether a row should be above all rows of its query with a lower label, and above no other."""
+        return self.edges is None if self.preferences is None else self.preferences.orders_labels
 
-    def below(self, a: FloatArray, b: FloatArray) -> NDArray[np.bool_]:
-        """Tell where rows of the first labels should be below rows of the second."""
-        if self.order is None:
-            return a < b
-        found = np.zeros(np.broadcast_shapes(a.shape, b.shape), dtype=bool)
-        for high, low in self.order:
-            found |= (a == low) & (b == high)
+    def wished(self, rows: IntArray) -> NDArray[np.bool_]:
+        """Tell for rows of one query which should be above which: entry (i, j) for row i above row j."""
+        if self.is_ordered_by_labels:
+            return self.y[rows][:, None] > self.y[rows][None, :]
+        found = np.zeros((len(rows), len(rows)), dtype=bool)
+        if self.preferences is not None:
+            pairs = self.preferences[rows].pairs()
+            found[pairs.better, pairs.worse] = True
+            return found
+        for high, low in self.edges or []:
+            found |= np.logical_and.outer(self.class_of_row[rows] == high, self.class_of_row[rows] == low)
         return found
 
     @property
@@ -105,15 +116,23 @@ class Subject:
         return self.scores[self.name]
 
     def label(self, row: int) -> str:
-        """Return the label of a row as text."""
-        return (
-            f"{self.y[row]:.6g}"
-            if self.label_names is None
-            else self.label_names[int(self.class_of_row[row])]
-        )
+        """Return the label of a row as text, empty where it has none."""
+        if self.label_names is not None:
+            return self.label_names[int(self.class_of_row[row])]
+        if self.preferences is not None and self.preferences.values is None:
+            return ""
+        return f"{self.y[row]:.6g}"
 
     def _set_labels(self, y: Any, qid: ArrayLike | None, n_rows: int) -> None:
         y, qid = labels_and_queries(y, qid)
+        self.preferences = y if isinstance(y, Preferences) else None
+        if self.preferences is not None:
+            if len(y) != n_rows:
+                raise ValueError(f"X has {n_rows} rows, but y has {len(y)}.")
+            if not y.orders_labels:
+                self._set_structure(self.preferences, qid)
+                return
+            y = y.values
         known, present = split_missing(y)
         if len(known) != n_rows:
             raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
@@ -135,6 +154,17 @@ class Subject:
         numbers = classes if classes.dtype.kind in "iufb" else np.arange(len(classes))
         self.y = np.asarray(numbers, dtype=np.float64)[self.class_of_row]
 
+    def _set_structure(self, y: Preferences, qid: Any) -> None:
+        """Take what preferences of another kind than labels say of each row."""
+        self.row_numbers = np.arange(y.n_rows)
+        self.label_names = None
+        self.y = np.zeros(y.n_rows) if y.values is None else y.values
+        if y.classes is not None and y.codes is not None:
+            self.class_of_row = y.codes
+            self.label_names = [str(value) for value in y.classes.tolist()]
+            self.y = y.codes.astype(np.float64)
+        self._set_queries(qid, np.ones(y.n_rows, dtype=bool))
+
     def _set_queries(self, qid: Any, known: NDArray[np.bool_]) -> None:
         if qid is None:
             self.query, self.query_names = np.zeros(len(self.y), dtype=np.int64), ["all rows"]
@@ -142,3 +172,8 @@ class Subject:
         distinct, codes = as_codes(qid, "qid", len(known))
         present, self.query = np.unique(codes[known], return_inverse=True)
         self.query_names = [str(value) for value in as_array(distinct)[present].tolist()]
+
+
+def _edges_of(preferences: Preferences) -> list[tuple[int, int]] | None:
+    edges = getattr(preferences, "edge_codes", None)
+    return None if edges is None else [(int(high), int(low)) for high, low in edges]

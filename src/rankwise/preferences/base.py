@@ -74,6 +74,8 @@ class Preferences(ABC):
         The magnitude of a pair is the difference of its rows' values, where there are such numbers.
     classes : array of shape (n_classes,), or None
         What an order graph puts in order.
+    codes : array of int of shape (n_rows,), or None
+        The number of each row's class, where there are classes.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class Preferences(ABC):
     labels: FloatVector | None = None
     values: FloatVector | None = None
     classes: NDArray[Any] | None = None
+    codes: NDArray[np.int64] | None = None
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(ranking.from_scores)
@@ -147,6 +150,11 @@ class Preferences(ABC):
     @property
     def is_complete(self) -> bool:
         """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
+        return False
+
+    @property
+    def orders_labels(self) -> bool:
+        """Whether the pairs are all those of different labels of a query, whatever they weigh."""
         return False
 
     @property

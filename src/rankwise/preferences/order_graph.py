@@ -33,6 +33,7 @@ class OrderGraph(Preferences):
     """
 
     classes: NDArray[Any]
+    codes: NDArray[np.int64]
 
     def __init__(
         self,

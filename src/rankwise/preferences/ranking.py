@@ -61,7 +61,12 @@ class Ranking(Preferences):
     @property
     def is_complete(self) -> bool:
         """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
-        return self.event is None and self.gain is None
+        return self.orders_labels and self.gain is None
+
+    @property
+    def orders_labels(self) -> bool:
+        """Whether no row is censored."""
+        return self.event is None
 
     @property
     def has_queries(self) -> bool:

@@ -75,8 +75,8 @@ class PairData:
     def _default_pair(self) -> tuple[int, int]:
         """Return the pair that is most wrong in the first query, or its ends where none is wrong."""
         rows = self.groups[0][1]
-        y, scores = self.subject.y[rows], self.subject.main_scores[rows]
-        wrong = self.subject.below(y[:, None], y[None, :])
+        scores = self.subject.main_scores[rows]
+        wrong = self.subject.wished(rows).T
         apart = np.where(wrong, scores[:, None] - scores[None, :], -np.inf)
         first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
         if not apart[first, second] > 0:
@@ -108,13 +108,22 @@ class PairData:
             "weights": weights.tolist(),
             "others": int(len(self.weights.names) - len(self.features)),
             "rows": [self._row(k, kept[k], float(rest[k])) for k in range(len(self.rows))],
-            "order": None if self.subject.order is None else [list(edge) for edge in self.subject.order],
+            "said_by": "labels" if self.subject.label(0) else "preferences",
+            "below": None if self.subject.is_ordered_by_labels else self._below(),
             "groups": [
                 {"name": self.subject.query_names[query], "rows": [place[int(row)] for row in rows]}
                 for query, rows in self.groups
             ],
             "pair": [place[self.first], place[self.second]] if self.groups else None,
         }
+
+    def _below(self) -> list[list[int]]:
+        """Return for each row the rows of its group that should be below it."""
+        found: list[list[int]] = []
+        for _, rows in self.groups:
+            first = len(found)
+            found += [(first + np.flatnonzero(wish)).tolist() for wish in self.subject.wished(rows)]
+        return found
 
     def _row(self, k: int, values: FloatArray, rest: float) -> dict[str, Any]:
         row = int(self.rows[k])
@@ -152,4 +161,5 @@ def rounded(value: float) -> float:
 
 def row_title(row: dict[str, Any], place: int) -> str:
     """Name a row in a list of choices; the script of the page has the same words."""
-    return f"{place}. row {row['row']}, label {row['label']}, score {short(row['score'])}"
+    label = f"label {row['label']}, " if row["label"] else ""
+    return f"{place}. row {row['row']}, {label}score {short(row['score'])}"

@@ -10,6 +10,7 @@ from rankwise.evaluation import bootstrap
 from rankwise.evaluation.distribution import Distribution
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.subject import Subject
+from rankwise.preferences import Preferences
 from rankwise.report.page import Number, figure, paragraph, plural, section, short, table
 from rankwise.report.svg import Chart, padded
 
@@ -35,6 +36,9 @@ def how(subject: Subject) -> str:
     if subject.n_queries > 1:
         return f"95% intervals: queries drawn with replacement, {bootstrap.RESAMPLES:,} times."
     resamples = bootstrap.n_row_resamples(len(subject.y))
+    target = subject.target
+    if isinstance(target, Preferences) and bootstrap.draws_groups(target):
+        return f"95% intervals: groups of rows that pairs join, drawn with replacement, {resamples:,} times."
     if resamples == 0:
         return f"No intervals: there is one query and more than {bootstrap.MAX_ROWS:,} rows."
     return f"95% intervals: there is one query, so rows are drawn with replacement, {resamples:,} times."
@@ -126,7 +130,7 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
     )
     without = subject.n_queries - len(order)
     if without:
-        note += f" {plural(without, 'query')} without two different labels: no pairs to order."
+        note += f" {plural(without, 'query')} without pairs to order."
     full = table(
         "Queries, worst first",
         ["Query", "Rows", *(one.measure.name for one in measured)],
@@ -143,7 +147,7 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
 def score_chart(subject: Subject) -> str:
     """Draw labels against scores, where there is one ranking."""
     y, scores = subject.y, subject.main_scores
-    if hasattr(subject, "class_of_row") or len(np.unique(y)) <= 2 or len(y) < 2:
+    if hasattr(subject, "class_of_row") or len(np.unique(y)) <= 2:
         return ""
     rows = np.arange(len(y))
     if len(rows) > MAX_POINTS:

@@ -170,20 +170,22 @@ def answer(data: dict, first: int, second: int) -> str:
     a, b = data["rows"][first], data["rows"][second]
     difference = a["score"] - b["score"]
     where = "above" if difference > 0 else "below" if difference < 0 else "level with"
-    wish = wished(data, a["y"], b["y"])
-    right = "as the labels say" if difference * wish > 0 else "against the labels"
-    verdict = right if wish else "the labels ask for no order"
+    wish, said_by = wished(data, first, second), data["said_by"]
+    right = f"as the {said_by} say" if difference * wish > 0 else f"against the {said_by}"
+    verdict = right if wish else f"the {said_by} ask for no order"
+    labels = f" ({a['label']} and {b['label']})" if a["label"] else ""
     return (
-        f"Row {a['row']} is {where} row {b['row']}, {verdict} ({a['label']} and {b['label']}): "
+        f"Row {a['row']} is {where} row {b['row']}, {verdict}{labels}: "
         f"its score is {short(a['score'])} against {short(b['score'])}, a difference of {short(difference)}."
     )
 
 
-def wished(data: dict, a: float, b: float) -> int:
+def wished(data: dict, first: int, second: int) -> int:
     """Return 1 where the labels want the first row above, -1 for the second, 0 where they ask for nothing."""
-    if data["order"] is None:
+    if data["below"] is None:
+        a, b = (data["rows"][k]["y"] for k in (first, second))
         return (a > b) - (a < b)
-    return ([a, b] in data["order"]) - ([b, a] in data["order"])
+    return (second in data["below"][first]) - (first in data["below"][second])
 
 
 def parts_of_pair(

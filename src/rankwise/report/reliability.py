@@ -17,7 +17,8 @@ def reliability_section(subject: Subject) -> str:
     if subject.name not in names:
         return ""
     try:
-        found = {name: reliability(subject.y, subject.scores[name], subject.query) for name in names}
+        query = subject.query if subject.preferences is None else None
+        found = {name: reliability(subject.target, subject.scores[name], query) for name in names}
     except NoPairsError:
         return ""
     return section(

@@ -17,6 +17,7 @@ from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
+from rankwise.preferences import Preferences
 from rankwise.report.learned import learned_section
 from rankwise.report.page import page, plural, share, short, text
 from rankwise.report.quality import quality_section
@@ -44,8 +45,11 @@ class Report:
     model : estimator, Pipeline, or array of shape (n_rows,)
         A fitted ranker of this library, or anything of scikit-learn with one score per row; or the scores.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
-    y : array of shape (n_rows,), or Preferences.from_scores
-        Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes.
+    y : array of shape (n_rows,), or Preferences
+        Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes. A `Preferences` of any kind
+        is measured with its own queries, weights and censored rows: the share of pairs in the right order is
+        what `score` returns for it. What its pairs do not define, such as the NDCG of explicit pairs, is left
+        out, and the page says so.
     qid : array of shape (n_rows,), optional
         The query of each row.
     models : dict of name to model, optional
@@ -106,7 +110,7 @@ class Report:
         self.pair = pair
         chosen, self.notes = self._metrics(at, relevant_above)
         subject = self.subject
-        found = compare_metrics(subject.y, subject.scores, subject.query, chosen, seed=random_state)
+        found = compare_metrics(subject.target, subject.scores, subject.query, chosen, seed=random_state)
         self.measures: dict[str, list[Measured]] = found.measures
         self.differences: list[Difference] = found.differences
         self.measures[subject.name] += self._log_loss(random_state)
@@ -153,9 +157,9 @@ class Report:
 
     def _metrics(self, at: Sequence[int], relevant_above: float) -> tuple[list[Metric], list[str]]:
         subject = self.subject
-        if subject.edges is not None:
+        if subject.preferences is None and subject.edges is not None:
             return graph_measures(subject.y, subject.class_of_row, subject.edges), []
-        return measures_for(subject.y, subject.n_queries, at, relevant_above)
+        return measures_for(subject.target, subject.n_queries, at, relevant_above)
 
     def _log_loss(self, seed: int) -> list[Measured]:
         """Measure the probabilities of the model, where it states some; other models may have none."""
@@ -163,7 +167,7 @@ class Report:
         if not has_probabilities(subject.models[subject.name]):
             return []
         ours = {subject.name: subject.main_scores}
-        return measured(subject.y, ours, subject.query, [named_measure("log_loss")], seed)[subject.name]
+        return measured(subject.target, ours, subject.query, [named_measure("log_loss")], seed)[subject.name]
 
     def _query_errors(self) -> Any:
         return self.measures[self.subject.name][0].values
@@ -209,9 +213,22 @@ class Report:
         from rankwise import __version__
 
         return (
-            f"Made by rankwise {__version__}. Pairs are rows of one query with different labels; equal "
+            f"Made by rankwise {__version__}. Pairs are {pairs_in_words(self.subject.preferences)}; equal "
             "scores count one half. If the model was fitted to these rows, the figures flatter it."
         )
+
+
+def pairs_in_words(preferences: Preferences | None) -> str:
+    """Say what a pair is, and what it counts.
+
+    Examples
+    --------
+    >>> pairs_in_words(Preferences.from_survival([True, False], [1.0, 2.0]))
+    'those of <Ranking preferences: 1 pairs of 2 rows>, each with its weight'
+    """
+    if preferences is None or (preferences.orders_labels and preferences.counts_pairs):
+        return "rows of one query with different labels"
+    return f"those of {preferences!r}, each with its weight"
 
 
 def _range(found: Measured) -> str:

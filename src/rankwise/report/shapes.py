@@ -24,11 +24,11 @@ NODE_LENGTH = 24
 
 def shapes_section(subject: Subject) -> str:
     """Show what the labels allow to be shown, or nothing."""
+    if subject.edges is not None:
+        return graph_section(subject)
     if hasattr(subject.ranker, "thresholds_") and hasattr(subject, "class_of_row"):
         return utility_section(subject)
-    if hasattr(subject.ranker, "edges_"):
-        return graph_section(subject)
-    if len(np.unique(subject.y)) == 2:
+    if subject.is_ordered_by_labels and len(np.unique(subject.y)) == 2:
         return roc_section(subject)
     return ""
 
@@ -44,7 +44,7 @@ def roc_section(subject: Subject) -> str:
     chart.segment((0.0, 1.0), (0.0, 1.0), "rule")
     rows: list[list[Cell]] = []
     for style, name in enumerate(names):
-        false, true, area = roc(positive, subject.scores[name])
+        false, true, area = roc(positive, subject.scores[name], row_weights(subject))
         chart.line(false, true, style, name=f"{name}: area {area:.4f}")
         rows.append([name, Number(area)])
     pooled = " Rows of all queries are pooled." if subject.n_queries > 1 else ""
@@ -58,6 +58,11 @@ def roc_section(subject: Subject) -> str:
         "<div>" + table("Area under the ROC curve", ["Model", "Area"], rows, name="areas") + legend(names),
         "</div></div>",
     )
+
+
+def row_weights(subject: Subject) -> Any:
+    """Return the weights of the rows, or None where all weigh the same."""
+    return getattr(subject.preferences, "weight", None)
 
 
 def legend(names: list[str]) -> str:
@@ -148,7 +153,7 @@ def confusion_table(names: list[str], axis: UtilityAxis) -> str:
 def graph_section(subject: Subject) -> str:
     """Draw the order graph, and list the share of pairs in the right order along each edge."""
     names, edges = subject.label_names or [], subject.edges or []
-    sizes, shares = edge_shares(edges, subject.class_of_row, subject.main_scores)
+    sizes, shares = edge_shares(edges, subject.class_of_row, subject.main_scores, row_weights(subject))
     rows: list[list[Cell]] = [
         [
             f"{names[high]} above {names[low]}",

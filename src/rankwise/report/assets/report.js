@@ -96,9 +96,9 @@
 
   // 1 where the labels want A above B, -1 the other way round, 0 where they ask for nothing.
   function wished(a, b) {
-    if (!data.order) return Math.sign(a.y - b.y);
-    const has = (high, low) => data.order.some((edge) => edge[0] === high && edge[1] === low);
-    return has(a.y, b.y) - has(b.y, a.y);
+    if (!data.below) return Math.sign(a.y - b.y);
+    const has = (high, low) => data.below[data.rows.indexOf(high)].includes(data.rows.indexOf(low));
+    return has(a, b) - has(b, a);
   }
 
   function answer(a, b) {
@@ -107,8 +107,10 @@
     const where = difference > 0 ? "above" : difference < 0 ? "below" : "level with";
     const wish = wished(a, b);
     const right = difference * wish > 0;
-    const verdict = wish === 0 ? "the labels ask for no order" : right ? "as the labels say" : "against the labels";
-    return `Row ${a.row} is ${where} row ${b.row}, ${verdict} (${a.label} and ${b.label}): its score is ` +
+    const by = data.said_by;
+    const verdict = wish === 0 ? `the ${by} ask for no order` : right ? `as the ${by} say` : `against the ${by}`;
+    const labels = a.label ? ` (${a.label} and ${b.label})` : "";
+    return `Row ${a.row} is ${where} row ${b.row}, ${verdict}${labels}: its score is ` +
       `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.`;
   }
 
@@ -145,7 +147,8 @@
   function fill(field, group, chosen) {
     field.replaceChildren(...group.rows.map((k, place) => {
       const row = data.rows[k];
-      const title = `${place + 1}. row ${row.row}, label ${row.label}, score ${short(row.score)}`;
+      const label = row.label ? `label ${row.label}, ` : "";
+      const title = `${place + 1}. row ${row.row}, ${label}score ${short(row.score)}`;
       return new Option(title, String(k), k === chosen, k === chosen);
     }));
   }
