@@ -190,6 +190,33 @@ def test_pairs_are_explained_by_click_and_by_keyboard(browser, pages):
     assert f"Row {b} is below row {moved}" in browser.find_element(By.ID, "pair-answer").text
 
 
+def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):
+    report = opened(browser, pages, "queries")
+    link = browser.find_elements(By.CSS_SELECTOR, "#worst tbody a")[2]
+    name = link.text
+    link.click()
+    subject = report.subject
+    inside = np.flatnonzero(np.asarray(subject.query_names)[subject.query] == name)
+    order = inside[np.argsort(-subject.main_scores[inside], kind="stable")]
+    assert [int(float(value)) for value in column(browser, "documents-table", 1)] == order.tolist()
+    words = browser.find_element(By.ID, "documents-wrong").text
+    first, second = (row_number(browser.find_element(By.ID, f"pair-{side}")) for side in ("a", "b"))
+    assert words.startswith(f"Most wrong in query {name}: row {first} (label")
+    assert f"is above row {second} (label" in words
+    assert subject.y[first] < subject.y[second]
+    assert subject.main_scores[first] > subject.main_scores[second]
+    browser.find_element(By.ID, "documents-why").click()
+    np.testing.assert_allclose(parts(browser), expected_parts(report, first, second), rtol=1e-7, atol=1e-9)
+
+
+def test_folds_are_open_on_paper(browser, pages):
+    opened(browser, pages, "queries")
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.find_elements(By.CSS_SELECTOR, "details:not([open])") == []
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "details:not([open])")) == 1
+
+
 def test_everything_is_reached_by_the_tab_key_and_shows_it(browser, pages):
     opened(browser, pages, "queries")
     reached = set()
