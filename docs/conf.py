@@ -1,14 +1,19 @@
 """Sphinx configuration: `make docs` builds the pages of this folder and runs the gallery, without network."""
 
 import re
+import sys
 from importlib.util import find_spec
 from os import sep
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "rankwise"
 author = "The rankwise developers"
 copyright = "The rankwise developers"
 
 extensions = [
+    "extensions",  # in this folder
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -30,6 +35,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
