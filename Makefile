@@ -27,7 +27,7 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-machines test-oldest lint bench docs fuzz mutate race reproduce sanitize sanitize-threads \
+.PHONY: help browser demo test test-machines test-oldest lint bench docs fuzz mutate race reproduce sanitize sanitize-threads \
   wheel clean
 
 help: ## List the targets
@@ -83,8 +83,20 @@ lint: $(VENV)/.dev ## Check style, formatting, types, imports and workflows
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
-docs: $(VENV)/.docs ## Run the gallery and build docs/_build/html/, warnings as errors
+docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/, warnings as errors, and ask its search
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	$(TEST_ENV) $(BIN)/python -m pytest -q tests/test_documentation.py
+
+# The tests find what is on the path, and what npm fetched to build/browser/.
+browser: ## Install the browser that the tests of pages need: with apt where there are rights, else with npm
+	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then \
+	  echo "There is a browser and its driver."; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq && apt-get install -y -qq chromium chromium-driver; \
+	elif command -v npx >/dev/null; then \
+	  npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
+	  npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; \
+	else echo "Neither apt (as root) nor npx is here: install chromium and chromedriver by hand." >&2; exit 1; fi
 
 reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
 	$(BIN)/python -m benchmarks.reproduce

@@ -1,14 +1,19 @@
 """Sphinx configuration: `make docs` builds the pages of this folder and runs the gallery, without network."""
 
 import re
+import sys
 from importlib.util import find_spec
 from os import sep
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
 
 project = "rankwise"
 author = "The rankwise developers"
 copyright = "The rankwise developers"
 
 extensions = [
+    "extensions",  # in this folder
     "myst_parser",
     "numpydoc",
     "sphinx.ext.autodoc",
@@ -30,6 +35,7 @@ copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
 
 autosummary_generate = True
+toc_object_entries_show_parents = "hide"
 autodoc_typehints = "none"
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False
@@ -54,12 +60,13 @@ sphinx_gallery_conf = {
 html_theme = "pydata_sphinx_theme"
 html_title = "rankwise"
 html_static_path = ["_static"]
+html_favicon = "_static/logo.svg"
 html_css_files = ["rankwise.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_sidebars = {"index": [], "api": [], "extending": []}
 html_theme_options = {
-    "logo": {"text": "rankwise"},
+    "logo": {"text": "rankwise", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_start": ["navbar-logo"],
     "navbar_align": "left",
     "navbar_end": ["theme-switcher"],

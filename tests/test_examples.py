@@ -4,6 +4,7 @@ import importlib
 import re
 import runpy
 import sys
+import tomllib
 import warnings
 from pathlib import Path
 
@@ -79,3 +80,38 @@ def test_links_between_files_lead_somewhere(page):
             continue
         source = ROOT / "examples" / f"{example[1]}.py" if example else page.parent / target
         assert source.exists(), f"{page.name} links to {target}"
+
+
+def badge(name):
+    """Return the words of a badge of the README, label and value."""
+    svg = (ROOT / "docs" / "images" / f"badge_{name}.svg").read_text(encoding="utf-8")
+    return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_badges_say_what_the_package_says():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    versions = [c.rpartition(" ")[2] for c in project["classifiers"] if "Python :: 3." in c]
+    status = next(c for c in project["classifiers"] if c.startswith("Development Status"))
+    assert badge("python") == ["Python", f"{versions[0]} to {versions[-1]}"]
+    assert badge("licence") == ["licence", project["license"]]
+    assert badge("status") == ["status", status.rpartition(" ")[2].lower()]
+
+
+def test_every_extra_is_on_the_page_of_installation():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "installation.md").read_text(encoding="utf-8")
+    for_developers = {"dev", "docs", "fuzz", "mutate", "race"}
+    listed = re.findall(
+        r"`(\w+)`", " ".join(line.split("|")[1] for line in page.splitlines() if "| `" in line)
+    )
+    assert set(listed) == set(project["optional-dependencies"]) - for_developers
+
+
+def test_the_pages_show_the_recorded_fit_times(monkeypatch):
+    """The tables of the page are those that the script writes from the recorded results."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    whole_fit = importlib.import_module("whole_fit")
+    record = whole_fit.recorded("whole_fit")
+    page = whole_fit.PAGE.read_text(encoding="utf-8")
+    assert whole_fit.markdown(record) in page
+    assert whole_fit.size_table(record) in page

@@ -1,29 +1,14 @@
 """The report in a browser: no errors, no requests, sorting and pairs by click and by keyboard, contrast."""
 
-import shutil
-
 import numpy as np
 import pytest
 
+from browser import By, Keys, Select, needs_browser, outside_requests, show, started
 from rankwise import HullRanker, OrdinalSVM, RankSVM
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.report import Report
 
-selenium = pytest.importorskip("selenium", reason="selenium is not installed: the report is not opened.")
-from selenium import webdriver  # noqa: E402
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
-
-BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
-DRIVER = shutil.which("chromedriver")
-pytestmark = pytest.mark.skipif(
-    BROWSER is None or DRIVER is None, reason="chromium and chromedriver are not installed: no browser test."
-)
-FLAGS = (
-    "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-)
+pytestmark = needs_browser
 # The ratio of luminance that the guidelines ask for, for each piece of text that shows.
 CONTRAST = """
 const luminance = (c) => {
@@ -63,12 +48,7 @@ return Array.from(document.querySelectorAll("button, input, select, a, summary, 
 
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
-    options = webdriver.ChromeOptions()
-    options.binary_location = BROWSER
-    for flag in (*FLAGS.split(), f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver = started(tmp_path_factory.mktemp("profile"))
     yield driver
     driver.quit()
 
@@ -93,11 +73,7 @@ def pages(tmp_path_factory):
 
 
 def opened(browser, pages, name, scheme="light", width=1200):
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(pages[name][0])
+    show(browser, pages[name][0], scheme, width)
     return pages[name][1]
 
 
@@ -116,13 +92,7 @@ def test_no_errors_and_no_requests(browser, pages, name):
     opened(browser, pages, name)
     assert browser.get_log("browser") == []
     assert browser.title != "broken"
-    requests = [
-        entry["message"]
-        for entry in browser.get_log("performance")
-        if "requestWillBeSent" in entry["message"]
-    ]
-    assert len([request for request in requests if pages[name][0].split("/")[-1] in request]) >= 1
-    assert not [request for request in requests if '"url":"http' in request or '"url":"ws' in request]
+    assert outside_requests(browser) == []
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -218,6 +188,33 @@ def test_pairs_are_explained_by_click_and_by_keyboard(browser, pages):
     browser.find_element(By.ID, "pair-swap").send_keys(Keys.ENTER)
     assert (row_number(first), row_number(second)) == (b, moved)
     assert f"Row {b} is below row {moved}" in browser.find_element(By.ID, "pair-answer").text
+
+
+def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):
+    report = opened(browser, pages, "queries")
+    link = browser.find_elements(By.CSS_SELECTOR, "#worst tbody a")[2]
+    name = link.text
+    link.click()
+    subject = report.subject
+    inside = np.flatnonzero(np.asarray(subject.query_names)[subject.query] == name)
+    order = inside[np.argsort(-subject.main_scores[inside], kind="stable")]
+    assert [int(float(value)) for value in column(browser, "documents-table", 1)] == order.tolist()
+    words = browser.find_element(By.ID, "documents-wrong").text
+    first, second = (row_number(browser.find_element(By.ID, f"pair-{side}")) for side in ("a", "b"))
+    assert words.startswith(f"Most wrong in query {name}: row {first} (label")
+    assert f"is above row {second} (label" in words
+    assert subject.y[first] < subject.y[second]
+    assert subject.main_scores[first] > subject.main_scores[second]
+    browser.find_element(By.ID, "documents-why").click()
+    np.testing.assert_allclose(parts(browser), expected_parts(report, first, second), rtol=1e-7, atol=1e-9)
+
+
+def test_folds_are_open_on_paper(browser, pages):
+    opened(browser, pages, "queries")
+    browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
+    assert browser.find_elements(By.CSS_SELECTOR, "details:not([open])") == []
+    browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
+    assert len(browser.find_elements(By.CSS_SELECTOR, "details:not([open])")) == 1
 
 
 def test_everything_is_reached_by_the_tab_key_and_shows_it(browser, pages):

@@ -16,6 +16,7 @@ TITLE = "The race: against what people use today"
 SOURCE = "The same task, machine and number of threads, one process at a time"
 PAPER = {}
 PACKAGES = ("lightgbm", "xgboost", "catboost", "mord", "statsmodels", "vowpalwabbit")
+OURS = ("ours", "squared_hinge", "rank_rls")
 NAMES = {
     "ours": "rankwise",
     "squared_hinge": "rankwise, squared hinge",
@@ -29,6 +30,20 @@ NAMES = {
     "catboost": "CatBoost",
     "mord": "mord, LogisticAT",
     "ordered_model": "statsmodels, OrderedModel",
+}
+COLOURS = {
+    "ours": "#c8452f",
+    "squared_hinge": "#e08a6d",
+    "rank_rls": "#e0a83c",
+    "pairs_svc": "#40688c",
+    "ridge": "#2f8f6b",
+    "logistic": "#2f8f6b",
+    "vowpal_wabbit": "#8a6fb0",
+    "lightgbm": "#6f8fb0",
+    "xgboost": "#8a6fb0",
+    "catboost": "#8c6d5a",
+    "mord": "#2f8f6b",
+    "ordered_model": "#8a6fb0",
 }
 TITLES = {
     "text": "One ranking of sparse text by real scores (generated in the manner of RCV1)",
@@ -216,7 +231,7 @@ def gave_up(found, sizes):
 
 
 def advice(tasks):
-    """Say who is better, from the numbers at the largest size that both finished."""
+    """Say who is better, from the numbers at every size that both finished."""
     lines = []
     for task, found in tasks.items():
         lower = ahead(found, "error", "of our error", 0.995)
@@ -239,11 +254,47 @@ def advice(tasks):
 
 
 def ahead(found, key, words, limit):
-    """Name the rivals whose ratio to ours is below a limit, in bold."""
+    """Name the rivals whose ratio to ours is below a limit, in bold, with each size at which it is."""
     named = []
-    for name in (name for name in found if name not in ("ours", "squared_hinge", "rank_rls")):
+    for name in (name for name in found if name not in OURS):
         done = [cell for cell in found[name] if cell["status"] == "done" and key in cell.get("ratio", {})]
-        if done and done[-1]["ratio"][key] < limit:
-            share, rows = number(done[-1]["ratio"][key], 2), number(done[-1]["rows"], 0)
-            named.append(f"**{NAMES[name]}** ({share} {words} at {rows} rows)")
+        shares = [
+            f"{number(cell['ratio'][key], 2)} {words} at {number(cell['rows'], 0)} rows"
+            for cell in done
+            if cell["ratio"][key] < limit
+        ]
+        if shares:
+            named.append(f"**{NAMES[name]}** ({joined(shares, str)})")
     return joined(named, str) if named else "none"
+
+
+def draw(record, path):
+    """Draw seconds against rows, a panel for each task; lines end where a contestant gave up."""
+    from matplotlib import pyplot
+
+    tasks = record["result"]["tasks"]
+    figure, panels = pyplot.subplots(2, 2, figsize=(12, 6.5), layout="constrained")
+    for axes, (task, found) in zip(panels.flat, tasks.items(), strict=True):
+        for name, cells in found.items():
+            done = [(cell["rows"], cell["seconds"]) for cell in cells if cell["status"] == "done"]
+            if not done:
+                continue
+            width = 2.5 if name == "ours" else 1.2
+            axes.loglog(
+                *zip(*done, strict=True),
+                "o-",
+                label=NAMES[name],
+                color=COLOURS[name],
+                linewidth=width,
+                markersize=4,
+            )
+        rows = [cell["rows"] for cell in found["ours"]]
+        axes.set_xticks(rows, [number(row, 0) for row in rows])
+        axes.set_xticks([], minor=True)
+        axes.set_title(TITLES[task].split(" (")[0], fontsize=10)
+        axes.set(xlabel="rows", ylabel="seconds of one processor")
+        axes.grid(alpha=0.25)
+        axes.spines[["top", "right"]].set_visible(False)
+        axes.legend(fontsize=7, frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
+    figure.savefig(path, dpi=100)
+    pyplot.close(figure)

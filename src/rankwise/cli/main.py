@@ -43,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command and give its exit code; what argparse refuses exits with 2."""
     parser = build_parser()
     options = parser.parse_args(arguments)
+    options.arguments = list(sys.argv[1:] if arguments is None else arguments)
     console, interruption = Console(options.quiet, options.json), Interruption()
     try:
         with interruption, console.warnings_as_notes():

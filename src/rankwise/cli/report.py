@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from time import perf_counter
 from typing import Any
 
@@ -109,6 +110,11 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
         at=options.at,
         relevant_above=float(np.nextafter(options.relevant_at, -np.inf)),
         random_state=options.seed,
+        about={
+            "Model file": options.model,
+            "Data file": ", ".join(options.data),
+            "Command": shlex.join(["rankwise", *options.arguments]),
+        },
     )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.training import alpha_path_of, gap_curve, history_of
-from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, plural, section
+from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
 from rankwise.report.svg import Chart
 
 
@@ -34,7 +34,7 @@ def objective_of(ranker: Any) -> str | None:
 
 
 def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
-    """List what is known of the model and of the data that it is measured on."""
+    """List what is known of the model."""
     ranker = subject.ranker
     found: list[tuple[str, Cell]] = [("Estimator", _described(subject.models[subject.name]))]
     objective = objective_of(ranker)
@@ -58,20 +58,12 @@ def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
     gap = getattr(ranker, "gap_", None)
     if gap is not None and np.ndim(gap) == 0:
         found.append(("Certified gap to the optimum, at most", Number(float(gap), f"{float(gap):.2g}")))
-    found.append(("Measured on", _data(subject)))
     return found
 
 
 def _described(model: Any) -> str:
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     return " → ".join(type(step).__name__ for step in steps if step not in (None, "passthrough"))
-
-
-def _data(subject: Subject) -> str:
-    size = f"{plural(len(subject.y), 'row')}, {plural(subject.X.shape[1], 'feature')}"
-    left_out = subject.X.shape[0] - len(subject.y)
-    size += f", {plural(subject.n_queries, 'query')}" if subject.n_queries > 1 else ", one ranking"
-    return size + (f"; {plural(left_out, 'row')} without a label left out" if left_out else "")
 
 
 def gap_chart(ranker: Any) -> str:

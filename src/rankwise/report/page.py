@@ -10,6 +10,8 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from rankwise.evaluation.measures import Measure
+
 MINUS, NONE, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 # Nothing may be loaded from anywhere, whatever a feature name tries.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
@@ -76,6 +78,20 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun if count == 1 else many}"
 
 
+def better_in_words(measures: Sequence[Measure]) -> str:
+    """Say of each measure which way is better.
+
+    Examples
+    --------
+    >>> better_in_words([Measure("error", "Ranking error", False), Measure("tau", "Kendall's tau", True)])
+    "Lower is better: Ranking error. Higher is better: Kendall's tau."
+    """
+    ways: dict[str, list[str]] = {"Lower": [], "Higher": []}
+    for one in measures:
+        ways["Higher" if one.higher_is_better else "Lower"].append(one.name)
+    return " ".join(f"{way} is better: {', '.join(names)}." for way, names in ways.items() if names)
+
+
 @dataclass(frozen=True)
 class Number:
     """A cell that sorts by a number and shows it in short, or as `shown`."""
@@ -84,7 +100,15 @@ class Number:
     shown: str | None = None
 
 
-Cell = Number | str
+@dataclass(frozen=True)
+class QueryLink:
+    """A cell that names a query and opens its rows, those of number `place` among the named queries."""
+
+    name: str
+    place: int
+
+
+Cell = Number | QueryLink | str
 
 
 def table(
@@ -137,7 +161,18 @@ def _cell(cell: Cell, numeric: bool) -> str:
         value = repr(float(cell.value)) if known and cell.value is not None else ""
         shown = short(cell.value) if cell.shown is None else cell.shown
         return f'{_number_class(True)} data-value="{value}">{text(shown)}'
+    if isinstance(cell, QueryLink):
+        return f'><a href="#documents" data-query="{cell.place}">{text(cell.name)}</a>'
     return f"{_number_class(numeric)}>{text(cell)}"
+
+
+def select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: int) -> str:
+    """Write a field to choose from a list."""
+    listed = "".join(
+        f'<option value="{value}"{" selected" if value == chosen else ""}>{text(title)}</option>'
+        for value, title in options
+    )
+    return f'<p class="field"><label for="{name}">{label}</label><select id="{name}">{listed}</select></p>'
 
 
 def paragraph(content: str, kind: str = "") -> str:

@@ -1,7 +1,8 @@
-"""The rows that the page can compare: a sample of queries and their rows, with the features that matter."""
+"""The rows that the page can compare: those of the queries that it names, with the features that matter."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -11,9 +12,11 @@ from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
+from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
 
-MAX_QUERIES = 40
-MAX_ROWS = 600
+MAX_ROWS = 1200
+# Where not all rows fit, a query gets one part in that many of what is left.
+SHARE_OF_ONE = 4
 MAX_ROWS_OF_ONE_QUERY = 200
 MAX_ENTRIES = 60_000
 MAX_FEATURES = 5_000
@@ -36,13 +39,11 @@ class PairData:
     ) -> None:
         self.subject, self.weights = subject, weights
         chosen = None if pair is None else self._checked(pair)
-        queries = sampled_queries(errors, None if chosen is None else int(subject.query[chosen[0]]))
-        fits = np.isin(subject.query, queries).sum() <= MAX_ROWS
-        room = MAX_ROWS_OF_ONE_QUERY if fits or len(queries) == 1 else max(2, MAX_ROWS // len(queries))
-        self.groups = [(query, self._rows_of(query, room, chosen)) for query in queries]
-        self.groups = [(query, rows) for query, rows in self.groups if len(rows) > 1]
+        queries = self._queries(errors, None if chosen is None else int(subject.query[chosen[0]]))
+        self.groups = [(query, rows) for query, rows in self._grouped(queries, chosen) if len(rows) > 1]
+        self.wrong = {query: most_wrong(subject, in_order(subject, query)) for query, _ in self.groups}
         if self.groups:
-            self.first, self.second = self._default_pair() if chosen is None else chosen
+            self.first, self.second = self._pair_of(*self.groups[0]) if chosen is None else chosen
             if subject.main_scores[self.first] < subject.main_scores[self.second]:
                 self.first, self.second = self.second, self.first
         self._choose_features()
@@ -59,29 +60,31 @@ class PairData:
             raise ValueError(f"pair must be two rows of one query; rows {pair[0]} and {pair[1]} are not.")
         return a, b
 
-    def _rows_of(self, query: int, room: int, chosen: tuple[int, int] | None) -> IntArray:
-        """Return rows of a query from the highest score down, evenly spread where there are too many."""
-        rows = np.flatnonzero(self.subject.query == query)
-        rows = rows[np.argsort(-self.subject.main_scores[rows], kind="stable")]
-        if len(rows) > room:
-            places = np.unique(np.linspace(0, len(rows) - 1, room).astype(int))
-            kept = np.zeros(len(rows), dtype=bool)
-            kept[places] = True
-            if chosen is not None:
-                kept |= np.isin(rows, chosen)
-            rows = rows[kept]
-        return rows
+    def _queries(self, errors: FloatArray, first: int | None) -> list[int]:
+        """Return the queries that the page names; a wished one comes first."""
+        named = named_queries(errors).tolist()
+        return named if first is None else [first, *(query for query in named if query != first)]
 
-    def _default_pair(self) -> tuple[int, int]:
-        """Return the pair that is most wrong in the first query, or its ends where none is wrong."""
-        rows = self.groups[0][1]
-        scores = self.subject.main_scores[rows]
-        wrong = self.subject.wished(rows).T
-        apart = np.where(wrong, scores[:, None] - scores[None, :], -np.inf)
-        first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
-        if not apart[first, second] > 0:
-            first, second = 0, len(rows) - 1
-        return int(rows[first]), int(rows[second])
+    def _grouped(self, queries: list[int], chosen: tuple[int, int] | None) -> Iterator[tuple[int, IntArray]]:
+        """Yield the rows of each query: all where there is room, else more of the first queries' rows."""
+        left = MAX_ROWS
+        everything = np.isin(self.subject.query, queries).sum() <= MAX_ROWS
+        for place, query in enumerate(queries, 1):
+            spare = (left - 2 * (len(queries) - place)) // SHARE_OF_ONE
+            room = MAX_ROWS_OF_ONE_QUERY if everything or len(queries) == 1 else max(2, spare)
+            rows = self._rows_of(query, min(room, MAX_ROWS_OF_ONE_QUERY), chosen or ())
+            left -= len(rows)
+            yield query, rows
+
+    def _rows_of(self, query: int, room: int, chosen: tuple[int, ...]) -> IntArray:
+        """Return rows of a query from the highest score down, with its most wrong pair and the chosen one."""
+        rows = in_order(self.subject, query)
+        kept = [*spread_out(rows, room), *chosen, *(most_wrong(self.subject, rows) or ())]
+        return np.asarray(rows[np.isin(rows, kept)])
+
+    def _pair_of(self, query: int, rows: IntArray) -> tuple[int, int]:
+        """Return the most wrong pair of a query, or its ends where none is wrong."""
+        return self.wrong[query] or (int(rows[0]), int(rows[-1]))
 
     def _choose_features(self) -> None:
         """Keep the features that move the scores of these rows most, as many as there is room for."""
@@ -111,7 +114,12 @@ class PairData:
             "said_by": "labels" if self.subject.label(0) else "preferences",
             "below": None if self.subject.is_ordered_by_labels else self._below(),
             "groups": [
-                {"name": self.subject.query_names[query], "rows": [place[int(row)] for row in rows]}
+                {
+                    "query": query,
+                    "name": self.subject.query_names[query],
+                    "rows": [place[int(row)] for row in rows],
+                    "pair": [place[row] for row in self._pair_of(query, rows)],
+                }
                 for query, rows in self.groups
             ],
             "pair": [place[self.first], place[self.second]] if self.groups else None,
@@ -137,21 +145,6 @@ class PairData:
             "values": [rounded(value) for value in values[used].tolist()],
             "rest": rest,
         }
-
-
-def sampled_queries(errors: FloatArray, first: int | None) -> list[int]:
-    """Return queries from the worst to the best, evenly spread; a wished one comes first.
-
-    Examples
-    --------
-    >>> sampled_queries(np.array([0.1, 0.4, np.nan]), None)
-    [1, 0]
-    """
-    defined = np.flatnonzero(~np.isnan(errors))
-    order = defined[np.argsort(-errors[defined], kind="stable")]
-    places = np.unique(np.linspace(0, len(order) - 1, min(len(order), MAX_QUERIES)).astype(int))
-    chosen = [int(query) for query in order[places]]
-    return chosen if first is None else [first, *(query for query in chosen if query != first)][:MAX_QUERIES]
 
 
 def rounded(value: float) -> float:

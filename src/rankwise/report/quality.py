@@ -11,11 +11,22 @@ from rankwise.evaluation.distribution import Distribution
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.subject import Subject
 from rankwise.preferences import Preferences
-from rankwise.report.page import Number, figure, paragraph, plural, section, short, table
+from rankwise.report.page import (
+    Cell,
+    Number,
+    QueryLink,
+    better_in_words,
+    figure,
+    paragraph,
+    plural,
+    section,
+    short,
+    table,
+)
+from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
 from rankwise.report.svg import Chart, padded
 
 LISTED = 8
-MAX_LISTED_QUERIES = 400
 MAX_POINTS = 1500
 
 
@@ -25,7 +36,6 @@ def quality_section(subject: Subject, measured: Sequence[Measured], notes: Seque
     return section(
         "quality",
         "How well it ranks",
-        measure_table(measured, several),
         paragraph(" ".join([how(subject), *notes]), "note"),
         query_parts(subject, measured) if several else score_chart(subject),
     )
@@ -44,31 +54,14 @@ def how(subject: Subject) -> str:
     return f"95% intervals: there is one query, so rows are drawn with replacement, {resamples:,} times."
 
 
-def measure_table(measured: Sequence[Measured], several: bool) -> str:
-    """Write the means with their intervals."""
-    header = ["Measure", "Mean" if several else "Value", "from", "to", "Better is"]
-    rows = [
-        [
-            found.measure.name,
-            Number(found.mean),
-            Number(found.low),
-            Number(found.high),
-            "higher" if found.measure.higher_is_better else "lower",
-            *([Number(found.n_defined)] if several else []),
-        ]
-        for found in measured
-    ]
-    kinds = [False, True, True, True, False]
-    caption = "Measures with 95% intervals"
-    if several:
-        header, kinds = [*header, "Queries"], [*kinds, True]
-    return table(caption, header, rows, name="measures", numeric=kinds)
-
-
 def query_parts(subject: Subject, measured: Sequence[Measured]) -> str:
     """Show the distribution over queries, the worst and the best, and all."""
     charts = "".join(histogram(found) for found in measured[:2])
-    return f'<div class="figures">{charts}</div>' + query_lists(subject, measured)
+    lists = query_lists(subject, measured)
+    defined = bool(measured[0].n_defined)
+    return f'<div class="figures">{charts}</div>{lists}' + (
+        documents_panel(subject, measured[0].values) if defined else ""
+    )
 
 
 def histogram(found: Measured) -> str:
@@ -97,15 +90,14 @@ def histogram(found: Measured) -> str:
 
 def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
     """List the worst and the best queries, and all of them up to a limit."""
-    errors = measured[0].values
-    defined = np.flatnonzero(~np.isnan(errors))
-    order = defined[np.argsort(-errors[defined], kind="stable")]
+    order, every = worst_first(measured[0].values), named_queries(measured[0].values)
+    place = {query: k for k, query in enumerate(every.tolist())}
     n_rows = np.bincount(subject.query, minlength=subject.n_queries)
 
-    def rows(chosen: np.ndarray, found: Sequence[Measured]) -> list[list[Number | str]]:
+    def rows(chosen: np.ndarray, found: Sequence[Measured]) -> list[list[Cell]]:
         return [
             [
-                subject.query_names[k],
+                QueryLink(subject.query_names[k], place[k]),
                 Number(float(n_rows[k])),
                 *(Number(float(one.values[k])) for one in found),
             ]
@@ -121,8 +113,7 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
         )
 
     worst, best = order[:LISTED], order[::-1][:LISTED]
-    half = MAX_LISTED_QUERIES // 2
-    every = order if len(order) <= MAX_LISTED_QUERIES else np.concatenate([order[:half], order[-half:]])
+    half = MAX_NAMED // 2
     note = (
         f"The {half} worst and the {half} best of {plural(len(order), 'query')} with pairs are listed."
         if len(every) < len(order)
@@ -141,7 +132,8 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
     )
     title = "All queries" if len(every) == len(order) else "Many queries"
     lists = listed("Worst queries", "worst", worst) + listed("Best queries", "best", best)
-    return f'<div class="columns">{lists}</div><details><summary>{title}</summary>{full}</details>'
+    better = paragraph(better_in_words([one.measure for one in measured]), "note")
+    return f'<div class="columns">{lists}</div>{better}<details><summary>{title}</summary>{full}</details>'
 
 
 def score_chart(subject: Subject) -> str:

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rankwise.evaluation.contributions import Parts
 from rankwise.evaluation.names import shortened
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size, largest_parts
-from rankwise.report.page import TIMES, Cell, Number, embedded, figure, paragraph, section, short, table, text
+from rankwise.report.about import LEAST_SPREAD, widest_spread
+from rankwise.report.page import (
+    TIMES,
+    Cell,
+    Number,
+    embedded,
+    figure,
+    paragraph,
+    section,
+    select,
+    short,
+    table,
+    text,
+)
 from rankwise.report.pairs import PairData, row_title
-from rankwise.report.svg import WIDTH, Chart
+from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, room_for
 
 DRAWN = 14
 MAX_WEIGHTS = 500
@@ -33,19 +44,20 @@ def reasons_section(
     return section(
         "why",
         "Why it ranks so",
-        f'<div class="figures">{weight_chart(weights)}</div>',
+        f'<div class="figures">{weight_chart(weights, widest_spread(subject) <= LEAST_SPREAD)}</div>',
         importance_table(weights) if isinstance(weights, Parts) else weight_table(weights),
         pair_explorer(PairData(subject, weights, errors, pair)),
     )
 
 
-def weight_chart(weights: Weights) -> str:
-    """Draw the features that move scores most."""
+def weight_chart(weights: Weights, is_constant: bool) -> str:
+    """Draw the features that move scores most; those of a constant model beside the 1 that losses ask for."""
     chosen = largest_parts(weights.effect, DRAWN).shown.tolist()
     if not chosen:
         return ""
     effects = weights.effect[chosen]
-    low, high = min(0.0, float(effects.min())), max(0.0, float(effects.max()))
+    low, high = min(0.0, float(effects.min())), max(1.0 if is_constant else 0.0, float(effects.max()))
+    names = [shortened(weights.names[k], LONGEST_NAME) for k in chosen]
     has_parts = isinstance(weights, Parts)
     measured = "Spread of the parts" if has_parts else "Weight times spread"
     chart = Chart(
@@ -58,8 +70,8 @@ def weight_chart(weights: Weights) -> str:
             else "change of the score when the feature rises by its spread"
         ),
         height=60 + 22 * len(chosen),
-        width=WIDTH + 60,
-        left=170,
+        width=WIDE,
+        left=room_for(names),
     )
     chart.rule(x=0.0, kind="axis")
     for place, k in enumerate(chosen):
@@ -67,7 +79,7 @@ def weight_chart(weights: Weights) -> str:
         weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
         title = f"{weights.names[k]}: " + ("" if has_parts else f"weight {weight}, ") + f"spread {spread}"
         chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
-        chart.label(low, place, shortened(weights.names[k]), "end", (-8, 4))
+        chart.label(low, place, names[place], "end", (-8, 4))
     caption = "Weight times spread: to the right raises the score, to the left lowers it."
     if isinstance(weights, Parts):
         caption = f"How far apart rows are set by each feature: {weights.meaning}."
@@ -126,9 +138,9 @@ def pair_explorer(pairs: PairData) -> str:
     choices = [(k, row_title(data["rows"][k], place)) for place, k in enumerate(group["rows"], 1)]
     queries = [(number, entry["name"]) for number, entry in enumerate(data["groups"])]
     fields = [
-        _select("pair-query", "Query", queries, data["groups"].index(group)) if len(queries) > 1 else "",
-        _select("pair-a", "A", choices, first),
-        _select("pair-b", "B", choices, second),
+        select("pair-query", "Query", queries, data["groups"].index(group)) if len(queries) > 1 else "",
+        select("pair-a", "A", choices, first),
+        select("pair-b", "B", choices, second),
         '<p class="field"><button type="button" id="pair-swap">Swap A and B</button></p>',
     ]
     header = "".join(
@@ -156,14 +168,6 @@ def pair_explorer(pairs: PairData) -> str:
         f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{paragraph(note, 'note')}</div>"
         + embedded("pair-data", data)
     )
-
-
-def _select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: int) -> str:
-    listed = "".join(
-        f'<option value="{value}"{" selected" if value == chosen else ""}>{text(title)}</option>'
-        for value, title in options
-    )
-    return f'<p class="field"><label for="{name}">{label}</label><select id="{name}">{listed}</select></p>'
 
 
 def answer(data: dict, first: int, second: int) -> str:

@@ -18,6 +18,7 @@ from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
+from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
 from rankwise.report.learned import learned_section
 from rankwise.report.page import page, plural, share, short, text
@@ -69,6 +70,8 @@ class Report:
         Labels above this are relevant for MAP.
     random_state : int
         Draws the resamples.
+    about : dict of str to str, optional
+        What to state on top besides data, version and day, such as ``{"Data file": "test.txt"}``.
 
     Attributes
     ----------
@@ -105,10 +108,11 @@ class Report:
         at: Sequence[int] = RANKS,
         relevant_above: float = 0.0,
         random_state: int = 0,
+        about: Mapping[str, str] | None = None,
     ) -> None:
         self.subject = Subject(model, X, y, qid, models or {}, name, feature_names)
         self.title = f"{self.subject.name}: how well it ranks, and why" if title is None else title
-        self.pair = pair
+        self.pair, self.about = pair, dict(about or {})
         chosen, self.notes = self._metrics(at, relevant_above)
         subject = self.subject
         found = compare_metrics(subject.target, subject.scores, subject.query, chosen, seed=random_state)
@@ -204,19 +208,16 @@ class Report:
         return [f"{words} {_listed(names)}." for words, names in groups.items() if names]
 
     def _lead(self) -> str:
-        tiles = "".join(
-            f'<div><dt>{text(found.measure.name)}</dt><dd data-measure="{text(found.measure.key)}" '
-            f'data-value="{found.mean!r}">{text(short(found.mean))}</dd>'
-            f'<dd class="range">{_range(found)}</dd></div>'
-            for found in self.measures[self.subject.name]
+        ours = self.measures[self.subject.name]
+        tiles = "".join(_tile(found) for found in ours)
+        return (
+            f'{cautions(self.subject, ours[0])}<p class="lead">{text(self.headline())}</p>\n'
+            f'<dl class="tiles">{tiles}</dl>\n{about(self.subject, ours[0], self.about)}\n'
         )
-        return f'<p class="lead">{text(self.headline())}</p>\n<dl class="tiles">{tiles}</dl>\n'
 
     def _footer(self) -> str:
-        from rankwise import __version__
-
         return (
-            f"Made by rankwise {__version__}. Pairs are {pairs_in_words(self.subject.preferences)}; equal "
+            f"Pairs are {pairs_in_words(self.subject.preferences)}; equal "
             "scores count one half. If the model was fitted to these rows, the figures flatter it."
         )
 
@@ -234,8 +235,17 @@ def pairs_in_words(preferences: Preferences | None) -> str:
     return f"those of {preferences!r}, each with its weight"
 
 
-def _range(found: Measured) -> str:
-    return f"{short(found.low)} to {short(found.high)}" if found.low == found.low else "no interval"
+def _tile(found: Measured) -> str:
+    """Write a measure with its interval, which way is better, and how many queries have it if not all."""
+    between = f"{short(found.low)} to {short(found.high)}" if found.low == found.low else "no interval"
+    better = "higher is better" if found.measure.higher_is_better else "lower is better"
+    partly = found.n_defined < len(found.values)
+    over = f", {plural(found.n_defined, 'query')}" if partly else ""
+    return (
+        f'<div><dt>{text(found.measure.name)}</dt><dd data-measure="{text(found.measure.key)}" '
+        f'data-value="{found.mean!r}">{text(short(found.mean))}</dd>'
+        f'<dd class="range">{between}</dd><dd class="range">{better}{over}</dd></div>'
+    )
 
 
 def _apart(found: Difference) -> str:

@@ -14,6 +14,8 @@ from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 46
+# A chart with names beside it.
+WIDE, LONGEST_NAME = 560, 34
 
 
 class Chart:
@@ -220,6 +222,11 @@ def _power(power: int) -> str:
 
 def _title(content: str) -> str:
     return f"<title>{text(content)}</title>" if content else ""
+
+
+def room_for(names: Sequence[str]) -> int:
+    """Return the margin that names at the left of a chart need."""
+    return 24 + 8 * max((len(name) for name in names), default=0)
 
 
 def padded(values: ArrayLike, room: float = 0.04) -> tuple[float, float]:

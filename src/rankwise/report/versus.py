@@ -8,8 +8,8 @@ from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import shortened
 from rankwise.evaluation.paired import Difference, paired_test
 from rankwise.evaluation.subject import Subject
-from rankwise.report.page import Cell, Number, figure, paragraph, section, short, table
-from rankwise.report.svg import Chart
+from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
+from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, room_for
 
 TESTS = {
     "permutation": "permutation test: the sign of each query's difference is flipped",
@@ -22,11 +22,12 @@ def versus_section(subject: Subject, measured: dict[str, list[Measured]], found:
     if len(measured) < 2:
         return ""
     several = len(measured[subject.name][0].values) > 1
-    charts = "".join(interval_chart(measured, k) for k in range(min(2, len(measured[subject.name]))))
+    keys = list(dict.fromkeys(one.measure.key for one in found))[:2]
+    charts = [difference_chart(subject, [one for one in found if one.measure.key == key]) for key in keys]
     return section(
         "versus",
         "Compared with other models",
-        f'<div class="figures">{charts}</div>',
+        f'<div class="figures">{"".join(charts)}</div>',
         comparison_table(subject, measured, found, several),
         paragraph(explained(subject, found, several), "note"),
     )
@@ -69,9 +70,10 @@ def signed(value: float) -> str:
 
 def explained(subject: Subject, found: Sequence[Difference], several: bool) -> str:
     """Say what the columns mean."""
+    measures = {one.measure.key: one for one in found}.values()
     words = (
         f"Difference: {subject.name} minus the other model, with the 95% interval of the paired "
-        "difference. For the ranking error a negative difference is the better one."
+        f"difference. {better_in_words([one.measure for one in measures])}"
     )
     if not several:
         return (
@@ -84,29 +86,34 @@ def explained(subject: Subject, found: Sequence[Difference], several: bool) -> s
     )
 
 
-def interval_chart(measured: dict[str, list[Measured]], k: int) -> str:
-    """Draw the mean of each model with its interval."""
-    found = {name: listed[k] for name, listed in measured.items()}
-    name = next(iter(found.values())).measure.name
-    ends = [v for one in found.values() for v in (one.low, one.high, one.mean) if v == v]
-    if not ends:
-        return ""
+def difference_chart(subject: Subject, found: Sequence[Difference]) -> str:
+    """Draw how much better the model is than each other by one measure, with paired intervals, beside 0."""
+    measure = found[0].measure
+    sign = 1 if measure.higher_is_better else -1
+    ends = [0.0] + [v for one in found for v in (one.low, one.high, one.mean) if v == v]
+    ends = [sign * v for v in ends]
     space = 0.06 * (max(ends) - min(ends)) or 0.01
+    low, high = min(ends) - space, max(ends) + space
+    names = [shortened(one.other, LONGEST_NAME) for one in found]
     chart = Chart(
-        f"{name} of {len(found)} models with 95% intervals",
-        (min(ends) - space, max(ends) + space),
+        f"{measure.name}: how much better {subject.name} is than {len(found)} others, with 95% intervals",
+        (low, high),
         (len(found) - 0.5, -0.5),
-        x_label=name,
+        x_label=f"how much {'higher' if sign > 0 else 'lower'} its {measure.name} is; right of 0 is better",
         height=70 + 34 * len(found),
-        left=170,
+        width=WIDE,
+        left=room_for(names),
     )
-    for place, (model, one) in enumerate(found.items()):
-        title = f"{model}: {short(one.mean)}, from {short(one.low)} to {short(one.high)}"
+    chart.rule(x=0.0, kind="rule strong")
+    for place, one in enumerate(found):
+        title = f"{one.other}: difference {short(one.mean)}, from {short(one.low)} to {short(one.high)}"
         if one.low == one.low:
-            chart.segment((one.low, one.high), (place, place), f"whisker s{int(place > 0)}", title)
-        chart.points([one.mean], [place], int(place > 0), [title], 5)
-        chart.label(min(ends) - space, place, shortened(model), "end", (-8, 4))
-    better = "further right" if next(iter(found.values())).measure.higher_is_better else "further left"
-    return figure(
-        chart.render(y_ticks=False), f"{name}: mean and 95% interval of each model; {better} is better."
+            chart.segment((sign * one.low, sign * one.high), (place, place), "whisker s0", title)
+        if one.mean == one.mean:
+            chart.points([sign * one.mean], [place], 0, [title], 5)
+        chart.label(low, place, names[place], "end", (-8, 4))
+    caption = (
+        f"{measure.name}: how much better {subject.name} is than each other model, with the 95% interval of "
+        "the paired difference. An interval that holds 0 leaves open which is better."
     )
+    return figure(chart.render(y_ticks=False), caption)

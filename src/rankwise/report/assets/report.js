@@ -65,6 +65,74 @@
     field.addEventListener("input", () => search(field));
   }
 
+  // On paper nothing can be unfolded.
+  window.addEventListener("beforeprint", () => {
+    for (const fold of document.querySelectorAll("details:not([open])")) {
+      fold.open = true;
+      window.addEventListener("afterprint", () => { fold.open = false; }, { once: true });
+    }
+  });
+
+  function cell(kind, text, className) {
+    const made = document.createElement(kind);
+    made.textContent = text;
+    if (className) made.className = className;
+    return made;
+  }
+
+  // Rows of a query: a link on its name shows them, and its most wrong pair below.
+  const documents = JSON.parse(document.getElementById("documents-data")?.textContent ?? "[]");
+  if (documents.length) showQueries();
+
+  function showQueries() {
+    const find = (name) => document.getElementById("documents" + name);
+    const described = ([row, label]) => (label ? `row ${row} (label ${label})` : `row ${row}`);
+
+    function words(entry) {
+      if (!entry.wrong) return `No pair of query ${entry.name} is in the wrong order.`;
+      const [first, second] = entry.wrong.map(described);
+      return `Most wrong in query ${entry.name}: ${first} is above ${second}, and should be below.`;
+    }
+
+    function lineOf([place, row, label, score]) {
+      const line = document.createElement("tr");
+      const name = cell("th", place), number = cell("td", row, "number"), value = cell("td", short(score), "number");
+      name.scope = "row";
+      number.dataset.value = row;
+      value.dataset.value = score;
+      line.append(name, number, cell("td", label), value);
+      return line;
+    }
+
+    function show(place) {
+      const entry = documents[place], count = entry.rows.length;
+      find("-query").value = String(place);
+      find("-wrong").textContent = words(entry);
+      find("-table").tBodies[0].replaceChildren(...entry.rows.map(lineOf));
+      find("").querySelector(".note").textContent =
+        count < entry.size ? `${count} of ${entry.size.toLocaleString("en-US")} rows are listed.` : "";
+      const field = document.getElementById("pair-query");
+      const group = pairGroups().findIndex((one) => one.query === entry.query);
+      find("-why").hidden = !entry.wrong || group < 0;
+      if (field && group >= 0) {
+        field.value = String(group);
+        field.dispatchEvent(new Event("change"));
+      }
+    }
+
+    find("-query").addEventListener("change", (event) => show(Number(event.target.value)));
+    document.addEventListener("click", (event) => {
+      const link = event.target.closest("a[data-query]");
+      if (link) show(Number(link.dataset.query));
+    });
+    find("-why").hidden = !documents[0].wrong || !pairGroups().length;
+  }
+
+  function pairGroups() {
+    const embedded = document.getElementById("pair-data");
+    return embedded ? JSON.parse(embedded.textContent).groups : [];
+  }
+
   // Pairs: the parts of a difference are weight times difference, feature by feature.
   const source = document.getElementById("pair-data");
   if (!source) return;
@@ -114,13 +182,6 @@
       `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.`;
   }
 
-  function cell(kind, text, className) {
-    const made = document.createElement(kind);
-    made.textContent = text;
-    if (className) made.className = className;
-    return made;
-  }
-
   function lineOf(one, size) {
     const line = document.createElement("tr");
     const name = cell("th", one.name);
@@ -156,8 +217,8 @@
   if (queryField) {
     queryField.addEventListener("change", () => {
       const group = data.groups[Number(queryField.value)];
-      fill(fieldA, group, group.rows[0]);
-      fill(fieldB, group, group.rows[group.rows.length - 1]);
+      fill(fieldA, group, group.pair[0]);
+      fill(fieldB, group, group.pair[1]);
       explain();
     });
   }

@@ -1,0 +1,136 @@
+"""What Sphinx leaves to do: links from names, defaults, powers, texts of thumbnails, pictures of displays."""
+
+import doctest
+import inspect
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
+
+DOCS = Path(__file__).parent
+PICTURES = DOCS / "generated" / "pictures"
+# A name, perhaps with what it is called with: `RankSVM`, `metrics.ndcg`, `Preferences.from_scores(y, qid)`.
+NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
+
+RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+class LinkNames(SphinxPostTransform):
+    """Make links of the names of the library that stand as code on the pages of the guide."""
+
+    default_priority = 20
+
+    def run(self, **kwargs):
+        """Go through the code on a page."""
+        page = self.env.docname
+        if page.startswith(("generated/", "gallery/")):
+            return
+        objects = self.env.domaindata["py"]["objects"]
+        names = endings(name for name, entry in objects.items() if is_public(entry))
+        for literal in list(self.document.findall(nodes.literal)):
+            target = names.get(named(literal.astext()))
+            if target and not isinstance(literal.parent, nodes.reference | nodes.title):
+                entry = objects[target]
+                child = literal.deepcopy()
+                link = make_refnode(self.app.builder, page, entry.docname, entry.node_id, child, target)
+                literal.replace_self(link)
+
+
+def is_public(entry):
+    """Return whether an object is that of a page, under the name that people import."""
+    return entry.docname.startswith("generated/") and not entry.aliased
+
+
+def named(text):
+    """Return the name that stands at the beginning of some code, or None where it may be anything.
+
+    A short word in small letters may be a package, a column, or a method of many classes.
+    """
+    match = NAME.fullmatch(text)
+    telling = match and (match[2] or "_" in match[1] or "." in match[1] or match[1] != match[1].lower())
+    return match[1] if telling else None
+
+
+def endings(names):
+    """Return the full name for each ending that one name alone has."""
+    found = {}
+    for name in names:
+        parts = name.split(".")
+        for k in range(len(parts)):
+            found.setdefault(".".join(parts[k:]), set()).add(name)
+    return {end: full.pop() for end, full in found.items() if len(full) == 1}
+
+
+class DescribeThumbnails(SphinxPostTransform):
+    """Give the small pictures of the gallery the titles of their pages as texts for those who do not see."""
+
+    default_priority = 20
+
+    def run(self, **kwargs):
+        """Go through the pictures on a page."""
+        for image in self.document.findall(nodes.image):
+            example = re.search(r"sphx_glr_(plot_\w+)_thumb", image["uri"])
+            if example and not image.get("alt"):
+                image["alt"] = self.env.titles[f"gallery/{example[1]}"].astext()
+
+
+def show_defaults(app, what, name, object_, options, lines):
+    """Write the default of each parameter behind its type, as the signature has it."""
+    if what not in ("class", "function", "method"):
+        return
+    try:
+        parameters = inspect.signature(object_).parameters
+    except (TypeError, ValueError):
+        return
+    for k, line in enumerate(lines):
+        match = re.fullmatch(r"(\w+) : (.+)", line)
+        parameter = parameters.get(match[1]) if match else None
+        is_told = parameter is None or parameter.default in (parameter.empty, None) or "default" in line
+        if not is_told and not callable(parameter.default):
+            lines[k] = f"{line}, default {parameter.default!r}"
+
+
+def set_powers(app, what, name, object_, options, lines):
+    """Set powers and norms as mathematics does, in the prose of docstrings: n^2 as n², ||f|| as ‖f‖."""
+    in_session = False
+    for k, line in enumerate(lines):
+        in_session = bool(line.strip()) and (in_session or line.lstrip().startswith(">>>"))
+        if not in_session:
+            parts = re.split(r"(`[^`]*`)", line)
+            lines[k] = "".join(part if part.startswith("`") else with_powers(part) for part in parts)
+
+
+def with_powers(prose):
+    """Return a piece of prose with its powers raised."""
+    prose = re.sub(r"\^(-?\d+)", lambda match: match[1].translate(RAISED), prose)
+    return re.sub(r"\|\|(\w+)\|\|", "\N{DOUBLE VERTICAL LINE}\\1\N{DOUBLE VERTICAL LINE}", prose)
+
+
+def draw_displays(app):
+    """Draw each display by the example of its docstring."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    from rankwise import plotting
+
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    for name in plotting.__all__:
+        examples = doctest.DocTestParser().get_examples(getattr(plotting, name).__doc__)
+        exec("".join(example.source for example in examples), {})
+        pyplot.gcf().savefig(PICTURES / f"{name}.png", dpi=110, bbox_inches="tight")
+        pyplot.close("all")
+
+
+def setup(app):
+    """Register all of it."""
+    app.setup_extension("sphinx.ext.autodoc")
+    app.connect("autodoc-process-docstring", set_powers, priority=400)  # before numpydoc
+    app.add_post_transform(LinkNames)
+    app.add_post_transform(DescribeThumbnails)
+    app.connect("autodoc-process-docstring", show_defaults, priority=400)
+    app.connect("builder-inited", draw_displays, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,125 @@
+"""Which queries the page names, what stands in each of them, and its most wrong pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwise._types import FloatArray, IntArray
+from rankwise.evaluation.subject import Subject
+from rankwise.report.page import Number, embedded, paragraph, plural, select, short, table, text
+
+MAX_NAMED = 400
+MAX_DOCUMENTS = 30
+# A pair is looked for among that many rows of a query, evenly spread over their order.
+MAX_SEARCHED = 300
+
+
+def worst_first(errors: FloatArray) -> IntArray:
+    """Return the queries that have pairs, the highest error first.
+
+    Examples
+    --------
+    >>> worst_first(np.array([0.1, 0.4, np.nan])).tolist()
+    [1, 0]
+    """
+    defined = np.flatnonzero(~np.isnan(errors))
+    return np.asarray(defined[np.argsort(-errors[defined], kind="stable")])
+
+
+def named_queries(errors: FloatArray) -> IntArray:
+    """Return the queries that the page names: all, or where there are many the worst and the best."""
+    order, half = worst_first(errors), MAX_NAMED // 2
+    return order if len(order) <= MAX_NAMED else np.concatenate([order[:half], order[-half:]])
+
+
+def in_order(subject: Subject, query: int) -> IntArray:
+    """Return the rows of a query, the highest score first."""
+    rows = np.flatnonzero(subject.query == query)
+    return np.asarray(rows[np.argsort(-subject.main_scores[rows], kind="stable")])
+
+
+def spread_out(rows: IntArray, room: int) -> IntArray:
+    """Return that many rows, evenly spread over their order.
+
+    Examples
+    --------
+    >>> spread_out(np.arange(10), 3).tolist()
+    [0, 4, 9]
+    """
+    return rows[np.unique(np.linspace(0, len(rows) - 1, room).astype(int))] if len(rows) > room else rows
+
+
+def most_wrong(subject: Subject, rows: IntArray) -> tuple[int, int] | None:
+    """Return the two rows that are furthest apart in the wrong order, the higher one first."""
+    rows = spread_out(rows, MAX_SEARCHED)
+    scores = subject.main_scores[rows]
+    apart = np.where(subject.wished(rows).T, scores[:, None] - scores[None, :], -np.inf)
+    first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
+    return (int(rows[first]), int(rows[second])) if apart[first, second] > 0 else None
+
+
+def documents_panel(subject: Subject, errors: FloatArray) -> str:
+    """Write the rows of the worst query in their order; a script shows those of the others."""
+    named = named_queries(errors).tolist()
+    data = [_documents(subject, query) for query in named]
+    names = [(place, entry["name"]) for place, entry in enumerate(data)]
+    first = data[0]
+    listed = [
+        [str(place), Number(row), label, Number(score, short(score))]
+        for place, row, label, score in first["rows"]
+    ]
+    return (
+        '<div id="documents"><h3>The rows of a query, in their order</h3>'
+        f'<form class="fields">{select("documents-query", "Query", names, 0)}</form>'
+        '<p class="answer" aria-live="polite">'
+        f'<span id="documents-wrong">{text(wrong_in_words(first))}</span> '
+        '<a href="#pair" id="documents-why" hidden>Why?</a></p>'
+        + table(
+            "Rows by their score, the highest first",
+            ["Place", "Row", "Label", "Score"],
+            listed,
+            name="documents-table",
+            numeric=[False, True, False, True],
+        )
+        + f"{paragraph(left_out(first), 'note') or '<p class=note></p>'}</div>"
+        + embedded("documents-data", data)
+    )
+
+
+def _documents(subject: Subject, query: int) -> dict[str, Any]:
+    """Return the first rows of a query with their places, and the most wrong pair."""
+    rows = in_order(subject, query)
+    wrong = most_wrong(subject, rows)
+    shown = np.arange(len(rows)) < MAX_DOCUMENTS
+    if wrong is not None:
+        shown |= np.isin(rows, wrong)
+
+    def described(row: int) -> list[Any]:
+        return [int(subject.row_numbers[row]), subject.label(row)]
+
+    return {
+        "query": query,
+        "name": subject.query_names[query],
+        "size": len(rows),
+        "rows": [
+            [k + 1, *described(int(rows[k])), float(subject.main_scores[rows[k]])]
+            for k in np.flatnonzero(shown).tolist()
+        ],
+        "wrong": None if wrong is None else [described(row) for row in wrong],
+    }
+
+
+def wrong_in_words(entry: dict[str, Any]) -> str:
+    """Say which pair of a query is most wrong; the script of the page has the same words."""
+    if entry["wrong"] is None:
+        return f"No pair of query {entry['name']} is in the wrong order."
+    first, second = (f"row {row} (label {label})" if label else f"row {row}" for row, label in entry["wrong"])
+    return f"Most wrong in query {entry['name']}: {first} is above {second}, and should be below."
+
+
+def left_out(entry: dict[str, Any]) -> str:
+    """Say how many rows are not listed; the script of the page has the same words."""
+    n_shown = len(entry["rows"])
+    return f"{n_shown} of {plural(entry['size'], 'row')} are listed." if n_shown < entry["size"] else ""

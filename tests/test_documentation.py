@@ -1,0 +1,55 @@
+"""The built documentation, where `make docs` has built it: what its search finds."""
+
+from pathlib import Path
+
+import pytest
+
+from browser import needs_browser, show, started
+
+BUILT = Path(__file__).parents[1] / "docs" / "_build" / "html"
+# What people type, and the pages that answer it.
+WANTED = {
+    "convert C": {"rank_svm", "coming_from"},
+    "SVMrank c": {"rank_svm", "coming_from", "command_line"},
+    "feature importance": {"reading_scores"},
+    "install": {"installation"},
+    "cross_val_score": {"tuning"},
+    "concordance": {"survival"},
+    "Bradley-Terry": {"leaderboard"},
+    "memory": {"how_much_data"},
+    "ties": {"ties"},
+    "NDCG": {"generated/rankwise.metrics.ndcg"},
+    "how much data": {"how_much_data"},
+    "probabilities": {"reading_scores", "rank_logistic"},
+    "survival": {"survival"},
+    "liblinear": {"rank_svm", "coming_from"},
+    "scikit-survival": {"coming_from", "survival"},
+}
+pytestmark = [
+    needs_browser,
+    pytest.mark.skipif(not (BUILT / "searchindex.js").is_file(), reason="`make docs` has not been run."),
+]
+# The search of the page itself, without drawing what it found; the best result is the last.
+FIND = """
+const [query, ...terms] = Search._parseQuery(arguments[0]);
+return Search._performSearch(query, ...terms).map((result) => result[0]).reverse();
+"""
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = started(tmp_path_factory.mktemp("profile"))
+    show(driver, f"file://{BUILT / 'search.html'}")
+    # The index is fetched only for a question.
+    driver.execute_async_script(
+        "const done = arguments[0], script = document.createElement('script');"
+        "script.src = 'searchindex.js'; script.onload = () => done(); document.head.append(script);"
+    )
+    yield driver
+    driver.quit()
+
+
+@pytest.mark.parametrize("question", WANTED)
+def test_the_search_finds_the_page_among_the_first_three(browser, question):
+    found = list(dict.fromkeys(browser.execute_script(FIND, question)))
+    assert WANTED[question] & set(found[:3]), found[:6]
