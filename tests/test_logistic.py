@@ -127,7 +127,7 @@ def test_labels_far_apart_in_any_order(n_levels, distance):
     assert_digits(Preferences.from_scores(y), distance * place[y] + 0.01 * NORMAL)
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 120, 127, 300, 600, 2500])
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 17, 120, 127, 300, 600, 2060])
 @pytest.mark.parametrize("n_levels", [2, 5, 100, None])
 def test_queries_of_any_size(n, n_levels):
     y = labels(n_levels, n)
