@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_count, check_positive
+from rankwise._checks import check_alpha, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
@@ -90,9 +90,10 @@ class PairwiseRanker(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
+        self._learn_scales(X, preferences)
         design, kernel_map = self._hinted_space(X)
         self._store(self._solve(design, preferences, self._start(design)), kernel_map)
         return self
@@ -119,6 +120,7 @@ class PairwiseRanker(BaseRanker):
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
         self.solver_ = chosen_solver(self.loss, self.solver)
+        self._learn_scales(X, targets[0])
         design, kernel_map = self._function_space(X)
         results = list(self._path(design, targets[0], alphas))
         if results[-1].status == "interrupted":  # there is no model yet that could be kept
@@ -130,7 +132,7 @@ class PairwiseRanker(BaseRanker):
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
-        strength = float(self.alpha if alpha is None else alpha)
+        strength = self._strength() if alpha is None else float(alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
@@ -218,6 +220,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         """Choose alpha and learn to rank; parameters as for `fit` with one alpha."""
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
+        self._learn_scales(X, preferences)
         design, kernel_map = self._hinted_space(X)
         search = self._search(X, [preferences])
         self.alphas_ = search.candidates(self.alphas, design)

@@ -11,7 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
+from rankwise._checks import (
+    as_alphas,
+    as_array,
+    check_alpha,
+    check_choice,
+    check_count,
+    check_positive,
+    check_size,
+)
 from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
 from rankwise.design import Design
@@ -57,16 +65,22 @@ class RankRLS(BaseRanker):
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty. Pahikkala et al. sum over pairs: with one ranking, or under
+    alpha : float or "learned"
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best of least squares on rows held
+        out. Pahikkala et al. sum over pairs: with one ranking, or under
         `average="pairs"`, their lambda is `alpha` times the normaliser, which is the number of untied pairs
         or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under `average="queries"` with R
         queries it is `alpha` R, where a pair weighs 1 / normaliser of its query. RLScore's GlobalRankRLS
         keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam = `alpha` m / 2 where
         all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
+        exp(-gamma ||x - z||).
+    gamma : float, "scale", "learned", "learned-matrix" or None
+        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
+        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
+        "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     average : "queries" or "pairs"
@@ -101,6 +115,9 @@ class RankRLS(BaseRanker):
         The weights, for the linear kernel.
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    feature_scales_, gamma_, scale_errors_ : array, float, array
+        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
+        the kernel, and the ranking error on the rows held out before and after each round.
     n_pairs_ : int, or array of shape (n_outputs,)
         The number of untied pairs of the training data.
     objective_, gap_ : float, or arrays of shape (n_outputs,)
@@ -202,14 +219,15 @@ class RankRLS(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         self._check_parameters()
         X, forms = self._checked_forms(X, y, qid, sample_weight)
+        self._learn_scales(X, forms[0].preferences)
         self.solver_ = self._chosen_solver(X, forms[0])
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
             kernel_map = self._kernel_map()
             K = kernel_map.fit_kernel(X)
-            result = merged([solve_kernel(K, form, float(self.alpha), tol=float(self.tol)) for form in forms])
+            result = merged([solve_kernel(K, form, self._strength(), tol=float(self.tol)) for form in forms])
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
         else:
@@ -256,6 +274,7 @@ class RankRLS(BaseRanker):
         self, X: Any, forms: list[LeastSquares], alphas: FloatArray
     ) -> tuple[FloatArray, KernelMap | None]:
         """Return the coefficients, shape (n_alphas, [n_outputs,] n), and the kernel that they are for."""
+        self._learn_scales(X, forms[0].preferences)
         # A kernel map leaves out what is lost in the rounding of a matrix in single precision.
         rounded = self.kernel == "precomputed" and X.dtype == np.float32
         if self._uses_kernel_matrix(X.shape[0]) and not rounded:
@@ -350,7 +369,7 @@ class RankRLS(BaseRanker):
         return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
 
     def _solve(self, design: Design, form: LeastSquares, n_forms: int) -> SolverResult:
-        alpha = float(self.alpha)
+        alpha = self._strength()
         if self.solver_ != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)

@@ -127,13 +127,19 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         """Choose alpha and learn to rank; parameters as for `RankRLS.fit`."""
         self._check_parameters()
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        self._learn_scales(checked, outputs[0])
         task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
+        task.model._handed_scales = self._learned_scales()  # which a clone does not keep
         cv = default_cv(task) if self.cv is None else self.cv
         choice = self._left_out(task, cv) if isinstance(cv, str) else self._over_folds(task, cv, y, qid)
         self.alpha_, self.cv_errors_ = choice.alpha, choice.mean
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
-        learned = {name: value for name, value in vars(model).items() if name not in {*parameters, "alpha"}}
+        learned = {
+            name: value
+            for name, value in vars(model).items()
+            if name not in {*parameters, "alpha", "_handed_scales"}
+        }
         self.__dict__.update(learned)
         choice.warn_at_edge()
         return self
