@@ -25,6 +25,12 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
 
 
+def check_alpha(alpha: Any) -> None:
+    """Refuse a strength of the penalty that is neither a positive number nor to be learned."""
+    if not (isinstance(alpha, str) and alpha == "learned"):
+        check_positive("alpha", alpha)
+
+
 def check_count(name: str, value: Any) -> None:
     """Refuse a parameter that is not a whole number of at least 1."""
     if not isinstance(value, Integral) or value < 1:

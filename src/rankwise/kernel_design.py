@@ -32,6 +32,8 @@ _BLOCK_ENTRIES = 1 << 19
 _GRAM_ROWS = 2048
 # Rows for each basis row from which the curvature of a loss is estimated.
 _ROWS_PER_BASIS_ROW = 4
+# The diagonals of two losses are alike where their shares of the sum differ by less than this in all, of 2.
+_LIKE = 0.5
 # Where the smallest pivot of K_ZZ is a smaller share of the largest one, products in single precision would
 # hide what the smallest contribute.
 _WELL_CONDITIONED = 1e-5
@@ -74,6 +76,7 @@ class KernelDesign(MemoryDesign):
         super().__init__((n_rows, len(triangle)))
         self.n_threads = n_threads
         self._values, self._triangle, self._largest, self._dtype = values, triangle, largest, dtype
+        self._curvature: tuple[FloatArray, FloatArray] | None = None
         self._kept = None if dtype is None else self._computed(np.empty(self.shape, dtype))
 
     def _computed(self, kept: NDArray[Any]) -> NDArray[Any]:
@@ -94,11 +97,10 @@ class KernelDesign(MemoryDesign):
         """The features as an array, which are computed at each call."""
         return self.dense()
 
-    def kernel(self, rows: Rows = slice(None)) -> FloatArray:
-        """Return the kernel values of rows with the basis rows, in float64."""
-        if self._kept is None:
-            return self._values(rows)
-        return self._kept[rows].astype(np.float64, copy=False)
+    def kernel(self, rows: Rows = slice(None), dtype: Any = np.float64) -> NDArray[Any]:
+        """Return the kernel values of rows with the basis rows."""
+        values = self._values(rows) if self._kept is None else self._kept[rows]
+        return values.astype(dtype, copy=False)
 
     def dense(self, rows: Rows = slice(None)) -> FloatArray:
         """Return the features of rows as an array."""
@@ -200,12 +202,14 @@ class KernelDesign(MemoryDesign):
         return self._triangle.T @ self._triangle
 
     def _shape_of(self, loss: Any, diagonal: FloatArray) -> FloatArray:
-        """Return K'L K for an L whose diagonal adds up to 1, from the first loss that asks."""
-        if not hasattr(self, "_gram"):
+        """Return K'L K for an L whose diagonal adds up to 1: that of the loss, or an earlier one like it."""
+        shares = diagonal / diagonal.sum()
+        if self._curvature is None or np.abs(shares - self._curvature[0]).sum() > _LIKE:
             step = max(1, self.shape[0] // (_ROWS_PER_BASIS_ROW * self.shape[1]))
             rows = np.flatnonzero(diagonal > 0)[::step]
-            self._gram = self._centred_gram(rows, loss.preferences.groups()[rows], diagonal[rows])
-        return self._gram
+            group = loss.preferences.groups()[rows]
+            self._curvature = shares, self._centred_gram(rows, group, diagonal[rows])
+        return self._curvature[1]
 
     def _centred_gram(
         self, rows: NDArray[np.int64], group: NDArray[np.int64], weight: FloatArray
@@ -213,16 +217,21 @@ class KernelDesign(MemoryDesign):
         """Return the sum over rows of w (k - mean) (k - mean)', with the weighted means of groups."""
         pivots = self._triangle.diagonal() ** 2
         dtype = np.float32 if pivots.min() >= _WELL_CONDITIONED * pivots.max() else np.float64
-        K: NDArray[Any] = np.array(self.kernel(rows), dtype)
         code = np.unique(group, return_inverse=True)[1]
-        total = np.bincount(code, weight)
-        share = (weight / total[code]).astype(dtype)
-        K -= (sp.csr_array((share, (code, np.arange(len(rows))))) @ K)[code]
-        K *= np.sqrt(weight / weight.sum()).astype(dtype)[:, None]
-        parts = (K[start : start + _GRAM_ROWS] for start in range(0, len(rows), _GRAM_ROWS))
-        return sum(
-            in_order(lambda part: part.T @ part, parts, self.n_threads), np.zeros((self.shape[1],) * 2)
+        share = (weight / np.bincount(code, weight)[code]).astype(dtype)
+        root = np.sqrt(weight / weight.sum()).astype(dtype)
+        of_row = sp.csr_array((share, (code, np.arange(len(rows)))))
+        parts = list(row_blocks(len(rows), 1, _GRAM_ROWS))
+        means = sum(
+            in_order(lambda part: of_row[:, part] @ self.kernel(rows[part], dtype), parts, self.n_threads)
         )
+
+        def product(part: slice) -> NDArray[Any]:
+            K = self.kernel(rows[part], dtype) - means[code[part]]
+            K *= root[part, None]
+            return K.T @ K
+
+        return sum(in_order(product, parts, self.n_threads), np.zeros((self.shape[1],) * 2))
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:

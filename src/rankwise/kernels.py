@@ -34,6 +34,8 @@ Kernel = str | Callable[..., float]
 
 # Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
 _PAIR_BY_PAIR = ("additive_chi2", "chi2")
+# Kernels of distances: they are 1 where two rows are equal.
+_OF_DISTANCES = ("exponential", "laplacian", "rbf")
 # Kernels that scikit-learn does not have.
 _OWN_KERNELS = ("exponential",)
 
@@ -77,6 +79,8 @@ class KernelMap:
         What the kernel sees in place of a row x is x times these, feature by feature, or the matrix product.
     n_components : int or None
         Number of basis rows, drawn without replacement; None, or as many as there are rows, takes all.
+    dtype : "float64" or "float32"
+        How `fit_design` keeps the kernel values of the rows with a part of them; sums are float64.
     random_state : int, RandomState or None
         Draws the basis rows.
 
@@ -128,6 +132,7 @@ class KernelMap:
         kernel_params: dict[str, Any] | None = None,
         scales: FloatArray | None = None,
         n_components: int | None = None,
+        dtype: str = "float64",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.kernel = kernel
@@ -137,6 +142,7 @@ class KernelMap:
         self.kernel_params = kernel_params
         self.scales = scales
         self.n_components = n_components
+        self.dtype = dtype
         self.random_state = random_state
 
     def fit(self, X: Any) -> KernelMap:
@@ -208,7 +214,7 @@ class KernelMap:
         if self._full:
             return as_design(self._root, n_threads=n_threads)
         values, triangle = self._values_of(X), self._triangle
-        return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads)
+        return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads, np.dtype(self.dtype))
 
     def _values_of(self, X: Any) -> Callable[[Rows], FloatArray]:
         """Return the function that computes the kernel values of some rows with the basis rows kept."""
@@ -217,6 +223,8 @@ class KernelMap:
 
     def _largest(self, X: Any) -> float:
         """Return the largest k(x, x)."""
+        if self.kernel in _OF_DISTANCES:
+            return 1.0
         if self._precomputed:
             return float(X.diagonal().max())
         blocks = (X[rows] for rows in row_blocks(X.shape[0], 1, _DIAGONAL_ROWS))

@@ -70,8 +70,8 @@ def thread_count(text: str) -> int:
 
 
 def gamma(text: str) -> float | str:
-    """Read the width of a kernel: a number, or the word scale."""
-    return "scale" if text == "scale" else positive_number(text)
+    """Read the width of a kernel: a number, or the word scale, learned or learned-matrix."""
+    return text if text in ("scale", "learned", "learned-matrix") else positive_number(text)
 
 
 def names(text: str) -> list[str]:
@@ -114,7 +114,7 @@ COUNT = value(count, "a whole number of at least 1")
 WHOLE = value(whole_number, "a whole number of at least 0")
 FOLDS = value(fold_count, "a whole number of at least 2")
 THREADS = value(thread_count, "a whole number of at least 1, or -1 for all cores")
-GAMMA = value(gamma, "a positive number or the word scale")
+GAMMA = value(gamma, "a positive number or the word scale, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers with commas between them")
 COUNTS = value(counts, "whole numbers of at least 1 with commas between them")
 
@@ -204,8 +204,12 @@ def add_model_options(parser: Any) -> None:
     group.add_argument(
         "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"
     )
-    group.add_argument("--kernel", help="linear, or a kernel of scikit-learn such as rbf or poly")
-    group.add_argument("--gamma", type=GAMMA, help="of the kernel: a number, or scale")
+    group.add_argument(
+        "--kernel", help="linear, exponential, or a kernel of scikit-learn such as rbf or poly"
+    )
+    group.add_argument(
+        "--gamma", type=GAMMA, help="of the kernel: a number, scale, learned or learned-matrix"
+    )
     group.add_argument("--degree", type=POSITIVE, help="of the polynomial kernel")
     group.add_argument("--coef0", type=NUMBER, help="of the polynomial and the sigmoid kernel")
     group.add_argument("--n-components", type=COUNT, help="basis rows of a kernel; all rows by default")

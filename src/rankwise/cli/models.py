@@ -130,13 +130,13 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
 
 
 def check_kernel(kernel: str) -> None:
-    """Refuse a kernel that scikit-learn does not have, or that files cannot hold."""
-    from sklearn.metrics.pairwise import kernel_metrics
+    """Refuse a kernel that there is not, or that files cannot hold."""
+    from rankwise.kernels import kernel_names
 
     if kernel == "precomputed":
         raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
-    if kernel not in kernel_metrics():
-        raise UsageError(f"--kernel must be one of {', '.join(sorted(kernel_metrics()))}; got {kernel}.")
+    if kernel not in kernel_names():
+        raise UsageError(f"--kernel must be one of {', '.join(kernel_names())}; got {kernel}.")
 
 
 def takes_queries(ranker: Any) -> bool:

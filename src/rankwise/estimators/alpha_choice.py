@@ -29,7 +29,9 @@ class ChoosesAlpha(BaseRanker):
         """Return the estimator for one alpha."""
         known = self._plain().get_params(deep=False)
         parameters = self.get_params(deep=False)
-        return self._plain(alpha=alpha, **{name: parameters[name] for name in known if name in parameters})
+        model = self._plain(alpha=alpha, **{name: parameters[name] for name in known if name in parameters})
+        model._handed_scales = self._learned_scales()
+        return model
 
     def _search(self, X: Any, targets: list[Any], y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self._default_scoring if self.scoring is None else self.scoring

@@ -22,6 +22,7 @@ from threadpoolctl import ThreadpoolController
 from rankwise._checks import as_array, as_codes, as_labels, as_vector, declared_order
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design, as_design
+from rankwise.estimators.feature_scales import FeatureScales, is_learned, learn_scales
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
@@ -46,6 +47,8 @@ class BaseRanker(BaseEstimator):
 
     # The parameter that a search chooses, by `_path_scores`.
     _tuned = "alpha"
+    # Scales of features that a search hands on to the fits it makes.
+    _handed_scales: FeatureScales | None = None
     # Whether the rows may be elsewhere than in memory.
     _takes_places = False
 
@@ -244,10 +247,51 @@ class BaseRanker(BaseEstimator):
             hint_at_scale(design)
         return design, kernel_map
 
+    def _learn_scales(self, X: Any, preferences: Preferences) -> None:
+        """Learn the scales of features and alpha where gamma and alpha ask for it.
+
+        A search hands on what it has learned from all rows.
+        """
+        for name in ("feature_scales_", "gamma_", "scale_errors_"):
+            self.__dict__.pop(name, None)  # of a previous fit
+        learns = not self._is_linear() and is_learned(self.gamma)
+        learns_alpha = hasattr(self, "alpha") and isinstance(self.alpha, str)
+        if learns_alpha and not learns:
+            raise ValueError("alpha='learned' goes with a kernel that has gamma='learned'.")
+        if not learns:
+            return
+        found = self._handed_scales
+        if found is None:
+            options = {
+                "average": self.average,
+                "n_threads": self._threads(),
+                "random_state": self.random_state,
+            }
+            found = learn_scales(X, preferences, self.kernel, full=self.gamma == "learned-matrix", **options)
+        self.feature_scales_, self.gamma_, self.scale_errors_ = found.scales, found.gamma, found.errors
+        if learns_alpha:
+            self.alpha_ = found.alpha
+
+    def _learned_scales(self) -> FeatureScales | None:
+        """Return what a fit has learned, for fits of other rows or alphas to go on with."""
+        if not hasattr(self, "feature_scales_"):
+            return None
+        return FeatureScales(self.feature_scales_, self.gamma_, np.nan, self.scale_errors_)
+
+    def _strength(self) -> float:
+        """Return the alpha to fit with."""
+        return float(self.alpha_ if isinstance(self.alpha, str) else self.alpha)
+
     def _kernel_map(self) -> KernelMap:
+        learned = (self._learned_scales() or self._handed_scales) if is_learned(self.gamma) else None
+        if learned is None and is_learned(self.gamma):
+            raise ValueError(
+                f"gamma={self.gamma!r} is for the fits of RankSVM, RankLogistic and RankRLS and their CV."
+            )
         return KernelMap(
             self.kernel,
-            gamma=self.gamma,
+            gamma=self.gamma if learned is None else learned.gamma,
+            scales=None if learned is None else learned.scales,
             degree=self.degree,
             coef0=self.coef0,
             kernel_params=self.kernel_params,

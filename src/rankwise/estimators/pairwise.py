@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise._checks import check_count, check_positive
+from rankwise._checks import check_alpha, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
@@ -93,7 +93,7 @@ class PairwiseRanker(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
-        check_positive("alpha", self.alpha)
+        check_alpha(self.alpha)
         self._check_solver()
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         design, kernel_map = self._space(X, preferences)
@@ -101,7 +101,8 @@ class PairwiseRanker(BaseRanker):
         return self
 
     def _space(self, X: Any, preferences: Preferences, hint: bool = True) -> tuple[Design, Any]:
-        """Return the function space to fit in, which a subclass may choose by the preferences."""
+        """Return the function space to fit in, which a kernel or a subclass may choose by the preferences."""
+        self._learn_scales(X, preferences)
         return self._hinted_space(X) if hint else self._function_space(X)
 
     def _check_solver(self) -> None:
@@ -149,7 +150,7 @@ class PairwiseRanker(BaseRanker):
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
-        strength = float(self.alpha if alpha is None else alpha)
+        strength = self._strength() if alpha is None else float(alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:

@@ -30,12 +30,18 @@ class RankLogistic(PairProbability, PairwiseRanker):
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty. With N pairs and `average="pairs"`, scikit-learn's
+    alpha : float or "learned"
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best of least squares on rows held
+        out. With N pairs and `average="pairs"`, scikit-learn's
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
         the same solution.
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
+        exp(-gamma ||x - z||).
+    gamma : float, "scale", "learned", "learned-matrix" or None
+        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
+        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
+        "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     average : "queries" or "pairs"
@@ -66,6 +72,9 @@ class RankLogistic(PairProbability, PairwiseRanker):
         The weights, for the linear kernel: the change of the log odds of a pair by a unit of each feature.
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    feature_scales_, gamma_, scale_errors_ : array, float, array
+        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
+        the kernel, and the ranking error on the rows held out before and after each round.
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float

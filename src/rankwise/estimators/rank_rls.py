@@ -11,7 +11,15 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import as_alphas, as_array, check_choice, check_count, check_positive, check_size
+from rankwise._checks import (
+    as_alphas,
+    as_array,
+    check_alpha,
+    check_choice,
+    check_count,
+    check_positive,
+    check_size,
+)
 from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
 from rankwise.design import Design
@@ -57,16 +65,22 @@ class RankRLS(BaseRanker):
 
     Parameters
     ----------
-    alpha : float, or array of shape (n_outputs,)
-        Strength of the penalty, the same for all outputs or one for each. Pahikkala et al. sum over pairs:
+    alpha : float, array of shape (n_outputs,), or "learned"
+        Strength of the penalty, the same for all outputs or one for each; "learned", with `gamma="learned"`,
+        is the best of least squares on rows held out. Pahikkala et al. sum over pairs:
         with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
         `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
         `alpha` m / 2 where all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
+        exp(-gamma ||x - z||).
+    gamma : float, "scale", "learned", "learned-matrix" or None
+        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
+        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
+        "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     average : "queries" or "pairs"
@@ -102,6 +116,9 @@ class RankRLS(BaseRanker):
         The weights, for the linear kernel.
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    feature_scales_, gamma_, scale_errors_ : array, float, array
+        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
+        the kernel, and the ranking error on the rows held out before and after each round.
     n_pairs_ : int, or array of shape (n_outputs,)
         The number of untied pairs of the training data.
     objective_, gap_ : float, or arrays of shape (n_outputs,)
@@ -203,10 +220,11 @@ class RankRLS(BaseRanker):
             A pair weighs the product of its rows' weights.
         """
         if np.ndim(self.alpha) == 0:
-            check_positive("alpha", self.alpha)
+            check_alpha(self.alpha)
         self._check_parameters()
         X, outputs = self._checked_outputs(X, y, qid, sample_weight)
         forms = self._forms(outputs)
+        self._learn_scales(X, forms[0].preferences)
         alphas = self._alphas(len(outputs), len(forms))
         self.solver_ = self._chosen_solver(X, forms[0])
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
@@ -225,7 +243,7 @@ class RankRLS(BaseRanker):
     def _alphas(self, n_outputs: int, n_forms: int) -> list[Any]:
         """Return the alpha of each form: a number, or an array where the outputs of a form differ."""
         if np.ndim(self.alpha) == 0:
-            return [float(self.alpha)] * n_forms  # type: ignore[arg-type]
+            return [self._strength()] * n_forms
         alphas = as_alphas(self.alpha)
         if len(alphas) != n_outputs:
             raise ValueError(
@@ -274,6 +292,7 @@ class RankRLS(BaseRanker):
         self, X: Any, forms: list[LeastSquares], alphas: FloatArray
     ) -> tuple[FloatArray, KernelMap | None]:
         """Return the coefficients, shape (n_alphas, [n_outputs,] n), and the kernel that they are for."""
+        self._learn_scales(X, forms[0].preferences)
         # A kernel map leaves out what is lost in the rounding of a matrix in single precision.
         rounded = self.kernel == "precomputed" and X.dtype == np.float32
         if self._uses_kernel_matrix(X.shape[0]) and not rounded:

@@ -164,7 +164,9 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         """
         self._check_parameters()
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        self._learn_scales(checked, outputs[0])
         task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
+        task.model._handed_scales = self._learned_scales()  # which a clone does not keep
         search = self._search(task.X, task.outputs, y, qid)
         by_pairs = search.scoring in PAIR_ERRORS
         cv = default_cv(task, by_pairs) if self.cv is None else self.cv
@@ -178,7 +180,11 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         choices = self._choose(errors, search.scoring)
         model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
-        learned = {name: value for name, value in vars(model).items() if name not in {*parameters, "alpha"}}
+        learned = {
+            name: value
+            for name, value in vars(model).items()
+            if name not in {*parameters, "alpha", "_handed_scales"}
+        }
         self.__dict__.update(learned)
         for choice in choices:
             choice.warn_at_edge()

@@ -21,14 +21,20 @@ class RankSVM(PairwiseRanker):
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty. In terms of other programs, with N pairs: the lambda of Airola et al. is
+    alpha : float or "learned"
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best of least squares on rows held
+        out. In terms of other programs, with N pairs: the lambda of Airola et al. is
         `alpha`; solvers of 1/2 ||w||^2 + C sum(loss) have C = 1 / (2 alpha N); SVMrank with n queries has
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
         (`average="pairs"`).
     loss : "hinge" or "squared_hinge"
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it.
+    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
+        exp(-gamma ||x - z||).
+    gamma : float, "scale", "learned", "learned-matrix" or None
+        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
+        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
+        "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     average : "queries" or "pairs"
@@ -61,6 +67,9 @@ class RankSVM(PairwiseRanker):
         The weights, for the linear kernel.
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    feature_scales_, gamma_, scale_errors_ : array, float, array
+        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
+        the kernel, and the ranking error on the rows held out before and after each round.
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float

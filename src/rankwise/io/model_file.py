@@ -359,6 +359,8 @@ def _check_consistent(ranker: Any) -> None:
         fits &= ranker.dual_coef_.dtype.kind == "f" and ranker.dual_coef_.shape[-1] == n_basis
         fits &= not callable(ranker._kernel_arguments["kernel"])
         fits &= basis is None or basis.shape == (n_basis, features)
+        scales = ranker._kernel_arguments.get("scales", np.ones(features))
+        fits &= scales.dtype.kind == "f" and scales.shape in ((features,), (features, features))
         _check_kernel_numbers(ranker._kernel_arguments)
     if hasattr(ranker, "thresholds_"):
         fits &= ranker.thresholds_.dtype.kind == "f" and len(ranker.classes_) == len(ranker.thresholds_) + 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.training import alpha_path_of, gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
@@ -50,6 +51,8 @@ def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
     kernel = getattr(ranker, "kernel", None)
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
+    if hasattr(ranker, "feature_scales_"):
+        found.append(("Features that matter most to the kernel", _most_important(subject)))
     numbers = {"Pairs in training": "n_pairs_", "Iterations": "n_iter_", "Objective reached": "objective_"}
     for title, name in numbers.items():
         value = getattr(ranker, name, None)
@@ -64,6 +67,19 @@ def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
 def _described(model: Any) -> str:
     steps = [step for _, step in model.steps] if hasattr(model, "steps") else [model]
     return " → ".join(type(step).__name__ for step in steps if step not in (None, "passthrough"))
+
+
+def _most_important(subject: Subject, count: int = 8) -> str:
+    """List the features by what they add to the distances of rows, relative to the first."""
+    ranker = subject.ranker
+    scales = ranker.feature_scales_
+    scales = scales if scales.ndim == 1 else np.linalg.norm(scales, axis=1)
+    part = scales * ranker.basis_.std(axis=0)
+    first = np.argsort(-part, kind="stable")[:count]
+    largest = part.max(initial=0.0) or 1.0
+    model = subject.models[subject.name]
+    names = feature_names(subject.X, model, subject.feature_names, len(part))
+    return ", ".join(f"{names[k]} {part[k] / largest:.2f}" for k in first)
 
 
 def gap_chart(ranker: Any) -> str:

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from rankwise._checks import check_choice
 from rankwise._types import FloatArray
 from rankwise.io.export.linear import Scaling, chosen_output, names_of, parts_of
+from rankwise.kernels import scaled_rows
 
 OPSET = 17
 IR_VERSION = 8
@@ -32,9 +33,9 @@ def onnx_model(
     `scores` has shape (rows,), or (rows, outputs) where the model has several and `output` chooses none.
     `dtype` is the type of input and output. Linear models compute in it; kernels compute in float64, as
     differences of large numbers decide their values. Of kernels there are "linear", "poly", "polynomial",
-    "rbf", "sigmoid", "cosine", "laplacian", "chi2" and "precomputed", where `X` holds kernel values; the
-    basis rows are stored dense. The names of the features are in the model's metadata, as a JSON list under
-    `feature_names`.
+    "rbf", "sigmoid", "cosine", "laplacian", "exponential", "chi2" and "precomputed", where `X` holds kernel
+    values; the basis rows are stored dense. The names of the features are in the model's metadata, as a JSON
+    list under `feature_names`.
     """
     check_choice(dtype, "dtype", TYPES)
     graph = Graph(dtype)
@@ -136,6 +137,10 @@ def _kernel(graph: Graph, X: str, ranker: Any) -> str:
         raise ValueError(f"Format 'onnx' has the kernels {named} and precomputed; the model has {kernel!r}.")
     basis = ranker.basis_.toarray() if sp.issparse(ranker.basis_) else ranker.basis_
     Z = np.asarray(basis, dtype=np.float64)
+    scales = arguments.get("scales")
+    if scales is not None:
+        Z = scaled_rows(Z, scales)
+        X = graph.node("Mul" if scales.ndim == 1 else "MatMul", X, graph.constant(scales))
     default = 1.0 if kernel == "chi2" else 1.0 / Z.shape[1]
     gamma = default if arguments["gamma"] is None else float(arguments["gamma"])
     return KERNELS[kernel](graph, X, Z, gamma, arguments)
@@ -162,12 +167,20 @@ def _sigmoid(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) 
 
 
 def _rbf(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
-    """exp(-gamma (||x||^2 - 2 x'z + ||z||^2)), with the squares of distances cut off at zero."""
+    return graph.node("Exp", graph.node("Mul", _squared_distance(graph, X, Z), graph.constant(-gamma)))
+
+
+def _exponential_of_distance(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
+    distance = graph.node("Sqrt", _squared_distance(graph, X, Z))
+    return graph.node("Exp", graph.node("Mul", distance, graph.constant(-gamma)))
+
+
+def _squared_distance(graph: Graph, X: str, Z: FloatArray) -> str:
+    """Add ||x||^2 - 2 x'z + ||z||^2, cut off at zero."""
     squares = graph.node("ReduceSumSquare", X, axes=[1], keepdims=1)
     product = graph.node("MatMul", X, graph.constant(2 * Z.T))
     distance = graph.node("Add", graph.node("Sub", squares, product), graph.constant((Z**2).sum(axis=1)))
-    distance = graph.node("Max", distance, graph.constant(0.0))
-    return graph.node("Exp", graph.node("Mul", distance, graph.constant(-gamma)))
+    return graph.node("Max", distance, graph.constant(0.0))
 
 
 def _cosine(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
@@ -213,5 +226,6 @@ KERNELS: dict[str, Callable[..., str]] = {
     "sigmoid": _sigmoid,
     "cosine": _cosine,
     "laplacian": _laplacian,
+    "exponential": _exponential_of_distance,
     "chi2": _chi2,
 }
