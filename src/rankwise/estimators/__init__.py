@@ -4,6 +4,7 @@ from rankwise.estimators.boosted_ranker import BoostedRanker
 from rankwise.estimators.bradley_terry import BradleyTerry
 from rankwise.estimators.hull_ranker import HullRanker
 from rankwise.estimators.ordinal_svm import OrdinalSVM
+from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
 from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_rls_cv import RankRLSCV
@@ -15,6 +16,7 @@ __all__ = [
     "BradleyTerry",
     "HullRanker",
     "OrdinalSVM",
+    "OrdinalSVMCV",
     "RankLogistic",
     "RankLogisticCV",
     "RankRLS",

@@ -44,6 +44,7 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "RankRLS",
         "RankRLSCV",
         "OrdinalSVM",
+        "OrdinalSVMCV",
         "HullRanker",
         "BoostedRanker",
     )
