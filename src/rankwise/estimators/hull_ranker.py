@@ -229,7 +229,7 @@ class HullRanker(BaseRanker):
         if self._is_linear():
             rows = as_design(X)
             check_size("X", rows.column_scale())
-            hint_at_scale(rows)
+            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
         codes, program = self._program(known, graph)
