@@ -22,7 +22,15 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import independent
 import reference
-from rankwise import NoPairsError, Preferences, RankSVM, RankSVMCV, pair_data, scale_within_queries
+from rankwise import (
+    HullRanker,
+    NoPairsError,
+    Preferences,
+    RankSVM,
+    RankSVMCV,
+    pair_data,
+    scale_within_queries,
+)
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import QueryKFold
 from rankwise.solvers import InterruptedWarning
@@ -814,6 +822,34 @@ def test_a_hint_about_scale_is_logged_once(caplog):
         assert len(caplog.messages) == 2
         RankSVMCV([1e-2], cv=3).fit(stretched, y, qid=qid)
         assert len(caplog.messages) == 3
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr", "frame"])
+@pytest.mark.parametrize("size", [1.7e9, 1.7e12, 1.7e18])
+def test_a_timestamp_is_hinted_at(kind, size, caplog):
+    X, y, qid = data()
+    X[:, 2] = size + 1e3 * np.arange(len(X))[::-1]
+    rows = {"dense": X, "csr": sp.csr_array(X), "frame": pd.DataFrame(X, columns=["a", "b", "seen", "d"])}
+    with caplog.at_level(logging.WARNING, logger="rankwise"):
+        RankSVM(1e9, tol=1.0).fit(rows[kind], y, qid=qid)
+    name = "'seen'" if kind == "frame" else "2"
+    assert len(caplog.messages) == 1
+    assert caplog.messages[0].startswith(f"Column {name} of X is a timestamp or an identifier by its size")
+
+
+def test_a_column_that_numbers_the_rows_is_hinted_at(caplog):
+    X, y, qid = data()
+    counted = np.column_stack([X, 7 + np.arange(len(X))])
+    with caplog.at_level(logging.WARNING, logger="rankwise"):
+        RankSVM(tol=0.1).fit(counted, y, qid=qid)
+        assert caplog.messages == [
+            "Column 4 of X numbers the rows one by one: leave it out, or give what it says of a row (an age, "
+            "a time of day)."
+        ]
+        HullRanker(tol=1e-3).fit(counted, y > np.median(y))
+        assert len(caplog.messages) == 2
+        RankSVM(tol=0.1).fit(counted[::2], y[::2], qid=qid[::2])  # it rises by 2
+    assert len(caplog.messages) == 2
 
 
 # Errors

@@ -16,8 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
+from sklearn.utils.class_weight import compute_sample_weight
 
-from rankwise._checks import as_array, as_codes, as_vector, as_weights, check_choice, declared_order
+from rankwise._checks import (
+    as_array,
+    as_codes,
+    as_vector,
+    as_weights,
+    check_choice,
+    check_positive,
+    declared_order,
+)
 from rankwise._memory import require_memory
 from rankwise._types import FloatVector, IntVector
 
@@ -137,6 +146,27 @@ def ordered_classes(
     if len(distinct) < 2:
         raise ValueError(f"y has one class only ({_listed(distinct)}); there must be at least two classes.")
     return distinct, codes, weight
+
+
+def class_weights(class_weight: Any, classes: NDArray[Any], codes: IntVector) -> FloatVector:
+    """Return the weight of each row's class: 1 without weights, or as scikit-learn weighs classes.
+
+    Examples
+    --------
+    >>> class_weights({"low": 3.0}, np.array(["low", "high"]), np.array([0, 1, 1])).tolist()
+    [3.0, 1.0, 1.0]
+    """
+    if isinstance(class_weight, dict):
+        labels = classes.tolist()
+        unknown = [label for label in class_weight if label not in labels]
+        if unknown:
+            raise ValueError(f"class_weight names {unknown[0]!r}, which is not among the labels of y.")
+        class_weight = {labels.index(label): weight for label, weight in class_weight.items()}
+        for label, weight in class_weight.items():
+            check_positive(f"class_weight of {labels[label]!r}", weight)
+    elif class_weight is not None and class_weight != "balanced":
+        raise ValueError(f"class_weight must be 'balanced', a dict or None; got {class_weight!r}.")
+    return np.asarray(compute_sample_weight(class_weight, codes), dtype=np.float64)
 
 
 def _as_column(y: Any) -> Any:

@@ -6,6 +6,7 @@ from rankwise.estimators.curve_ranker import CurveRanker
 from rankwise.estimators.curve_ranker_cv import CurveRankerCV
 from rankwise.estimators.hull_ranker import HullRanker
 from rankwise.estimators.ordinal_svm import OrdinalSVM
+from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
 from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
 from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_rls_cv import RankRLSCV
@@ -19,6 +20,7 @@ __all__ = [
     "CurveRankerCV",
     "HullRanker",
     "OrdinalSVM",
+    "OrdinalSVMCV",
     "RankLogistic",
     "RankLogisticCV",
     "RankRLS",

@@ -23,6 +23,7 @@ from rankwise._checks import (
     declared_order,
     split_missing,
 )
+from rankwise._memory import require_memory
 from rankwise._types import FloatVector
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
@@ -37,7 +38,7 @@ from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
 from rankwise.solvers.interior_point import best_of_zero, solve_interior_point
 from rankwise.solvers.result import SolverResult
-from rankwise.thresholds import holds_text, looks_continuous
+from rankwise.thresholds import class_weights, holds_text, looks_continuous
 
 # Hulls that are closer than this share of the size of the data count as hulls that meet.
 SEPARATION = 1e-7
@@ -89,6 +90,9 @@ class HullRanker(BaseRanker):
         whose label is not known, should score alike.
     n_neighbors : int
         Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
+    class_weight : "balanced", dict or None
+        Weights of the classes, by which the weights of their rows' slacks are multiplied; "balanced" gives
+        all classes the same weight in sum.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
     n_components : int, optional
@@ -160,6 +164,7 @@ class HullRanker(BaseRanker):
         penalty: str = "function",
         laplacian_weight: float = 0.0,
         n_neighbors: int = 10,
+        class_weight: Any = None,
         kernel: str | Callable = "linear",
         gamma: float | str | None = None,
         degree: float = 3,
@@ -181,6 +186,7 @@ class HullRanker(BaseRanker):
         self.penalty = penalty
         self.laplacian_weight = laplacian_weight
         self.n_neighbors = n_neighbors
+        self.class_weight = class_weight
         self.kernel = kernel
         self.gamma = gamma
         self.degree = degree
@@ -232,7 +238,7 @@ class HullRanker(BaseRanker):
         if self._is_linear():
             rows = as_design(X)
             check_size("X", rows.column_scale())
-            hint_at_scale(rows)
+            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
         codes, program = self._program(known, graph)
@@ -305,6 +311,9 @@ class HullRanker(BaseRanker):
         if len(known) != n_rows:
             raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
         graph.require_pairs()
+        if self.class_weight is not None:
+            weights = class_weights(self.class_weight, graph.classes, graph.codes)
+            graph = graph.weighted(weights)
         return known, graph
 
     @staticmethod
@@ -474,6 +483,19 @@ class HullRanker(BaseRanker):
         np.maximum.at(intervals[:, 0], of_unit[low], optimum.thresholds[program.low[low]])
         np.minimum.at(intervals[:, 1], of_unit[high], optimum.thresholds[program.high[high]])
         return intervals
+
+    def predict_class(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row: the one whose interval is nearest to its score.
+
+        Classes between which no chain of edges decides may have intervals that overlap; of two that are as
+        near, the earlier in `classes_` is taken. See `intervals_`.
+        """
+        scores = np.asarray(self.predict(X))
+        what = f"predict_class of {len(scores)} rows and {len(self.classes_)} classes"
+        require_memory(24 * len(scores) * len(self.classes_), what, "give fewer rows at a time")
+        low, high = self.intervals_.T
+        outside = np.maximum(low - scores[:, None], scores[:, None] - high)
+        return self.classes_[np.argmin(np.maximum(outside, 0.0), axis=1)]
 
     def score(  # type: ignore[override]
         self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None

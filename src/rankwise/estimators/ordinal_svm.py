@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import UNUSED
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise._checks import as_array, as_codes, check_choice, check_positive
 from rankwise._memory import require_memory
-from rankwise._types import FloatVector
+from rankwise._types import FloatArray, FloatVector
+from rankwise.cumulative import cumulative_shares, fit_cumulative
+from rankwise.design import Design
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.rank_svm import RankSVM
+from rankwise.model_selection.search import AlphaSearch
 from rankwise.places import in_memory
+from rankwise.preferences import Preferences
 from rankwise.thresholds import (
     ERRORS,
     METHODS,
+    class_weights,
     midpoint_thresholds,
     min_error_thresholds,
     ordered_classes,
@@ -29,6 +36,19 @@ from rankwise.thresholds import (
 
 # How close to 1 a difference of utilities counts as 1, at least and at most.
 MARGIN_TOLERANCE = (1e-3, 0.5)
+CALIBRATION_FOLDS = 5
+
+
+class Ranks(NamedTuple):
+    """The labels of rows as ranks.
+
+    `plain` says that all rows weigh the same, so that pairs can be counted.
+    """
+
+    classes: NDArray[Any]
+    codes: NDArray[np.int64]
+    weight: FloatVector
+    plain: bool
 
 
 class OrdinalSVM(ClassifierMixin, RankSVM):
@@ -66,6 +86,13 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         that do not occur in `y` are not learned and never predicted.
     error : "absolute" or "zero_one"
         What "min_error" minimises: by how many ranks rows are missed, or how many rows are.
+    class_weight : "balanced", dict or None
+        Weights of the labels, by which the weights of their rows are multiplied; "balanced" gives all ranks
+        the same weight in sum.
+    calibrated : bool
+        Whether `predict_proba` is learned: five times a model of four fifths of the rows gives the rest their
+        utilities, and the cumulative logit model P(rank <= k) = 1 / (1 + exp(s U - c_k)) is fitted to them.
+        The utilities of the training rows themselves would make it too sure.
     solver, tol, max_iter, warm_start, callback, n_jobs, random_state, verbose :
         As in `RankSVM`.
 
@@ -75,6 +102,8 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         The labels that occur, from the lowest rank to the highest.
     thresholds_ : array of shape (n_classes - 1,)
         The boundaries, rising; two that coincide leave out the rank between them.
+    slope_, cuts_ : float and array of shape (n_classes - 1,)
+        The s and the c_k of the probabilities, after a fit with `calibrated=True`.
     fallback_ : array of bool of shape (n_classes - 1,)
         Boundaries that "midpoint" had no pair for, as no two rows of the neighbouring ranks differ by 1
         (alpha is large, or the ranks overlap): these part the lower from the higher ranks with the fewest
@@ -119,6 +148,8 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         thresholds: str = "min_error",
         categories: Sequence[Any] | None = None,
         error: str = "absolute",
+        class_weight: Any = None,
+        calibrated: bool = False,
         solver: str = "auto",
         tol: float = 1e-3,
         max_iter: int = 1000,
@@ -149,6 +180,8 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         self.thresholds = thresholds
         self.categories = categories
         self.error = error
+        self.class_weight = class_weight
+        self.calibrated = calibrated
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -169,17 +202,79 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
             A row of weight 2 is the row given twice, one of weight 0 is not there.
         """
         self._check_parameters()
-        if y is None:
-            raise ValueError("This OrdinalSVM estimator requires y to be passed, but the target y is None.")
-        y, sample_weight = in_memory(y), in_memory(sample_weight)
-        classes, codes, weight = ordered_classes(y, self.categories, sample_weight, stacklevel=4)
-        checked, preferences = self._checked_input(X, codes, None, None if sample_weight is None else weight)
+        ranks = self._ranks(y, sample_weight)
+        checked, preferences = self._ranked_input(X, ranks)
         design, kernel_map = self._hinted_space(checked)
-        result = self._solve(design, preferences, self._start(design))
-        self._store(result, kernel_map)
-        self.classes_ = classes
-        self._place_boundaries(self.utility(X), codes, weight)
+        self._store(self._solve(design, preferences, self._start(design)), kernel_map)
+        self._finish(X, checked, preferences, ranks, float(self.alpha))
         return self
+
+    def _ranks(self, y: Any, sample_weight: ArrayLike | None) -> Ranks:
+        """Return the classes, the rank of each row, and its weight with that of its class."""
+        if y is None:
+            raise ValueError(
+                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
+            )
+        y, sample_weight = in_memory(y), in_memory(sample_weight)
+        classes, codes, weight = ordered_classes(y, self.categories, sample_weight, stacklevel=5)
+        plain = sample_weight is None and self.class_weight is None
+        return Ranks(classes, codes, weight * class_weights(self.class_weight, classes, codes), plain)
+
+    def _ranked_input(self, X: Any, ranks: Ranks) -> tuple[Any, Preferences]:
+        return self._checked_input(X, ranks.codes, None, None if ranks.plain else ranks.weight)
+
+    def _finish(self, X: Any, checked: Any, preferences: Preferences, ranks: Ranks, alpha: float) -> None:
+        """Place the boundaries and, where they are asked for, learn the probabilities."""
+        self.classes_ = ranks.classes
+        self._place_boundaries(self.utility(X), ranks.codes, ranks.weight)
+        for name in ("slope_", "cuts_"):
+            self.__dict__.pop(name, None)  # of a previous fit
+        if self.calibrated:
+            rows, utility = self._cross_fitted(checked, preferences, alpha)
+            self.slope_, self.cuts_ = fit_cumulative(utility, ranks.codes[rows], ranks.weight[rows])
+
+    def _cross_fitted(
+        self, X: Any, preferences: Preferences, alpha: float
+    ) -> tuple[NDArray[np.int64], FloatVector]:
+        """Return rows, and their utilities by models that did not see them."""
+        if isinstance(X, Design):
+            raise ValueError("calibrated=True needs all rows in one place; fit without it.")
+        search = AlphaSearch(self._of_utility(alpha), X, [preferences])
+        folds = search.folds(CALIBRATION_FOLDS)
+        utilities = [scores[0, 0] for _, scores in search.scores(np.array([alpha]), folds)]
+        rows = np.concatenate([fold[1] for fold in folds])  # type: ignore[arg-type]
+        return rows, np.concatenate(utilities)
+
+    def _of_utility(self, alpha: float) -> RankSVM:
+        """Return the estimator of the utility alone."""
+        known = RankSVM().get_params(deep=False)
+        parameters = self.get_params(deep=False) | {"alpha": alpha, "callback": None}
+        return RankSVM(**{name: value for name, value in parameters.items() if name in known})
+
+    def _path_models(self, X: Any, target: Any, alphas: FloatVector) -> Iterator[Any]:
+        """Yield the model of each alpha with its boundaries; a class may have no rows among these."""
+        weight = target.row_weight()
+        present = np.unique(target.labels[weight > 0]).astype(np.int64)
+        codes = np.minimum(np.searchsorted(present, target.labels), len(present) - 1)
+        for model in super()._path_models(X, target, alphas):
+            model.classes_ = self.classes_[present]
+            with warnings.catch_warnings():  # of models that are not kept
+                warnings.simplefilter("ignore", UserWarning)
+                model._place_boundaries(model.utility(X), codes, weight)
+            yield model
+
+    @available_if(lambda self: self.calibrated)
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return the probability of each label for each row, for a fit with `calibrated=True`.
+
+        Returns
+        -------
+        probability : array of shape (n_rows, n_classes)
+            The cumulative logit model of the utility, with columns in the order of `classes_`. The likeliest
+            label need not be the predicted one, whose boundaries have the least error.
+        """
+        check_is_fitted(self, "slope_")
+        return cumulative_shares(self.utility(X), self.slope_, self.cuts_)
 
     def _check_parameters(self) -> None:
         check_positive("alpha", self.alpha)

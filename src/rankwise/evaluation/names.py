@@ -11,6 +11,7 @@ from rankwise.evaluation.models import is_scores
 MEASURES = {
     "error": "Ranking error",
     "concordance": "Ranking error",
+    "distance": "Mean distance of ranks",
     "score": "Minus the score",
     "tau": "Kendall's tau",
     "ndcg": "NDCG",

@@ -45,6 +45,7 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "RankRLS",
         "RankRLSCV",
         "OrdinalSVM",
+        "OrdinalSVMCV",
         "HullRanker",
         "BoostedRanker",
         "CurveRanker",

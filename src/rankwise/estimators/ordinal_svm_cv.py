@@ -1,0 +1,171 @@
+"""OrdinalSVM with a built-in choice of alpha."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise._checks import check_choice
+from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.ordinal_svm import OrdinalSVM
+from rankwise.model_selection.scoring import Scoring
+from rankwise.model_selection.search import AlphaSearch
+from rankwise.thresholds import ERRORS, METHODS, ranks_of
+
+
+class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
+    """Ordinal regression with alpha chosen by cross-validation over rows, then fitted to all rows.
+
+    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
+    each has boundaries of its own.
+
+    Parameters
+    ----------
+    alphas : array, optional
+        Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
+    cv : int, splitter or iterable of (train, test)
+        An int deals rows out to folds at random, each with its share of every rank, the same at each fit.
+    scoring : str or callable, optional
+        What alphas are compared by: by default "distance", the mean number of ranks by which rows are missed;
+        a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
+        which is called with a model, the rows held out and their labels.
+    loss, kernel, thresholds, categories, class_weight, calibrated, ... :
+        As in `OrdinalSVM`.
+
+    Attributes
+    ----------
+    alpha_ : float
+        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
+        of the candidates, an `EdgeOfGridWarning` says which to add.
+    alphas_ : array of shape (n_alphas,)
+        Candidates, from the largest to the smallest.
+    cv_errors_ : array of shape (n_alphas, n_folds)
+        The mean distance of ranks on the rows held out, or what `scoring` names.
+    scoring_ : str
+        The measure that alphas were compared by; "score" for a scorer.
+    classes_, thresholds_, coef_, ... :
+        As in `OrdinalSVM`, of the model for `alpha_`.
+
+    Examples
+    --------
+    >>> from rankwise import OrdinalSVMCV
+    >>> from rankwise.datasets import make_ordinal
+    >>> X, y = make_ordinal(300, random_state=0)
+    >>> model = OrdinalSVMCV(kernel="poly", degree=2).fit(X, y)
+    >>> model.cv_errors_.shape
+    (8, 5)
+    """
+
+    _plain = OrdinalSVM
+    _default_scoring = "distance"
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        loss: str = "hinge",
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        thresholds: str = "min_error",
+        categories: Sequence[Any] | None = None,
+        error: str = "absolute",
+        class_weight: Any = None,
+        calibrated: bool = False,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            loss=loss,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            n_components=n_components,
+            thresholds=thresholds,
+            categories=categories,
+            error=error,
+            class_weight=class_weight,
+            calibrated=calibrated,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        del self.alpha, self.warm_start
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+
+    def fit(  # type: ignore[override]
+        self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, validation: Any = None
+    ) -> Self:
+        """Choose alpha, and learn the utility and the boundaries.
+
+        Parameters
+        ----------
+        X, y, sample_weight :
+            As for `OrdinalSVM.fit`.
+        validation : tuple (X, y), optional
+            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
+        """
+        self._check_parameters()
+        ranks = self._ranks(y, sample_weight)
+        checked, preferences = self._ranked_input(X, ranks)
+        design, kernel_map = self._hinted_space(checked)
+        labels = ranks.classes[ranks.codes]
+        search = self._search(checked, [preferences], labels, None)
+        search.model.classes_ = self.classes_ = ranks.classes
+        self.alphas_ = search.candidates(self.alphas, design)
+        if validation is None:
+            folds = search.folds(5 if self.cv is None else self.cv, labels)
+        else:
+            folds = [self._validation(validation)]
+        choice = self._choice(search, folds)
+        self.cv_errors_ = choice.errors
+        results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
+        self.alpha_ = float(self.alphas_[len(results) - 1])
+        self._store(results[-1], kernel_map)
+        self._finish(X, checked, preferences, ranks, self.alpha_)
+        if self.alpha_ == choice.alpha:
+            choice.warn_at_edge()
+        return self
+
+    def _check_parameters(self) -> None:
+        self._check_solver()
+        check_choice(self.thresholds, "thresholds", METHODS)
+        check_choice(self.error, "error", ERRORS)
+
+    def _search(self, X: Any, targets: list[Any], y: Any, qid: ArrayLike | None) -> AlphaSearch:
+        scoring = self.scoring
+        if scoring is None or scoring == self._default_scoring:
+            scoring = Scoring(self._default_scoring, scorer=minus_distance)
+        search = AlphaSearch(self._with_alpha(1.0), X, targets, scoring=scoring, y=y)
+        self.scoring_ = search.scoring
+        return search
+
+
+def minus_distance(model: OrdinalSVM, X: Any, y: Any) -> float:
+    """Return minus the mean number of ranks between predicted and given labels, among those of the model."""
+    predicted = ranks_of(model.utility(X), model.thresholds_)
+    order = {label: rank for rank, label in enumerate(model.classes_.tolist())}
+    given = np.array([order.get(label, np.nan) for label in np.ravel(y).tolist()])
+    known = ~np.isnan(given)
+    return -float(np.mean(np.abs(predicted[known] - given[known]))) if known.any() else 0.0
