@@ -100,6 +100,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_dask_options(options)
     if options.survival is not None and (options.calibrate is not None or options.dask is not None):
         raise UsageError("--survival does not go with --calibrate or --dask.")
+    if options.categories is not None and options.dask is not None:
+        raise UsageError("--categories does not go with --dask, which reads numbers as labels.")
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
