@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._checks import check_size
+from rankwise._checks import check_columns
 from rankwise._types import FloatArray
 from rankwise.design import Design
 
@@ -62,7 +62,7 @@ class Rounding:
         """Return the rounding of products with a design."""
         m, n = design.shape
         size = design.column_scale()
-        check_size("X", size)
+        check_columns(size)
         return cls(size, UNIT * terms(m), UNIT * terms(n), design.score_error, mass, start, growth)
 
     @classmethod
