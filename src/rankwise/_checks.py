@@ -43,8 +43,15 @@ def check_size(name: str, values: ArrayLike) -> None:
     if not largest <= LARGEST:
         raise ValueError(
             f"{name} holds values as large as {largest:.3g}, but products of numbers above {LARGEST:g} "
-            f"overflow; divide {name} by a power of ten."
+            f"overflow; divide {name.rpartition(' of ')[2]} by a power of ten."
         )
+
+
+def check_columns(scale: NDArray[np.float64], names: Any = None) -> None:
+    """Refuse features whose squares would not be finite, naming the largest; `scale` has each one's size."""
+    if len(scale):
+        place = int(np.argmax(scale))
+        check_size(f"Column {place if names is None else repr(str(names[place]))} of X", scale)
 
 
 def as_array(values: Any) -> NDArray[Any]:

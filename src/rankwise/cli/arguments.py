@@ -79,6 +79,22 @@ def names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def order(text: str) -> str | list[tuple[str, str]]:
+    """Read the order of classes: a word, or edges from the higher to the lower class.
+
+    Examples
+    --------
+    >>> order("good>fair, fair>bad")
+    [('good', 'fair'), ('fair', 'bad')]
+    """
+    if text in ("chain", "full"):
+        return text
+    edges = [tuple(name.strip() for name in edge.split(">")) for edge in names(text)]
+    if not edges or any(len(edge) != 2 or not all(edge) for edge in edges):
+        raise ValueError
+    return [(edge[0], edge[1]) for edge in edges]
+
+
 def numbers(text: str) -> list[float]:
     """Read positive numbers between commas."""
     values = [positive_number(part) for part in names(text)]
@@ -168,6 +184,12 @@ def add_data_options(parser: Any, *, width: bool = False) -> None:
     group.add_argument("--label", help="column of the labels (CSV and Parquet)")
     group.add_argument("--qid", help="column of the query of each row (CSV and Parquet)")
     group.add_argument(
+        "--categories",
+        type=names,
+        metavar="A,B,...",
+        help="the labels, lowest first, where they are words (CSV and Parquet)",
+    )
+    group.add_argument(
         "--features",
         type=names,
         metavar="A,B,...",
@@ -231,7 +253,10 @@ def add_model_options(parser: Any) -> None:
         "--thresholds", choices=("midpoint", "min-error"), help="how labels are parted (ordinal-svm)"
     )
     group.add_argument(
-        "--order", choices=("chain", "full"), help="classes above the next lower one or above all (hull)"
+        "--order",
+        type=value(order, "chain, full, or edges such as 'good>fair,fair>bad'"),
+        metavar="{chain,full,'A>B,...'}",
+        help="classes above the next lower one, above all, or by edges, in quotes (hull)",
     )
     group.add_argument("--slack", choices=("squared", "absolute"), help="how violations count (hull)")
     group.add_argument(

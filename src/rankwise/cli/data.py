@@ -68,8 +68,8 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
                     f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
                 )
         return
-    for name in ("label", "qid", "features"):
-        if getattr(options, name) is not None:
+    for name in ("label", "qid", "features", "categories"):
+        if getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
     if options.data.count("-") > 1:
         raise UsageError("Standard input (-) can be read once only.")
@@ -115,7 +115,8 @@ def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
         if is_table(path):
             from rankwise.io.frames import iter_table
 
-            columns = {"label": options.label, "qid": options.qid, "features": options.features}
+            label = options.label if options.features is None else None  # nothing is asked of labels
+            columns = {"label": label, "qid": options.qid, "features": options.features}
             chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
         else:
             from rankwise.io.svmlight import iter_svmlight
@@ -133,9 +134,33 @@ def dense_where_smaller(X: Any) -> Any:
 def _read_table(path: str, options: argparse.Namespace) -> Data:
     from rankwise.io.frames import read_table
 
+    if getattr(options, "categories", None) is not None and options.label is not None:
+        return _read_words(path, options)
     read = read_table(path, label=options.label, qid=options.qid, features=options.features)
     names = None if read.feature_names is None else list(read.feature_names)
     return Data(read.X, read.y, read.qid, names)
+
+
+def _read_words(path: str, options: argparse.Namespace) -> Data:
+    """Read a table whose labels are words: as they are for classes, as ranks for the other methods."""
+    import numpy as np
+
+    from rankwise.io.frames import feature_columns, read_table, read_text_columns
+
+    features = options.features or feature_columns(path, [options.label, options.qid])
+    read = read_table(path, label=None, qid=options.qid, features=features)
+    words = read_text_columns(path, [options.label])[options.label]
+    rank = {category: number for number, category in enumerate(options.categories)}
+    for row, word in enumerate(words, 1):
+        if word is None or str(word) not in rank:
+            problem = "is missing" if word is None else f"is {str(word)[:40]!r}"
+            raise ValueError(
+                f"{path}, row {row}: the label {problem}, none of the categories "
+                f"{', '.join(options.categories)}."
+            )
+    learns_classes = getattr(options, "method", None) in ("ordinal-svm", "hull")
+    y = np.array([str(word) if learns_classes else float(rank[str(word)]) for word in words])
+    return Data(read.X, y, read.qid, list(features))
 
 
 def _read_survival(options: argparse.Namespace) -> Data:

@@ -84,6 +84,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     known = estimator_class(options.method)().get_params(deep=False)
     if getattr(options, "survival", None) is not None:
         check_survival(options)
+    take_order(options)
     if options.scale in QUERY_SCALES and not takes_queries(estimator_class(options.method)):
         raise UsageError(
             f"--scale {options.scale} does not go with --method {options.method}, which takes no queries."
@@ -92,6 +93,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     for name in given:
         if name not in known:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
+    if options.categories is not None and "categories" in known:
+        given["categories"] = options.categories
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
     check_kernel(given.get("kernel", "linear"))
@@ -103,6 +106,37 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     ranker = estimator_class(options.method)(**given)
     undefined = "skip" if options.undefined is None else options.undefined
     return Recipe(options.method, given, options.scale, scoring_of(options, ranker), undefined)
+
+
+def take_order(options: argparse.Namespace) -> None:
+    """Turn the order of classes into edges between labels as they are read."""
+    edges, categories = options.order, options.categories
+    if categories is not None and len(set(categories)) < max(2, len(categories)):
+        raise UsageError("--categories must be two or more words that differ.")
+    if isinstance(edges, list):
+        named = list(dict.fromkeys(name for edge in edges for name in edge))
+        try:
+            if categories is None:
+                options.order = [(float(high), float(low)) for high, low in edges]
+        except ValueError:  # words, in a table: they are the categories
+            options.categories = named
+        unknown = [name for name in named if categories is not None and name not in categories]
+        if unknown:
+            raise UsageError(f"--order names {unknown[0]}, which is none of the --categories.")
+    elif options.method == "hull" and categories is not None:
+        options.order = edges_of(edges or "chain", categories)
+
+
+def edges_of(order: str, categories: list[str]) -> list[tuple[str, str]]:
+    """Return the edges of a chain, or of all pairs, of categories from the lowest up.
+
+    Examples
+    --------
+    >>> edges_of("chain", ["bad", "fair", "good"])
+    [('fair', 'bad'), ('good', 'fair')]
+    """
+    reach = 1 if order == "chain" else len(categories)
+    return [(high, low) for k, high in enumerate(categories) for low in categories[max(0, k - reach) : k]]
 
 
 def check_survival(options: argparse.Namespace) -> None:

@@ -90,4 +90,4 @@ def lines_of(scores: Any) -> str:
     '0.1\\n2.0\\n'
     """
     values = scores.tolist() if hasattr(scores, "tolist") else scores
-    return "".join(f"{value!r}\n" for value in values)
+    return "".join(f"{value}\n" if isinstance(value, str) else f"{value!r}\n" for value in values)

@@ -100,7 +100,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
     return Report(
         first.scores(X) if first.model is None else first.model,
         X,
-        data.y,
+        labels_for(first.model, data.y, options),
         data.qid,
         models={name: other.scores(data.X, data.qid) for name, other in zip(names[1:], others, strict=True)},
         name=names[0],
@@ -116,6 +116,18 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
             "Command": shlex.join(["rankwise", *options.arguments]),
         },
     )
+
+
+def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
+    """Return the labels as the classes of a model that learned words, as they are read for others."""
+    import numpy as np
+
+    from rankwise._pipeline import last_step
+
+    classes = getattr(last_step(model), "classes_", np.empty(0))
+    if options.categories is None or classes.dtype.kind not in "UO":
+        return y
+    return np.array(options.categories)[np.asarray(y, dtype=int)]
 
 
 def distinct_names(paths: list[str]) -> list[str]:

@@ -123,6 +123,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     others = (options.calibrate, options.stream, options.dask)
     if options.survival is not None and any(other is not None for other in others):
         raise UsageError("--survival does not go with --calibrate, --stream or --dask.")
+    elsewhere = (options.stream, options.dask)
+    if options.categories is not None and any(other is not None for other in elsewhere):
+        raise UsageError("--categories does not go with --stream or --dask, which read numbers as labels.")
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(

@@ -17,9 +17,9 @@ from rankwise._checks import (
     as_codes,
     as_weights,
     check_choice,
+    check_columns,
     check_count,
     check_positive,
-    check_size,
     declared_order,
     split_missing,
 )
@@ -237,7 +237,7 @@ class HullRanker(BaseRanker):
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
         if self._is_linear():
             rows = as_design(X)
-            check_size("X", rows.column_scale())
+            check_columns(rows.column_scale(), getattr(self, "feature_names_in_", None))
             hint_at_scale(rows, getattr(self, "feature_names_in_", None))
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)

@@ -126,6 +126,14 @@ def iter_table(
     return query_chunks(table.pieces(chunk_rows), chunk_rows, _take, _join)
 
 
+def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) -> list[str]:
+    """Return the names of the columns that are left when some are taken for labels and queries."""
+    location = Path(path)
+    file_format = _format(location)
+    reader: Any = _reader(file_format)
+    return _named([name for name in reader.columns(location, file_format) if name not in others], location)
+
+
 def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
     """Return columns of a table as they stand: text of a CSV or TSV file, values of a Parquet file.
 

@@ -13,7 +13,7 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -22,16 +22,22 @@ import scipy.sparse as sp
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
-from sklearn.utils.validation import check_is_fitted
 
 from rankwise import __version__, estimators
 from rankwise._pipeline import before_last_step, last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
 from rankwise.io.model_leaderboard import check_leaderboard
-from rankwise.io.model_values import Arrays, decode, encode
-from rankwise.preprocessing import QueryScaler
+from rankwise.io.model_steps import (
+    Writer,
+    apart,
+    check_fitted,
+    made_up_row,
+    step_apart,
+    step_together,
+    together,
+)
+from rankwise.io.model_values import Arrays, decode
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
 
@@ -57,16 +63,6 @@ LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.Bradl
 STORED = RANKERS | LEADERBOARDS
 # What is no part of a model: how the rounds of a fit on Dask went, and LightGBM's object for the trees.
 PASSING = ("rounds_", "_booster")
-# What a scaler learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
-SCALERS: dict[type[BaseEstimator], tuple[str, ...]] = {
-    StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
-    MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"),
-    MaxAbsScaler: ("max_abs_", "scale_", "n_samples_seen_"),
-    RobustScaler: ("center_", "scale_"),
-    QueryScaler: ("fitted_with_qid_",),
-}
-SCALER_NAMES = {kind.__name__: kind for kind in SCALERS}
-COMMON = ("n_features_in_", "feature_names_in_")
 
 
 @dataclass(frozen=True)
@@ -98,14 +94,6 @@ class ModelInfo:
     version: int
 
 
-@dataclass
-class _Writer:
-    """What gathers while a model is taken apart."""
-
-    arrays: Arrays = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-
 def save_model(
     model: Any,
     path: str | os.PathLike[str],
@@ -120,10 +108,12 @@ def save_model(
 
     Parameters
     ----------
-    model : ranker, Pipeline of scalers and a ranker, or BradleyTerry
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler` and `QueryScaler` may stand in front.
-        Kernels have to be named or precomputed, since a function cannot be stored. Parameters that hold
-        functions or other objects (callback, a random state, a splitter) are left out.
+    model : ranker, Pipeline that ends in one, fitted search over these, or BradleyTerry
+        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`, `QueryScaler`, `SimpleImputer`,
+        `OneHotEncoder`, `OrdinalEncoder` and a `ColumnTransformer` of these, alone or in pipelines, may stand
+        in front. Of a search such as GridSearchCV the best estimator is stored. Kernels have to be named or
+        precomputed, since a function cannot be stored. Parameters that hold functions or other objects
+        (callback, a random state, a splitter) are left out.
     path : path
     feature_names : sequence of str, optional
         For a model that was not fitted to named columns; `export_model` will use them.
@@ -144,7 +134,8 @@ def save_model(
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
-    writer = _Writer()
+    model = getattr(model, "best_estimator_", model)
+    writer = Writer()
     try:
         tree = _taken_apart(model, writer)
         header = _header(model, tree, writer, feature_names, metadata)
@@ -199,7 +190,7 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
 
 
 def _header(
-    model: Any, tree: Any, writer: _Writer, names: Sequence[str] | None, metadata: dict[str, Any] | None
+    model: Any, tree: Any, writer: Writer, names: Sequence[str] | None, metadata: dict[str, Any] | None
 ) -> dict[str, Any]:
     return {
         "estimator": _described(model),
@@ -231,7 +222,7 @@ def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
     if names is None:
         names = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_", None))
         return None if names is None else [str(name) for name in names]
-    listed, n_features = [str(name) for name in names], getattr(ranker, "n_features_in_", 0)
+    listed, n_features = [str(name) for name in names], getattr(model, "n_features_in_", 0)
     if len(listed) != n_features:
         raise ModelFileError(
             f"feature_names has {len(listed)} names, but the model has {n_features} features"
@@ -239,63 +230,25 @@ def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
     return listed
 
 
-def _taken_apart(model: Any, writer: _Writer) -> dict[str, Any]:
+def _taken_apart(model: Any, writer: Writer) -> dict[str, Any]:
     if isinstance(model, Pipeline):
         *front, (name, ranker) = model.steps
-        steps = [[title, _scaler_apart(step, writer)] for title, step in front]
+        steps = [[title, step_apart(step, writer)] for title, step in front]
         return {"pipeline": [*steps, [name, _ranker_apart(ranker, RANKERS, writer)]]}
     return _ranker_apart(model, STORED, writer)
 
 
-def _scaler_apart(scaler: Any, writer: _Writer) -> Any:
-    if scaler is None or (isinstance(scaler, str) and scaler == "passthrough"):
-        return "passthrough"
-    if type(scaler) not in SCALERS:
-        accepted = ", ".join(SCALER_NAMES)
-        raise ModelFileError(f"a step in front of the ranker must be one of {accepted}; got {scaler!r}")
-    _check_fitted(scaler)
-    attributes = {
-        name: getattr(scaler, name) for name in (*SCALERS[type(scaler)], *COMMON) if hasattr(scaler, name)
-    }
-    return _apart(scaler, attributes, writer)
-
-
-def _ranker_apart(ranker: Any, known: dict[str, type[BaseEstimator]], writer: _Writer) -> dict[str, Any]:
+def _ranker_apart(ranker: Any, known: dict[str, type[BaseEstimator]], writer: Writer) -> dict[str, Any]:
     if known.get(type(ranker).__name__) is not type(ranker):
         raise ModelFileError(
             f"the model, or the last step of a Pipeline, must be one of {', '.join(known)}; got {ranker!r}"
         )
-    _check_fitted(ranker)
+    check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
     parameters = ranker.get_params(deep=False)
     learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, *PASSING}}
-    return _apart(ranker, learned, writer)
-
-
-def _check_fitted(estimator: Any) -> None:
-    try:
-        check_is_fitted(estimator)
-    except Exception:  # NotFittedError says more than one sentence
-        raise ModelFileError(f"{type(estimator).__name__} is not fitted; call fit first") from None
-
-
-def _apart(estimator: Any, learned: dict[str, Any], writer: _Writer) -> dict[str, Any]:
-    parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
-        n_arrays = len(writer.arrays)
-        try:
-            parameters[name] = encode(value, writer.arrays)
-        except ModelFileError:
-            del writer.arrays[n_arrays:]
-            writer.left_out.append(name)
-    attributes = {}
-    for name, value in learned.items():
-        try:
-            attributes[name] = encode(value, writer.arrays)
-        except ModelFileError as error:
-            raise ModelFileError(f"of its attribute {name}, {error}") from None
-    return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
+    return apart(ranker, learned, writer)
 
 
 @contextmanager
@@ -323,25 +276,9 @@ def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str,
 def _put_together(node: dict[str, Any], arrays: Arrays) -> Any:
     if "pipeline" in node:
         *front, (name, ranker) = node["pipeline"]
-        steps = [(title, _scaler_together(step, arrays)) for title, step in front]
-        return Pipeline([*steps, (name, _together(RANKERS, ranker, arrays))])
-    return _together(STORED, node, arrays)
-
-
-def _scaler_together(node: Any, arrays: Arrays) -> Any:
-    return node if node == "passthrough" else _together(SCALER_NAMES, node, arrays)
-
-
-def _together(known: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
-    if node["class"] not in known:
-        raise ModelFileError(f"this rankwise has no estimator named {node['class']!r}")
-    kind = known[node["class"]]
-    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
-    for name, value in node["attributes"].items():
-        if name.startswith("__") or hasattr(kind, name):
-            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
-        setattr(estimator, name, decode(value, arrays))
-    return estimator
+        steps = [(title, step_together(step, arrays)) for title, step in front]
+        return Pipeline([*steps, (name, together(RANKERS, ranker, arrays))])
+    return together(STORED, node, arrays)
 
 
 def _check_consistent(ranker: Any) -> None:
@@ -379,12 +316,11 @@ def _check_kernel_numbers(arguments: dict[str, Any]) -> None:
 
 
 def _check_scores(model: Any) -> None:
-    """Refuse numbers with which a row cannot be scored, by scoring one of zeros."""
+    """Refuse numbers with which a row cannot be scored, by scoring one that is made up."""
     ranker = last_step(model)
-    shape = 1, ranker.n_features_in_
     takes_sparse = model is ranker and hasattr(ranker, "coef_")
     is_sparse = takes_sparse or sp.issparse(getattr(ranker, "basis_", None))
-    row = sp.csr_matrix(shape) if is_sparse else np.zeros(shape)
+    row = sp.csr_matrix((1, ranker.n_features_in_)) if is_sparse else made_up_row(model)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the row has no names, and no meaning

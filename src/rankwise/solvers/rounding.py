@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._checks import check_size
+from rankwise._checks import check_columns
 from rankwise._types import FloatArray
 from rankwise.design import Design
 
@@ -72,7 +72,7 @@ class Rounding:
         """Return the rounding of products with a design."""
         m, n = design.shape
         size = design.column_scale()
-        check_size("X", size)
+        check_columns(size)
         rows = UNIT * terms(m) * design.amplification
         known = design.score_error, mass, start, growth, design.magnitude, design.row_norm
         return cls(size, rows, UNIT * terms(n), *known)

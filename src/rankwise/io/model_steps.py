@@ -1,0 +1,238 @@
+"""The steps that may stand in front of a ranker in a model file, taken apart and put together.
+
+Only what a step learned is stored, by our own lists. Steps that keep more than that to themselves are fitted
+to one made-up row when they are loaded, by scikit-learn's public interface, and then get what they learned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    OneHotEncoder,
+    OrdinalEncoder,
+    RobustScaler,
+    StandardScaler,
+)
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise._pipeline import last_step
+from rankwise.io.model_layout import ModelFileError
+from rankwise.io.model_values import Arrays, decode, encode
+from rankwise.preprocessing import QueryScaler
+
+# What a step learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
+STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
+    StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
+    MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"),
+    MaxAbsScaler: ("max_abs_", "scale_", "n_samples_seen_"),
+    RobustScaler: ("center_", "scale_"),
+    QueryScaler: ("fitted_with_qid_",),
+    SimpleImputer: ("statistics_",),
+    OneHotEncoder: ("categories_",),
+    OrdinalEncoder: ("categories_",),
+}
+STEP_NAMES = {kind.__name__: kind for kind in STEPS}
+COMMON = ("n_features_in_", "feature_names_in_")
+ENCODERS = (OneHotEncoder, OrdinalEncoder)
+WORDS = ("passthrough", "drop")
+
+
+@dataclass
+class Writer:
+    """What gathers while a model is taken apart."""
+
+    arrays: Arrays = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
+
+
+def check_fitted(estimator: Any) -> None:
+    """Refuse an estimator that has learned nothing."""
+    try:
+        check_is_fitted(estimator)
+    except Exception:  # NotFittedError says more than one sentence
+        raise ModelFileError(f"{type(estimator).__name__} is not fitted; call fit first") from None
+
+
+def apart(estimator: Any, learned: dict[str, Any], writer: Writer) -> dict[str, Any]:
+    """Return an estimator as its class, its parameters and what it learned."""
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        n_arrays = len(writer.arrays)
+        try:
+            parameters[name] = encode(value, writer.arrays)
+        except ModelFileError:
+            del writer.arrays[n_arrays:]
+            writer.left_out.append(name)
+    attributes = {}
+    for name, value in learned.items():
+        try:
+            attributes[name] = encode(value, writer.arrays)
+        except ModelFileError as error:
+            raise ModelFileError(f"of its attribute {name}, {error}") from None
+    return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
+
+
+def together(known: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
+    """Return the estimator of a node; its class is one of those known."""
+    if node["class"] not in known:
+        raise ModelFileError(f"this rankwise has no estimator named {node['class']!r}")
+    kind = known[node["class"]]
+    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
+    for name, value in node["attributes"].items():
+        if name.startswith("__") or hasattr(kind, name):
+            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
+        setattr(estimator, name, decode(value, arrays))
+    return estimator
+
+
+def step_apart(step: Any, writer: Writer) -> Any:
+    """Return a step as what a file holds; refuse those that are not on the list."""
+    if step is None or (isinstance(step, str) and step in WORDS):
+        return "passthrough" if step is None else step
+    if isinstance(step, Pipeline):
+        return {"steps": [[name, step_apart(part, writer)] for name, part in step.steps]}
+    if isinstance(step, ColumnTransformer):
+        return _columns_apart(step, writer)
+    if type(step) not in STEPS:
+        accepted = ", ".join([*STEP_NAMES, "ColumnTransformer"])
+        raise ModelFileError(f"a step in front of the ranker must be one of {accepted}; got {step!r}")
+    check_fitted(step)
+    _check_kind(step)
+    names = (*STEPS[type(step)], *COMMON)
+    return apart(step, {name: getattr(step, name) for name in names if hasattr(step, name)}, writer)
+
+
+def _check_kind(step: Any) -> None:
+    """Refuse uses of a step that learn more than the list has."""
+    filled = getattr(step, "statistics_", np.empty(0)).tolist()
+    if isinstance(step, SimpleImputer) and (
+        step.add_indicator or not all(isinstance(value, Real) for value in filled)
+    ):
+        raise ModelFileError("a SimpleImputer must fill numbers, with add_indicator=False")
+    if isinstance(step, ENCODERS) and (step.min_frequency is not None or step.max_categories is not None):
+        raise ModelFileError(f"a {type(step).__name__} must not have min_frequency or max_categories")
+
+
+def step_together(node: Any, arrays: Arrays) -> Any:
+    """Return the step of a node."""
+    if isinstance(node, str):
+        if node not in WORDS:
+            raise ModelFileError(f"{node!r} is no step")
+        return node
+    if "steps" in node:
+        return Pipeline([(str(name), step_together(part, arrays)) for name, part in node["steps"]])
+    if "columns" in node:
+        return _columns_together(node, arrays)
+    return _completed(together(STEP_NAMES, node, arrays))
+
+
+def _completed(step: Any) -> Any:
+    """Fit a step that keeps more than the list to itself to one row, and give it back what it learned."""
+    if not isinstance(step, SimpleImputer | OneHotEncoder | OrdinalEncoder):
+        return step
+    learned = {name: getattr(step, name) for name in (*STEPS[type(step)], *COMMON) if hasattr(step, name)}
+    if isinstance(step, SimpleImputer):
+        step.fit(np.zeros((1, len(learned["statistics_"]))))
+    else:
+        given = step.categories
+        step.set_params(categories=learned["categories_"])
+        step.fit(np.array([[values[0] for values in learned["categories_"]]], dtype=object))
+        step.set_params(categories=given)
+    for name, value in learned.items():
+        setattr(step, name, value)
+    return step
+
+
+def _columns_apart(transformer: ColumnTransformer, writer: Writer) -> dict[str, Any]:
+    """Take each step with its columns, which are resolved: a function that chose them is not stored."""
+    check_fitted(transformer)
+    given = {name: step for name, step, _ in transformer.transformers} | {"remainder": transformer.remainder}
+    listed = []
+    for name, step, columns in transformer.transformers_:
+        kept = step_apart(given[name] if isinstance(given[name], str) else step, writer)
+        listed.append([name, kept, encode(_resolved(columns, transformer), writer.arrays)])
+    settings = transformer.get_params(deep=False)
+    for name in ("transformers", "remainder", "n_jobs"):
+        settings.pop(name)
+    learned = {name: getattr(transformer, name, None) for name in (*COMMON, "sparse_output_")}
+    return {
+        "columns": listed,
+        "parameters": encode(settings, writer.arrays),
+        "attributes": encode(learned, writer.arrays),
+    }
+
+
+def _resolved(columns: Any, transformer: ColumnTransformer) -> list[Any]:
+    """Return columns as a list of names, or of places."""
+    if isinstance(columns, str):
+        return [columns]
+    if isinstance(columns, slice) or not all(isinstance(column, str) for column in columns):
+        return np.arange(transformer.n_features_in_)[columns].ravel().tolist()
+    return [str(column) for column in columns]
+
+
+def _columns_together(node: dict[str, Any], arrays: Arrays) -> ColumnTransformer:
+    settings, learned = decode(node["parameters"], arrays), decode(node["attributes"], arrays)
+    listed = [
+        (str(name), step_together(step, arrays), decode(columns, arrays))
+        for name, step, columns in node["columns"]
+    ]
+    names, n_features = learned["feature_names_in_"], learned["n_features_in_"]
+    if type(n_features) is not int or not 0 < n_features <= sum(len(columns) for _, _, columns in listed):
+        raise ModelFileError("its columns do not fit together")
+    own = {name: step for name, step, _ in listed}
+    rest = own.get("remainder", "drop")
+    chosen = [part for part in listed if part[0] != "remainder"]
+    frozen = [(name, _frozen(step), columns) for name, step, columns in chosen]
+    transformer = ColumnTransformer(frozen, remainder=_frozen(rest), **settings)
+    transformer.fit(_made_up_row(listed, names, n_features))
+    transformer.transformers, transformer.remainder = chosen, rest
+    transformer.transformers_ = [
+        (name, _thawed(step, own.get(name)), columns) for name, step, columns in transformer.transformers_
+    ]
+    transformer.sparse_output_ = bool(learned["sparse_output_"])
+    return transformer
+
+
+def _frozen(step: Any) -> Any:
+    return step if isinstance(step, str) else FrozenEstimator(step)
+
+
+def _thawed(step: Any, own: Any) -> Any:
+    return own if isinstance(step, FrozenEstimator) else step
+
+
+def made_up_row(model: Any) -> Any:
+    """Return a row that the steps of a model can take: zeros, and the first of the categories."""
+    front = model.steps[0][1] if isinstance(model, Pipeline) else model
+    if isinstance(front, ColumnTransformer):
+        names = getattr(front, "feature_names_in_", None)
+        return _made_up_row(front.transformers_, names, front.n_features_in_)
+    if isinstance(front, ENCODERS):
+        return _made_up_row([("", front, range(front.n_features_in_))], None, front.n_features_in_)
+    return np.zeros((1, getattr(model, "n_features_in_", last_step(model).n_features_in_)))
+
+
+def _made_up_row(listed: list[Any], names: Any, n_features: int) -> Any:
+    values: dict[Any, Any] = dict.fromkeys(range(n_features) if names is None else list(names), 0.0)
+    for _, step, columns in listed:
+        first = step.steps[0][1] if isinstance(step, Pipeline) else step
+        if isinstance(first, ENCODERS):
+            values |= {column: options[0] for column, options in zip(columns, first.categories_, strict=True)}
+    if names is None:
+        row = list(values.values())
+        return np.array([row], dtype=object if any(isinstance(value, str) for value in row) else None)
+    import pandas as pd
+
+    return pd.DataFrame({name: [value] for name, value in values.items()})
