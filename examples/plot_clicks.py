@@ -33,7 +33,8 @@ def impressions(bias):
     propensity = 1 / position**bias
     click = relevant & (generator.random(relevant.shape) < propensity)
     weight = np.where(click, 1 / propensity, 1.0)
-    return X.reshape(-1, n_features), click.ravel().astype(int), weight.ravel(), position.ravel()
+    flat = (values.ravel() for values in (click.astype(int), weight, position, relevant))
+    return X.reshape(-1, n_features), *flat
 
 
 qid = np.repeat(np.arange(n_queries), n_documents)
@@ -47,7 +48,7 @@ biases = [0.0, 0.5, 1.0, 1.5, 2.0]
 gains = np.empty((len(biases), 2, 5))
 for row, bias in enumerate(biases):
     for draw in range(gains.shape[2]):
-        X, click, weight, position = impressions(bias)
+        X, click, weight, _, _ = impressions(bias)
         for column, sample_weight in enumerate((None, weight)):
             model = RankSVM(alpha=1e-3, average="pairs").fit(X, click, qid=qid, sample_weight=sample_weight)
             gains[row, column, draw] = ndcg(grade, model.predict(X_test), qid, k=5)
@@ -55,16 +56,18 @@ for row, bias in enumerate(biases):
     print(f"bias {bias}: NDCG@5 {raw:.3f} from raw clicks, {weighted:.3f} from weighted clicks")
 
 # %%
-# On the left, clicks at a bias of 1: the weights lift the clicks to what they would be if all places were
-# looked at.
+# On the left, clicks at a bias of 1: the weights lift the clicks to the share of documents that are relevant,
+# which is what would be clicked if all places were looked at.
 
-X, click, weight, position = impressions(1.0)
+X, click, weight, position, relevant = impressions(1.0)
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 places = np.arange(1, n_documents + 1)
 rate = np.array([click[position == k].mean() for k in places])
 corrected = np.array([(click * weight)[position == k].mean() for k in places])
 left.bar(places - 0.2, rate, 0.4, color="#9aa0a6", label="clicked")
 left.bar(places + 0.2, corrected, 0.4, color="#c8452f", label="clicks, weighted")
+truth = np.array([relevant[position == k].mean() for k in places])
+left.plot(places, truth, "_", color="black", markersize=16, markeredgewidth=2, label="truly relevant")
 left.set_xticks(places)
 left.set(xlabel="position in the old ranking", ylabel="share of documents", title="What is clicked")
 left.legend(frameon=False)

@@ -47,6 +47,15 @@ def grades(n):
     return X, np.array(GRADES)[rank.astype(int)]
 
 
+def on_one_scale(axes):
+    """Give all panels the same height in the units of the graphs, and a width that fits what they draw."""
+    height = max(np.ptp(ax.get_ylim()) for ax in axes)
+    for ax in axes:
+        middle = np.mean(ax.get_ylim())
+        ax.set_ylim(middle - height / 2, middle + height / 2)
+    axes[0].get_gridspec().set_width_ratios([np.ptp(ax.get_xlim()) for ax in axes])
+
+
 def main(path=None):
     """Fit to half of the rows and draw the graphs with the other half."""
     import matplotlib
@@ -62,13 +71,12 @@ def main(path=None):
         "chain": (grades(2000), chain),
         "full graph": (grades(2000), full),
     }
-    figure, axes = pyplot.subplots(
-        1, 3, figsize=(12, 5.2), layout="constrained", width_ratios=[3.4, 1.4, 3.6]
-    )
+    figure, axes = pyplot.subplots(1, 3, figsize=(12, 5.2), layout="constrained")
     for ax, (title, ((X, y), edges)) in zip(axes, panels.items(), strict=True):
         model = HullRanker(1e-3, order=edges, slack_per="edge").fit(X[:1000], y[:1000])
         OrderGraphDisplay.from_estimator(model, X[1000:], y[1000:], ax=ax)
         ax.set_title(f"{title}: {model.score(X[1000:], y[1000:]):.3f}")
+    on_one_scale(axes)
     if path is None:
         pyplot.show()
     else:

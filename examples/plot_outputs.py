@@ -36,12 +36,18 @@ auc = roc_auc_score(y_test, model.predict(X_test), average=None)
 print(f"mean AUC {auc.mean():.4f}")
 
 # %%
-# Each output has weights of its own, which can be looked at as an image: ink on red pixels moves an image up
-# in the ranking, ink on blue ones down. The number is the AUC on the images that were held out.
+# Each output has weights of its own, which can be looked at as an image, below the mean image of its digit:
+# ink on red pixels moves an image up in the ranking, ink on blue ones down. The number is the AUC on images
+# that were held out.
 
-figure, panels = plt.subplots(2, 5, figsize=(9, 4.2), layout="constrained")
+figure, panels = plt.subplots(2, 10, figsize=(11, 2.9), layout="constrained")
 largest = np.abs(model.coef_).max()
-for number, axes in enumerate(panels.flat):
-    axes.imshow(model.coef_[number].reshape(8, 8), cmap="RdBu_r", vmin=-largest, vmax=largest)
-    axes.set(xticks=[], yticks=[], title=f"{number}: {auc[number]:.3f}")
+for number, (above, below) in enumerate(panels.T):
+    above.imshow(X[digit == number].mean(axis=0).reshape(8, 8), cmap="Greys")
+    weights = below.imshow(model.coef_[number].reshape(8, 8), cmap="RdBu_r", vmin=-largest, vmax=largest)
+    above.set(xticks=[], yticks=[], title=f"{number}")
+    below.set(xticks=[], yticks=[], xlabel=f"{auc[number]:.3f}")
+panels[0, 0].set_ylabel("mean image")
+panels[1, 0].set_ylabel("weights")
+figure.colorbar(weights, ax=panels[1], label="weight")
 plt.show()

@@ -99,7 +99,14 @@ for (name, values), colour, mark in zip(shares.items(), ("#c8452f", "#40688c"), 
     axes.semilogx(sizes, table.mean(axis=1), mark + "-", color=colour, label=name)
     axes.fill_between(sizes, table.min(axis=1), table.max(axis=1), color=colour, alpha=0.15, linewidth=0)
 axes.axhline(correct, color="0.4", linestyle="--", linewidth=1)
-axes.annotate("the annotators themselves", (sizes[0], correct), (0, 4), textcoords="offset points")
+axes.annotate(
+    "the annotators themselves",
+    (sizes[-1], correct),
+    (0, -5),
+    textcoords="offset points",
+    ha="right",
+    va="top",
+)
 axes.set_xticks(sizes, [f"{size:,}" for size in sizes])
 axes.minorticks_off()
 axes.yaxis.set_major_formatter("{x:.0%}")

@@ -84,6 +84,8 @@ def test_the_path_over_alpha_draws_the_errors(rows, model):
     for line, fold in zip(display.folds_, errors.T if errors.ndim == 2 else [], strict=True):
         np.testing.assert_array_equal(line.get_ydata(), fold)
     assert any(list(line.get_xdata()) == [model.alpha_] * 2 for line in display.ax_.lines)
+    key = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert key == (["each fold", "mean", "chosen"] if errors.ndim == 2 else ["mean", "chosen"])
 
 
 def test_a_path_over_alpha_needs_errors(model):
@@ -113,6 +115,7 @@ def test_weights_are_drawn_at_the_scale_of_the_data(rows):
     frame = pd.DataFrame(X * [1, 100, 1, 0.01, 1], columns=["a", "b$", "c", "d", "e"])
     pipeline = make_pipeline(StandardScaler(), RankSVM()).fit(frame, y)
     display = WeightsDisplay.from_estimator(pipeline, frame, n_features=3)
+    assert display.ax_.get_title(loc="left") == "the largest 3 of 5 features"
     # After a standard scaler, weight times spread is the weight of the scaled feature.
     coef = pipeline[-1].coef_
     order = np.argsort(-np.abs(coef))[:3]
@@ -134,6 +137,9 @@ def test_a_pair_is_explained_in_parts_that_add_up(rows, model, form):
     scores = model.predict(X[[3, 8]])
     assert sum(widths(display)) == pytest.approx(scores[0] - scores[1])
     assert f"{scores[0] - scores[1]:.4g}" in display.ax_.get_title(loc="left")
+    labels = [label.get_text() for label in display.ax_.get_yticklabels()]
+    assert labels[0] == f"f{order[0] + 1}: {X[3, order[0]]:.3g} and {X[8, order[0]]:.3g}"
+    assert labels[2] == "3 other features"
 
 
 def test_a_pair_of_a_pipeline_is_explained_in_the_units_of_the_data(rows):

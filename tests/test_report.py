@@ -662,6 +662,8 @@ def test_the_command_writes_the_report(files, rows, capsys):
     close(page.values["ndcg@3"], metrics.ndcg(y, scores, number, k=3), 1e-9)
     close(page.values["map"], metrics.average_precision(y, scores, number, relevant_above=1), 1e-9)
     assert sorted(page.names("weights")) == sorted(["<i>", *"bcdef"])
+    made_from = f"Model file {given[0]} Data file {given[1]} Command rankwise report {given[0]}"
+    assert made_from in " ".join(page.words.split())
     assert "model.json puts" in said
     assert "It is ahead of scores.txt" in said
     assert str(path) in said

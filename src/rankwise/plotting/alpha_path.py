@@ -86,10 +86,13 @@ class AlphaPathDisplay:
         self.figure_ = self.ax_.figure
         folds = self._path.folds
         self.folds_ = self.ax_.plot(self.alphas, folds, color=GREY, linewidth=1) if folds.size else []
+        for line in self.folds_[:1]:
+            line.set_label("each fold")
         settings = {"marker": "o", "markersize": 4, "color": BLUE, "label": "mean"}
         (self.line_,) = self.ax_.plot(self.alphas, self._path.mean, **(settings | options))
         if self.alpha is not None:
-            self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1)
+            self.ax_.axvline(self.alpha, color="0.3", linestyle=":", linewidth=1, label="chosen")
         self.ax_.set(xscale="log", xlabel="alpha", ylabel=f"{self.measure}, held out")
+        self.ax_.legend(frameon=False)
         tidy(self.ax_)
         return self

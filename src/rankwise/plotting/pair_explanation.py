@@ -21,6 +21,8 @@ class PairExplanationDisplay:
     parts : array of shape (n_features,)
         They add up to the difference of the scores.
     names : sequence of n_features str
+    values : pair of arrays of shape (n_features,), optional
+        The features of both rows, which stand beside their names.
 
     Attributes
     ----------
@@ -40,9 +42,12 @@ class PairExplanationDisplay:
     >>> display = PairExplanationDisplay.from_estimator(model, X[0], X[1])  # doctest: +SKIP
     """
 
-    def __init__(self, *, parts: ArrayLike, names: Sequence[str]) -> None:
+    def __init__(
+        self, *, parts: ArrayLike, names: Sequence[str], values: tuple[ArrayLike, ArrayLike] | None = None
+    ) -> None:
         self.parts = np.asarray(parts, dtype=np.float64)
         self.names = list(names)
+        self.values = None if values is None else np.asarray(values, dtype=np.float64)
 
     @classmethod
     def from_estimator(
@@ -66,7 +71,7 @@ class PairExplanationDisplay:
         if found is None:
             raise ValueError("A pair is explained by a linear model with one output; this model is none.")
         names, parts = found
-        return cls(parts=parts, names=names).plot(ax, **options)
+        return cls(parts=parts, names=names, values=numbers_of(a, b, len(names))).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> PairExplanationDisplay:
         """Draw the largest into `ax`, or a new figure; `options` go to matplotlib's barh.
@@ -77,12 +82,31 @@ class PairExplanationDisplay:
         """
         shown, rest, n_others = largest_parts(self.parts, n_features)
         values, self.shown_ = self.parts[shown], [self.names[k] for k in shown]
+        labels = [self._label(int(k)) for k in shown]
         if n_others:
             values = np.append(values, rest)
             self.shown_.append(f"{n_others} other features")
+            labels.append(self.shown_[-1])
         self.ax_ = new_axes(self, (6.0, 1.4 + 0.28 * len(self.shown_))) if ax is None else ax
         self.figure_ = self.ax_.figure
-        self.bars_ = draw_bars(self.ax_, values, self.shown_, options)
+        self.bars_ = draw_bars(self.ax_, values, labels, options)
         self.ax_.set(xlabel="part in the difference of the scores")
         self.ax_.set_title(f"difference of the scores: {self.parts.sum():.4g}", fontsize="medium", loc="left")
         return self
+
+    def _label(self, k: int) -> str:
+        """Name a feature, with its values in both rows where they are known."""
+        if self.values is None:
+            return self.names[k]
+        return f"{self.names[k]}: {self.values[0, k]:.3g} and {self.values[1, k]:.3g}"
+
+
+def numbers_of(a: Any, b: Any, n_features: int) -> tuple[Any, Any] | None:
+    """Return two rows, sparse, frames or arrays, as arrays of that many numbers; None where they are not."""
+    try:
+        first, second = (
+            np.ravel(row.toarray() if hasattr(row, "toarray") else row).astype(np.float64) for row in (a, b)
+        )
+    except (TypeError, ValueError):
+        return None
+    return (first, second) if len(first) == n_features else None

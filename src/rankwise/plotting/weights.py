@@ -79,6 +79,9 @@ class WeightsDisplay:
         self.shown_ = [self.names[k] for k in order]
         self.bars_ = draw_bars(self.ax_, self.effects[order], self.shown_, options)
         self.ax_.set_xlabel("weight × spread of the feature")  # noqa: RUF001
+        if len(order) < len(self.names):
+            told = f"the largest {len(order)} of {len(self.names):,} features"
+            self.ax_.set_title(told, fontsize="medium", loc="left")
         return self
 
 
