@@ -34,7 +34,8 @@ def encoded(X: Any, categories: Categories) -> FloatArray:
 def validated_numbers(estimator: Any, X: Any, reset: bool) -> FloatArray:
     """Return rows as a float64 array with NaN where values are missing; the estimator keeps `categories_`.
 
-    Categories of a frame are the numbers that `encoded` gives them, and sparse rows become dense.
+    Columns lie together in memory, as each is looked at by itself. Categories of a frame are the numbers that
+    `encoded` gives them, and sparse rows become dense.
     """
     found = categories_of(X)
     if reset:
@@ -42,12 +43,12 @@ def validated_numbers(estimator: Any, X: Any, reset: bool) -> FloatArray:
     if found:
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         return encoded(X, estimator.categories_)
-    options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
+    options = {"accept_sparse": "csc", "dtype": np.float64, "ensure_all_finite": "allow-nan", "order": "F"}
     X = validate_data(estimator, X, reset=reset, **options)
     if not hasattr(X, "toarray"):
         return X
     require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
-    return X.toarray()
+    return X.toarray(order="F")
 
 
 def _is_categorical(column: Any) -> bool:

@@ -17,7 +17,7 @@ class ProductDesign(Design):
     """The matrix S T, known by its factors: entries S that each row meets, and T from weights to entries.
 
     The rows of S hold shares that are not negative and sum to at most 1 within each table. The product may
-    be far less sparse than S: differences of 64 bins are 64 numbers for each feature, of which S has one.
+    be far less sparse than S: differences of 128 bins are many numbers for each feature, of which S has one.
 
     Cost of a product: O(nnz of S + nnz of T).
 

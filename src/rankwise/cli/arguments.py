@@ -244,7 +244,7 @@ def add_model_options(parser: Any) -> None:
     group.add_argument("--n-estimators", type=COUNT, help="trees (boosted; default: 100)")
     group.add_argument("--learning-rate", type=POSITIVE, help="what each tree counts (boosted; default: 0.1)")
     group.add_argument("--num-leaves", type=COUNT, help="leaves of a tree (boosted; default: 31)")
-    group.add_argument("--n-bins", type=COUNT, help="bins of a feature (curve; default: 64)")
+    group.add_argument("--n-bins", type=COUNT, help="bins of a feature (curve; default: 128)")
     group.add_argument("--shape", choices=("steps", "lines"), help="shape of the curves (curve)")
     group.add_argument(
         "--interactions", type=WHOLE, help="pairs of features with a table in common (curve; default: 0)"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass
 from functools import reduce
 from itertools import combinations
@@ -31,8 +32,8 @@ from rankwise.solvers.bounded_planes import BoundedPlanes
 # What the tables of a fit are made of: all that a model keeps of its `CurveFeatures`.
 TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
 
-# The curves by which interactions are searched for have the fourth alpha of the default grid.
-SCREEN_ALPHA = 3
+# The curves by which interactions are searched for have the fourth alpha of the default grid, and this gap.
+SCREEN_ALPHA, SCREEN_TOL = 3, 1e-2
 
 
 def _is_logistic(model: Any) -> bool:
@@ -147,7 +148,7 @@ class CurveRanker(PairProbability, PairwiseRanker):
         alpha: float = 1e-3,
         *,
         loss: str = "hinge",
-        n_bins: int = 64,
+        n_bins: int = 128,
         shape: str = "steps",
         interactions: Any = 0,
         interaction_bins: int = 8,
@@ -396,7 +397,8 @@ class CurveRanker(PairProbability, PairwiseRanker):
             return []
         design = curves.design(X, self._threads())
         alpha = float(self._default_alphas(design, [preferences])[SCREEN_ALPHA])
-        scores = design.matvec(self._solve(design, preferences, None, alpha).coef)
+        rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
+        scores = design.matvec(rough._solve(design, preferences, None, alpha).coef)
         features.with_pairs(X, pairs)
         axes = features.pair_axes
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]

@@ -52,7 +52,7 @@ class CurveRankerCV(PairwiseRankerCV, CurveRanker):
         cv: Any = 5,
         scoring: Any = None,
         loss: str = "hinge",
-        n_bins: int = 64,
+        n_bins: int = 128,
         shape: str = "steps",
         interactions: Any = 0,
         interaction_bins: int = 8,

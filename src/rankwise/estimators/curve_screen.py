@@ -23,8 +23,9 @@ def best_pairs(
 
     With c_i the derivative of the loss by the score of row i and h_i its curvature, a Newton step in one cell
     of a table lowers the loss by C^2 / (2 H), C and H the sums over the rows of the cell. Noise alone makes
-    C^2 about the sum of c_i^2, which is taken off, or tables with many cells would be preferred. All cells of
-    all tables come from three matrix products (Lou et al. 2013 have the like for squared residuals).
+    C^2 about the sum of c_i^2, which is taken off, or tables with many cells would be preferred; so is what
+    steps in the bins of each feature alone would gain. All cells of all tables come from three matrix
+    products (Lou et al. 2013 have the like for squared residuals).
 
     Cost: O(m s^2) for m rows and s bins of all features together, and O(s^2) memory.
 
@@ -47,7 +48,8 @@ def best_pairs(
     C, H, noise = _cell_sums(codes, starts, [pull, curvature, pull**2])
     gains = np.divide(C**2 - noise, H, where=H > 0, out=np.zeros_like(H))
     span = [slice(*ends) for ends in pairwise(starts)]
-    gain = np.array([gains[span[j], span[k]].sum() for j, k in pairs])
+    alone = [float(gains.diagonal()[part].sum()) for part in span]
+    gain = np.array([gains[span[j], span[k]].sum() - alone[j] - alone[k] for j, k in pairs])
     order = np.argsort(-gain, kind="stable")[:count]
     return [pairs[number] for number in order if gain[number] > 0]
 
@@ -56,10 +58,13 @@ def _cell_sums(codes: list[Any], starts: Any, weights: list[FloatVector]) -> lis
     """Return, for each vector of weights, its sum over the rows in each pair of bins."""
     n_rows, n_bins = len(codes[0]), int(starts[-1])
     sums = [np.zeros((n_bins, n_bins)) for _ in weights]
+    sizes = [float(np.abs(weight).max(initial=0.0)) or 1.0 for weight in weights]
+    places = np.stack([start + code for start, code in zip(starts, codes, strict=False)], axis=1)
     for part in row_blocks(n_rows, n_bins, BLOCK_ENTRIES):
-        ones = np.zeros((part.stop - part.start, n_bins))
-        for start, code in zip(starts, codes, strict=False):
-            ones[np.arange(len(ones)), start + code[part]] = 1.0
-        for total, weight in zip(sums, weights, strict=True):
-            total += ones.T @ (weight[part, None] * ones)
+        # Single precision tells pairs of features apart, and takes half the time.
+        ones = np.zeros((part.stop - part.start, n_bins), dtype=np.float32)
+        np.put_along_axis(ones, places[part], 1.0, axis=1)
+        for total, weight, size in zip(sums, weights, sizes, strict=True):
+            scaled = (weight[part, None] / size).astype(np.float32)
+            total += size * (ones.T @ (scaled * ones))
     return sums

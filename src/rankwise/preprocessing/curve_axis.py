@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from rankwise._types import FloatArray, FloatVector
 
 Codes = NDArray[np.int64]
+# So many comparisons of all values are faster than a search for each.
+FEW_KNOTS = 3
 KINDS = ("steps", "lines", "levels")
 
 
@@ -42,11 +44,17 @@ class Axis:
 
     def codes(self, x: FloatVector) -> Codes:
         """Return the entry that each value meets; with lines, the one to the left of it."""
-        places = np.searchsorted(self.knots, x, side="right")
+        places = self._reached(x)
         if self.kind != "steps":
             places = np.maximum(places - 1, 0)
         unknown = np.isnan(x) if self.kind != "levels" else self.knots[places] != x
         return np.where(unknown, self.missing, places)
+
+    def _reached(self, x: FloatVector) -> Codes:
+        """Return how many knots each value has reached."""
+        if len(self.knots) > FEW_KNOTS:
+            return np.searchsorted(self.knots, x, side="right")
+        return sum((x >= knot for knot in self.knots), start=np.zeros(x.shape, dtype=np.int64))
 
     def entries(self, x: FloatVector) -> list[tuple[Codes, Any]]:
         """Return the entries that each value meets, each with its share of the value."""
@@ -138,12 +146,13 @@ def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
     >>> cut_points(np.array([1.0, 1.0, 2.0, 5.0]), 8)
     array([1.5, 3.5])
     """
-    distinct = np.unique(x[~np.isnan(x)])
+    known = np.sort(x[~np.isnan(x)])
+    distinct = known[np.diff(known, prepend=-np.inf) > 0]
     if len(distinct) <= n_bins:
         lower, upper = distinct[:-1], distinct[1:]
         between = lower / 2 + upper / 2
         return np.where(between > lower, between, upper)
-    cuts = np.unique(np.nanquantile(x, np.arange(1, n_bins) / n_bins, method="higher"))
+    cuts = np.unique(known[np.arange(1, n_bins) * len(known) // n_bins])
     return cuts[cuts > distinct[0]]
 
 

@@ -80,7 +80,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
 
     def __init__(
         self,
-        n_bins: int = 64,
+        n_bins: int = 128,
         *,
         shape: str = "steps",
         coding: str = "differences",
