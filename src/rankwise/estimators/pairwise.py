@@ -132,6 +132,7 @@ class PairwiseRanker(BaseRanker):
     ) -> SolverResult:
         strength = float(self.alpha if alpha is None else alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
+        averaging["counting"] = getattr(self, "counting", "merge")
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
             loss = LOSSES[self.loss](preferences, **averaging)

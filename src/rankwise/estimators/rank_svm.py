@@ -38,6 +38,10 @@ class RankSVM(PairwiseRanker):
     solver : "auto", "bundle", "bmrm" or "newton"
         For the hinge, "bundle" (cutting planes with line search, the default) or "bmrm" (Algorithm 1 of
         Airola et al. as published, for comparison); for the squared hinge, "newton".
+    counting : "merge", "tree" or "pairs"
+        How violated pairs are counted: by merging, O(m log m); with the order-statistic tree of Airola et
+        al., also O(m log m); or one by one, O(m^2). The solution is the same: the last two are there to be
+        compared with.
     tol : float
         The fit ends when the objective is certified to be this close to the optimum. The objective of the
         zero function is 1.
@@ -98,6 +102,7 @@ class RankSVM(PairwiseRanker):
         average: str = "queries",
         pair_weight: str | None = None,
         solver: str = "auto",
+        counting: str = "merge",
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -126,3 +131,4 @@ class RankSVM(PairwiseRanker):
             verbose=verbose,
         )
         self.loss = loss
+        self.counting = counting
