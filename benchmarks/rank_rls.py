@@ -91,7 +91,7 @@ def reuters(n_documents_with_word=3):
     if not path.is_file():
         print("RANKWISE_DATA names no folder with reuters21578: generated counts of the same shape stand in.")
         X, y = make_text_ranking(12_000, 12_000, random_state=0)
-        return sp.csr_array(np.ceil(10 * X)), (y > np.quantile(y, 0.8)).astype(float)
+        return sp.csr_array((10 * X).ceil()), (y > np.quantile(y, 0.8)).astype(float)
     with np.load(path) as archive:
         arrays = tuple(archive[name] for name in ("data", "indices", "indptr"))
         X = sp.csr_array(tuple(a.astype(t) for a, t in zip(arrays, (float, int, int), strict=True)))

@@ -33,6 +33,7 @@ from rankwise import (
 )
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import QueryKFold
+from rankwise.preferences.ranking import Ranking
 from rankwise.solvers import InterruptedWarning
 
 LOSSES = ("hinge", "squared_hinge")
@@ -217,6 +218,26 @@ def test_the_objective_is_the_one_of_the_docstring(loss, average, pair_weight):
     assert model.objective_ == pytest.approx(value + 0.01 * model.coef_ @ model.coef_, abs=1e-12)
     assert model.n_pairs_ == len(pairs)
     assert model.solver_ == ("bundle" if loss == "hinge" else "newton")
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_all_ways_to_count_find_the_same(loss, monkeypatch):
+    X, y, qid = make_ranking(60, 4, n_queries=3, n_levels=6, noise=0.5, random_state=0)
+    asked = []
+    sums = Ranking.sums
+    monkeypatch.setattr(
+        Ranking, "sums", lambda self, *a, counting="merge", **k: (
+            asked.append(counting) or sums(self, *a, counting=counting, **k)
+        )
+    )  # fmt: skip
+    merged = RankSVM(1e-2, loss=loss, tol=1e-6).fit(X, y, qid=qid)
+    for counting in ("tree", "pairs"):
+        model = RankSVM(1e-2, loss=loss, tol=1e-6, counting=counting).fit(X, y, qid=qid)
+        np.testing.assert_allclose(model.coef_, merged.coef_, rtol=1e-2)
+        assert model.objective_ == pytest.approx(merged.objective_, abs=2e-6)
+        assert counting in asked
+    with pytest.raises(ValueError, match="counting must be one of"):
+        RankSVM(counting="guess").fit(X, y, qid=qid)
 
 
 def test_bmrm_and_bundle_agree():

@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "benchmarks"))
 
 from rank_boost import RankBoost, row_potential  # noqa: E402
-from reproduce import isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
+from reproduce import inventory, isolated, ohsumed, page, record, reuters, runner, text  # noqa: E402
 from reproduce.__main__ import main  # noqa: E402
 from reproduce.data import Data, MissingDataError  # noqa: E402
 
@@ -28,7 +28,7 @@ ON_PAGE = [name for name in (*runner.EXPERIMENTS, runner.RACE) if name in COMMIT
 
 def reproduce(folder, *names, force=False):
     options = argparse.Namespace(
-        only=list(names) or None, quick=True, force=force, output=folder, page=False, quiet=True
+        only=list(names) or None, quick=True, force=force, busy=False, output=folder, page=False, quiet=True
     )
     return runner.reproduce(options)
 
@@ -91,6 +91,7 @@ def test_missing_data_are_named_in_a_sentence(tmp_path):
 
 def test_command(tmp_path, monkeypatch, capsys):
     monkeypatch.delenv("RANKWISE_DATA", raising=False)
+    monkeypatch.setattr(runner, "wait_for_idle_machine", lambda options: 0.0)
     assert main(["--quick", "--only", "irrelevant_pairs", "--output", str(tmp_path), "-q"]) == 0
     assert "Four rows on a line" in (tmp_path / "reproduction.md").read_text()
     assert main(["--only", "covtype", "--output", str(tmp_path), "-q"]) == 1
@@ -137,6 +138,81 @@ def test_committed_page_is_what_the_results_give():
     assert (ROOT / "docs" / "reproduction.md").read_text() == page.render(records)
 
 
+@pytest.mark.skipif(not COMMITTED, reason="There are no result files.")
+def test_every_table_and_figure_is_accounted_for():
+    records = {name: COMMITTED[name] for name in ON_PAGE}
+    lines = inventory.section(records)
+    assert page.unexplained(page.LABELS.sub(" ", "\n".join(lines)), records) == []
+    told = {name for _, _, name, _, _ in inventory.entries() if name}
+    assert told == set(runner.EXPERIMENTS)
+    trec = next(line for line in lines if "TREC" in line)
+    assert "data not available" in trec
+    absent = inventory.section({name: found for name, found in records.items() if name != "cost"})
+    assert sum("| not run | - |" in line for line in absent) == 2
+
+
+def options(folder, **more):
+    chosen = {"only": ["trec"], "quick": False, "force": False, "busy": False, "page": False, "quiet": False}
+    return argparse.Namespace(**chosen | {"output": folder} | more)
+
+
+def test_a_busy_machine_is_refused_until_it_is_idle(tmp_path):
+    now, waited = [0.0], []
+
+    def sleep(seconds):
+        waited.append(seconds)
+        now[0] += seconds
+
+    loads = iter([1.9, 0.7, 0.4])
+    clock = {"clock": lambda: now[0], "sleep": sleep}
+    assert runner.wait_for_idle_machine(options(tmp_path), load=lambda: next(loads), **clock) == 0.4
+    assert len(waited) == 2
+    with pytest.raises(runner.BusyError, match=r"keep 0\.6 cores busy, more than 0\.5"):
+        runner.wait_for_idle_machine(options(tmp_path), load=lambda: 0.6, **clock)
+    assert runner.wait_for_idle_machine(options(tmp_path, busy=True), load=lambda: 3.0, **clock) == 3.0
+    assert runner.wait_for_idle_machine(options(tmp_path), load=lambda: None, **clock) is None
+
+
+def test_a_run_goes_on_where_it_ended_and_says_how_long(tmp_path, monkeypatch, capsys):
+    loads = iter([0.1, 2.0, 0.2])
+    monkeypatch.setattr(runner, "wait_for_idle_machine", lambda options: next(loads))
+    assert runner.run(options(tmp_path)) == []
+    assert "0 of 1 experiments are done" in capsys.readouterr().err
+    assert runner.run(options(tmp_path)) == []  # kept: it had the machine to itself
+    assert "1 of 1 experiments are done" in capsys.readouterr().err
+    runner.run(options(tmp_path, force=True))  # shared, and so to be run again
+    path = tmp_path / "trec.json"
+    found = json.loads(path.read_text())
+    assert found["load"]["before"] == 2.0
+    found["seconds"] = 100.0
+    path.write_text(json.dumps(found))
+    capsys.readouterr()
+    assert runner.is_done("trec", options(tmp_path, busy=True))
+    assert runner.run(options(tmp_path)) == []
+    assert "0 of 1 experiments are done" in (told := capsys.readouterr().err)
+    assert "about 2 minutes left" in told
+    assert json.loads(path.read_text())["load"]["before"] == 0.2
+
+
+def test_an_experiment_that_fails_does_not_end_the_run(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(runner, "wait_for_idle_machine", lambda options: 0.0)
+    monkeypatch.setattr(runner.experiment("trec"), "run", lambda *arguments: 1 / 0)
+    both = options(tmp_path, only=["trec", "irrelevant_pairs"])
+    assert runner.run(both) == ["trec"]
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    assert (tmp_path / "irrelevant_pairs.json").exists()
+
+    def refuse(options):
+        raise runner.BusyError("Others are at work.")
+
+    monkeypatch.setattr(runner, "wait_for_idle_machine", refuse)
+    assert runner.run(options(tmp_path, only=["trec", "cost"])) == ["trec", "cost"]
+
+
+def test_cores_in_use_are_counted():
+    assert 0 <= record.current_load(0.05) < 10_000
+
+
 def test_results_are_small():
     assert sum(path.stat().st_size for path in RESULTS.glob("*.json")) < 300_000
 
@@ -144,7 +220,7 @@ def test_results_are_small():
 # The parts
 
 
-@pytest.mark.parametrize("module", [text, page])
+@pytest.mark.parametrize("module", [text, page, runner])
 def test_doctests(module):
     tried = doctest.testmod(module)
     assert tried.attempted > 0

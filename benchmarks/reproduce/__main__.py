@@ -19,8 +19,8 @@ def parser():
     found = argparse.ArgumentParser(
         prog="python -m benchmarks.reproduce",
         description="Run the experiments of the papers again, on the real data of the folder named by "
-        "RANKWISE_DATA, and write benchmarks/results and docs/reproduction.md. What has a result already is "
-        "kept.",
+        "RANKWISE_DATA, and write benchmarks/results and docs/reproduction.md. What has a result from an "
+        "idle machine already is kept, so that a run that was ended goes on where it was.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
@@ -28,6 +28,7 @@ def parser():
     found.add_argument("--only", action="append", choices=known, help="one experiment; may be given again")
     found.add_argument("--quick", action="store_true", help="small sizes, generated data if need be")
     found.add_argument("--force", action="store_true", help="run again what has a result already")
+    found.add_argument("--busy", action="store_true", help="run although others use the machine, and note it")
     found.add_argument("--output", type=Path, help="folder of the results (default: benchmarks/results)")
     found.add_argument("--page", action="store_true", help="run nothing, write the page from the results")
     found.add_argument("-q", "--quiet", action="store_true", help="print nothing but what is missing")
@@ -35,7 +36,7 @@ def parser():
 
 
 def main(arguments=None):
-    """Return 0, or 1 where data or packages were missing."""
+    """Return 0, or 1 where data or packages were missing, something failed, or the machine was in use."""
     missing, _ = runner.reproduce(parser().parse_args(arguments))
     return int(bool(missing))
 

@@ -83,6 +83,8 @@ def section(record):
         "",
         "The paper's ordinal machine is below the multi-class machine at all sizes; here it is "
         + ("below at all sizes as well." if below else "not below at every size."),
+        "The paper's multi-class machine is that of Weston and Watkins; one-against-one classifiers stand in",
+        "for it.",
         "Equal predicted ranks are errors, which is why errors of one half and more are usual;",
         "utilities, which are",
         "hardly ever equal, have fewer, but not many fewer than guessing would: these features say",

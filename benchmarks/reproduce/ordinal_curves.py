@@ -51,7 +51,11 @@ def section(record):
         f"{paper['noise']}) is read as a variance and as",
         "a standard deviation. The paper shows a figure, without numbers: its curve is far below that",
         "of the multi-class",
-        "machine, and close to that of regression.",
+        "machine, and close to that of regression. The paper's multi-class machine is that of Weston and",
+        "Watkins, which scikit-learn does not have: one-against-one classifiers stand in for it.",
+        "Equation (12)",
+        "takes the closest pair on either side of a boundary; of pairs that are nearly as close, within the",
+        "accuracy of the solver, the mean is taken here.",
     ]
     for deviation, found in result["risk"].items():
         sizes = [str(size) for size in settings["sizes"]]

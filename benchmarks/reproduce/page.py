@@ -5,23 +5,31 @@ import re
 from importlib import import_module
 from pathlib import Path
 
-from reproduce import record
+from reproduce import inventory, record
 from reproduce.text import number, wrapped
 
 OPENING = """# The papers' tables and figures, run again
 
-Each table or figure of the five papers stands here beside what `rankwise` finds. The page is written by
-`make reproduce` from the files in `benchmarks/results/`; no number on it was typed in by hand, and the
-papers' own numbers are in these files too. `make race` runs the comparison with other packages at the
-end. Both skip what has a result already; `python -m benchmarks.reproduce --only NAME --force`, called in
-a checkout of the repository, runs one experiment again, and `--quick` runs all of them in small, on
-generated data where the real data are absent.
+The tables and figures of the five papers stand here beside what `rankwise` finds, as far as their data can
+be had: the first table says what became of each. The page is written by `make reproduce` from the files in
+`benchmarks/results/`; no number on it was typed in by hand, and the papers' own numbers are in these files
+too. `make race` runs the comparison with other packages at the end. Both skip what has a result from an
+idle machine already, so that a run that was ended goes on where it was. In a checkout of the repository,
+`python -m benchmarks.reproduce --only NAME --force` runs one experiment again, and `--quick` runs all of
+them in small, on generated data where the real data are absent.
 
-The real data are not part of the repository: some of their licences do not allow it. They are looked for
-in the folder named by the environment variable `RANKWISE_DATA`.
+The real data are not part of the repository: some of their licences do not allow it. They are looked for in
+the folder named by the environment variable `RANKWISE_DATA`.
 """
 # Numbers that are names and not results: equations, the level of intervals, codes of labels, scales.
-NAMES = re.compile(r"\(2[0-2]\)|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|\+ 1\)|1 - AUC|NDCG@10")
+NAMES = re.compile(
+    r"\(2[0-2]\)|\(12\)|95%|0\.\.1|\^2|labels 0 and 1|labels -1 and 1|labels 1 and 0|\+ 1\)"
+    r"|1 - AUC|NDCG@10|TREC 200[34]|200[34], (?:here|paper)"
+)
+# So are the papers' years and the numbers of their tables, in the table of all of them.
+LABELS = re.compile(
+    r"(?:19|20)\d\d(?= \|)|TREC 2003 and 2004|(?:figures?|tables?|section) [\d.]+(?: and \d+)?|\b1/"
+)
 TOKEN = re.compile(r"(?<![\w.,-])-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?(?![\w])")
 
 
@@ -36,7 +44,7 @@ def write(folder, names, path):
 def render(records):
     """Return the page as text."""
     sections = [section(name, found) for name, found in records.items()]
-    return "\n".join([OPENING, *sections])
+    return "\n".join([OPENING, *inventory.section(records), *sections])
 
 
 def section(name, found):
@@ -51,7 +59,7 @@ def section(name, found):
 def footnote(name, found):
     """Say where and under what the numbers were found."""
     machine, load = found["machine"], found["load"]
-    busy = load["before"] is not None and load["before"] > record.QUIET_LOAD
+    busy = record.was_busy(found)
     parts = [
         f"`benchmarks/results/{name}.json`: {number(found['seconds'], 0)} s on {machine['cores']} cores "
         f"({machine['processor']})"

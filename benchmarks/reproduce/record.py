@@ -4,6 +4,7 @@ import json
 import math
 import os
 import platform
+import time
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
@@ -11,8 +12,10 @@ from time import perf_counter
 from rankwise.cli.output import plain
 
 PACKAGES = ("rankwise", "numpy", "scipy", "scikit-learn")
-# A run shares the machine when more than its own processes ask for cores at its beginning.
-QUIET_LOAD = 1.0
+# A run shares the machine when other processes use more cores than this at its beginning.
+QUIET_LOAD = 0.5
+# For so long the cores in use are counted.
+WATCHED_SECONDS = 5.0
 
 
 def machine():
@@ -44,14 +47,40 @@ def _source_version(name):
     return getattr(module, "__version__", "unknown")
 
 
+def current_load(seconds=WATCHED_SECONDS):
+    """Return how many cores are in use just now, or None where the system does not tell.
+
+    The load of the last minute would count what the last experiment did itself.
+    """
+    try:
+        before = busy_seconds()
+        time.sleep(seconds)
+        return round((busy_seconds() - before) / seconds, 2)
+    except (OSError, IndexError, ValueError):
+        return load_average()
+
+
+def busy_seconds():
+    """Return the seconds that all cores together have worked since the system started."""
+    with open("/proc/stat") as file:
+        user, nice, system, _, _, *interrupts = map(int, file.readline().split()[1:8])
+    return (user + nice + system + sum(interrupts)) / os.sysconf("SC_CLK_TCK")
+
+
 def load_average():
     """Return the load of the last minute, or None where the system does not tell."""
     return round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else None
 
 
-def measured(name, experiment, settings, run):
-    """Run and give the record of a result file."""
-    before, start = load_average(), perf_counter()
+def was_busy(found):
+    """Say whether other processes used the machine when a result was found."""
+    before = found["load"]["before"]
+    return before is not None and before > QUIET_LOAD
+
+
+def measured(name, experiment, settings, load, run):
+    """Run and return the record of a result file; `load` is what others used of the machine before."""
+    start = perf_counter()
     result = run()
     seconds = perf_counter() - start
     return {
@@ -62,7 +91,7 @@ def measured(name, experiment, settings, run):
         "paper": experiment.PAPER,
         "result": result,
         "seconds": seconds,
-        "load": {"before": before, "after": load_average()},
+        "load": {"before": load, "after": load_average()},
         "machine": machine(),
         "versions": versions((*PACKAGES, *getattr(experiment, "PACKAGES", ()))),
     }

@@ -152,6 +152,7 @@ class PairwiseRanker(BaseRanker):
     ) -> SolverResult:
         strength = self._strength() if alpha is None else float(alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
+        averaging["counting"] = getattr(self, "counting", "merge")
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
             loss = LOSSES[self.loss](preferences, **averaging)

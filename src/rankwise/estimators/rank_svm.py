@@ -44,6 +44,10 @@ class RankSVM(PairwiseRanker):
     solver : "auto", "bundle", "bmrm" or "newton"
         For the hinge, "bundle" (cutting planes with line search, the default) or "bmrm" (Algorithm 1 of
         Airola et al. as published, for comparison); for the squared hinge, "newton".
+    counting : "merge", "tree" or "pairs"
+        How violated pairs are counted: by merging, O(m log m); with the order-statistic tree of Airola et
+        al., also O(m log m); or one by one, O(m^2). The solution is the same: the last two are there to be
+        compared with.
     tol : float
         The fit ends when it is certain to have won all but this share of what can be won:
         `gap_ <= tol * (1 - objective_ + gap_)`, as the objective of the zero function is 1. A gap that
@@ -108,6 +112,7 @@ class RankSVM(PairwiseRanker):
         average: str = "queries",
         pair_weight: str | None = None,
         solver: str = "auto",
+        counting: str = "merge",
         tol: float = 1e-3,
         max_iter: int = 1000,
         warm_start: bool = False,
@@ -136,3 +141,4 @@ class RankSVM(PairwiseRanker):
             verbose=verbose,
         )
         self.loss = loss
+        self.counting = counting

@@ -1,0 +1,173 @@
+"""What became of every table and figure of the papers: the table at the top of the page."""
+
+from reproduce.text import joined, number, significant, table
+
+REPRODUCED, IN_FORM, NO_DATA, DRAWN = "reproduced", "in form only", "data not available", "an illustration"
+
+
+def entries():
+    """Return (paper, table or figure, experiment or None, what became of it, what was found).
+
+    What was found is a sentence, or a function from the result file to one.
+    """
+    return [
+        ("Airola 2010", "figure 1", "cost", REPRODUCED, subgradients),
+        ("Airola 2010", "section 5, covtype", "covtype", REPRODUCED, covtype),
+        ("Airola 2011", "figure 1", "cost", REPRODUCED, subgradients),
+        ("Airola 2011", "figure 2", "convergence", REPRODUCED, convergence),
+        ("Airola 2011", "figure 3", "convergence", REPRODUCED, memory),
+        ("Airola 2011", "figure 4", "convergence", REPRODUCED, test_errors),
+        ("Fung 2005", "figures 1 and 2", None, DRAWN, "Order graphs and hulls, without data."),
+        ("Fung 2005", "table 1, figure 3", "hull_bins", REPRODUCED, hulls),
+        ("Herbrich 1999", "figure 1", None, DRAWN, "Ranks on the axis of utility, without data."),
+        ("Herbrich 1999", "figure 2", "ordinal_curves", REPRODUCED, ordinal),
+        ("Herbrich 1999", "figure 3", "document_ranks", IN_FORM, documents),
+        ("Pahikkala 2009", "figure 1", None, DRAWN, "The three costs as curves, without data."),
+        ("Pahikkala 2009", "figure 2", "irrelevant_pairs", REPRODUCED, four_points),
+        ("Pahikkala 2009", "table 1", "kernel_time", REPRODUCED, kernel_time),
+        ("Pahikkala 2009", "section 4.3", "conjugate_gradients", REPRODUCED, iterations),
+        ("Pahikkala 2009", "table 2", "parses", IN_FORM, parses),
+        ("Pahikkala 2009", "table 3, OHSUMED", "ohsumed", REPRODUCED, ohsumed),
+        ("Pahikkala 2009", "table 3, TREC 2003 and 2004", "trec", NO_DATA, "The paper's numbers alone."),
+        ("Pahikkala 2009", "tables 4 and 5", "reuters", REPRODUCED, reuters),
+        ("Pahikkala 2009", "table 6", "jester", REPRODUCED, jester),
+    ]  # fmt: skip
+
+
+def section(records):
+    """Return the lines of the table, from the result files alone."""
+    rows = [
+        (paper, item, status if name is None or name in records else "not run", found(name, finding, records))
+        for paper, item, name, status, finding in entries()
+    ]
+    header, _, *lines = table(["paper", "item", "", "found"], rows)
+    return ["## What became of each table and figure", "", header, "| --- | --- | --- | --- |", *lines, ""]
+
+
+def found(name, finding, records):
+    if name is not None and name not in records:
+        return "-"
+    return finding if isinstance(finding, str) else finding(records[name])
+
+
+def subgradients(record):
+    largest = record["result"].get("at_largest")
+    if not largest:
+        return "The tree and merging grow alike, all pairs much faster."
+    return (
+        f"Merging takes 1/{number(largest['tree_over_merge'], 0)} of the tree's time at "
+        f"{number(largest['rows'], 0)} rows, and all pairs grow with the square."
+    )
+
+
+def covtype(record):
+    result = record["result"]
+    subgradient, fit = (significant(result[key]) for key in ("subgradient_seconds", "fit_seconds"))
+    return f"One subgradient takes {subgradient} s, a whole fit {fit} s."
+
+
+def convergence(record):
+    last = [fit for fit in record["result"]["generated"]["bundle"] if "seconds" in fit][-1]
+    return (
+        f"At {number(last['rows'], 0)} rows a fit takes {significant(last['seconds'])} s; the paper's took "
+        f"{record['paper']['tree_minutes']} minutes."
+    )
+
+
+def test_errors(record):
+    cells = record["result"]["generated"]
+    if "bmrm" not in cells:
+        return "-"
+    pairs = zip(cells["bundle"], cells["bmrm"], strict=True)
+    apart = max(abs(a["error"] - b["error"]) for a, b in pairs if "error" in a and "error" in b)
+    return (
+        f"The optimiser here and the paper's {'hardly differ' if apart < 0.005 else 'differ'} in test error."
+    )
+
+
+def memory(record):
+    last = [fit for fit in record["result"]["generated"]["bundle"] if "seconds" in fit][-1]
+    return f"At most {number(last['memory_over_data'], 2)} times the data at {number(last['rows'], 0)} rows."
+
+
+def hulls(record):
+    result = record["result"]
+    return (
+        f"The chain is better than the full graph on {result['chain_better']} of {result['n_sets']} "
+        "sets and worse "
+        f"on {result['full_better']}: that it is better on every set is not confirmed."
+    )
+
+
+def ordinal(record):
+    below = next(iter(record["result"]["disjoint_from_classes"].values()))
+    if not below:
+        return "The ordinal machine is not clearly ahead of the classifiers."
+    return f"The ordinal machine is clearly ahead of the classifiers at {joined(below)} points."
+
+
+def documents(record):
+    risk = record["result"]["risk"]
+    ahead = all(risk["ordinal"][size]["mean"] < risk["classes"][size]["mean"] for size in risk["ordinal"])
+    where = "all sizes, as in the paper" if ahead else "some sizes only"
+    return f"With other features than the paper's, the ordinal machine is ahead at {where}."
+
+
+def four_points(record):
+    result = record["result"]
+    as_there = result["relevant_pairs"]["error"] == 0 and result["all_pairs"]["error"] == 1
+    return f"Pairs that do not matter {'reverse' if as_there else 'do not reverse'} those that do."
+
+
+def kernel_time(record):
+    result, settings, paper = record["result"], record["settings"], record["paper"]
+    k = len(settings["rows"]) - 1
+    reported = dict(zip(paper["rows"], paper["rank_rls"], strict=True)).get(settings["rows"][k])
+    there = "" if reported is None else f"; the paper's took {number(reported, 0)} s"
+    return (
+        f"RankRLS on {number(settings['rows'][k], 0)} rows takes "
+        f"{significant(result['seconds']['rank_rls'][k])} s{there}."
+    )
+
+
+def iterations(record):
+    counts = [fit["iterations"] for fit in record["result"]["fits"]]
+    return (
+        f"{number(min(counts), 0)} to {number(max(counts), 0)} iterations, by lambda and residual, "
+        "which the paper "
+        "does not state."
+    )
+
+
+def parses(record):
+    harm = record["result"]["coarse"]["harm_of_all_pairs"]
+    every = all(value > 0 for value in harm.values())
+    return (
+        f"On generated queries, pairs across queries do harm with {'every' if every else 'not every'} cost."
+    )
+
+
+def ohsumed(record):
+    difference = record["result"]["difference"]["rank_rls"]
+    return (
+        f"RankRLS is {number(abs(difference), 4)} {'above' if difference > 0 else 'below'} the paper's error."
+    )
+
+
+def reuters(record):
+    result, paper = record["result"], record["paper"]
+    margins = result["margin_over"]
+    readings = [margins[name]["mean"] for name in margins if name.startswith("rls")]
+    return (
+        f"RankRLS is ahead of the regressor by {number(min(readings))} to {number(max(readings))}, "
+        "by its reading; "
+        f"by {number(paper['margin'])} in the paper."
+    )
+
+
+def jester(record):
+    rounds = record["result"]["rounds"].values()
+    worse = all(each["error"]["relative"] > each["error"]["magnitude"] for each in rounds)
+    return (
+        f"On a third of the users, the cost (22) is worse {'in every round' if worse else 'in some rounds'}."
+    )
