@@ -152,7 +152,8 @@ class PairwiseRanker(BaseRanker):
     ) -> SolverResult:
         strength = self._strength() if alpha is None else float(alpha)
         averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
-        averaging["counting"] = getattr(self, "counting", "merge")
+        if getattr(self, "counting", "merge") != "merge":  # of the losses that count pairs
+            averaging["counting"] = self.counting
 
         def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
             loss = LOSSES[self.loss](preferences, **averaging)
