@@ -93,6 +93,7 @@ for size in sizes:
         shares[name].append([orders_well(model.fit(*pairs).coef_) for pairs in drawn])
     print(size, *(f"{name} {np.mean(found[-1]):.3f}" for name, found in shares.items()))
 
+# sphinx_gallery_thumbnail_number = 2
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 for (name, values), colour, mark in zip(shares.items(), ("#c8452f", "#40688c"), "os", strict=True):
     table = np.array(values)

@@ -1,6 +1,7 @@
 """The page on which points are dragged: its numbers are the library's, whatever is dragged or pressed."""
 
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +30,11 @@ def browser(tmp_path_factory):
 def page(browser, tmp_path):
     """The part of the page that is plain HTML, with the files of the documentation beside it."""
     part = re.search(r"```\{raw\} html\n(.*?)```", (DOCS / "try.md").read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "_static").symlink_to(DOCS / "_static")
+    shutil.copytree(DOCS / "_static", tmp_path / "_static")
     path = tmp_path / "try.html"
     path.write_text(f'<!DOCTYPE html><meta charset="utf-8"><body>{part[1]}</body>', encoding="utf-8")
     browser.get_log("performance"), browser.get_log("browser")
-    show(browser, f"file://{path}")
+    show(browser, path.as_uri())
     return browser
 
 
