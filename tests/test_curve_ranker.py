@@ -3,6 +3,7 @@
 import json
 import pickle
 import sqlite3
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -28,8 +29,10 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.estimators.curve_screen import best_pairs, pair_gains
 from rankwise.evaluation.curves import drawn_curves, drawn_tables
 from rankwise.io.svmlight import dump_svmlight
+from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
@@ -94,6 +97,23 @@ def test_the_search_finds_the_interaction():
     assert model.pair_values_[0].shape == (9, 9)
     assert CurveRanker(interactions="all").fit(X, Y).pairs_.shape == (6, 2)
     assert CurveRanker(interactions=[(3, 2)]).fit(X, Y).pairs_.tolist() == [[2, 3]]
+
+
+def test_the_search_sees_through_what_one_feature_says_alone():
+    """With scores of zero a feature that matters most by itself has no part in the best pair."""
+    y = 3 * X[:, 0] + np.sign(X[:, 2] * X[:, 3])
+    codes = [np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75])) for x in X.T]
+    loss = SquaredHinge(Preferences.from_scores(y))
+    pairs = list(combinations(range(4), 2))
+    assert best_pairs(codes, [4] * 4, loss, np.zeros(600), pairs, 1) == [(2, 3)]
+    c, h = loss.derivatives(np.zeros(600))
+    cells = [(codes[2] == a) & (codes[3] == b) for a in range(4) for b in range(4)]
+    bins = [codes[j] == a for j in (2, 3) for a in range(4)]
+    parts = [
+        [(c[met].sum() ** 2 - (c[met] ** 2).sum()) / h[met].sum() for met in group] for group in (cells, bins)
+    ]
+    expected = sum(parts[0]) - sum(parts[1])
+    assert pair_gains(codes, [4] * 4, loss, np.zeros(600), [(2, 3)]) == pytest.approx([expected], rel=1e-5)
 
 
 def test_parts_add_up_to_the_score():

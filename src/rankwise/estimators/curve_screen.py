@@ -21,6 +21,23 @@ def best_pairs(
 ) -> list[tuple[int, int]]:
     """Return the pairs of features whose table would lower the loss most, the best first.
 
+    Parameters
+    ----------
+    codes, sizes, loss, scores, pairs :
+        As for `pair_gains`.
+    count : int
+        How many to return at most; a pair that does not lower the loss is never among them.
+    """
+    gain = pair_gains(codes, sizes, loss, scores, pairs)
+    order = np.argsort(-gain, kind="stable")[:count]
+    return [pairs[number] for number in order if gain[number] > 0]
+
+
+def pair_gains(
+    codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
+) -> FloatVector:
+    """Return twice what a table for each pair of features would lower the loss by.
+
     With c_i the derivative of the loss by the score of row i and h_i its curvature, a Newton step in one cell
     of a table lowers the loss by C^2 / (2 H), C and H the sums over the rows of the cell. Noise alone makes
     C^2 about the sum of c_i^2, which is taken off, or tables with many cells would be preferred; so is what
@@ -39,8 +56,6 @@ def best_pairs(
         The loss, and the scores of the additive model.
     pairs : list of (int, int)
         The candidates.
-    count : int
-        How many to return at most; a pair that does not lower the loss is never among them.
     """
     pull, curvature = loss.derivatives(scores)
     starts = np.concatenate([[0], np.cumsum(sizes)])
@@ -49,9 +64,7 @@ def best_pairs(
     gains = np.divide(C**2 - noise, H, where=H > 0, out=np.zeros_like(H))
     span = [slice(*ends) for ends in pairwise(starts)]
     alone = [float(gains.diagonal()[part].sum()) for part in span]
-    gain = np.array([gains[span[j], span[k]].sum() - alone[j] - alone[k] for j, k in pairs])
-    order = np.argsort(-gain, kind="stable")[:count]
-    return [pairs[number] for number in order if gain[number] > 0]
+    return np.array([gains[span[j], span[k]].sum() - alone[j] - alone[k] for j, k in pairs])
 
 
 def _cell_sums(codes: list[Any], starts: Any, weights: list[FloatVector]) -> list[FloatArray]:
