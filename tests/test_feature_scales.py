@@ -19,7 +19,7 @@ KERNELS = ("exponential", "laplacian", "rbf")
 
 @pytest.fixture(autouse=True)
 def _small_fits(monkeypatch):
-    monkeypatch.setattr(feature_scales, "BASIS_ROWS", (100, 100, 100))
+    monkeypatch.setattr(feature_scales, "BASIS_ROWS", (80, 80, 80))
 
 
 def two_of_ten(n_rows=700, seed=0):
@@ -94,10 +94,11 @@ def test_learned_scales_rank_new_rows_better(model):
     np.testing.assert_allclose(learned.predict(X), expected @ learned.dual_coef_, atol=1e-8)
 
 
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")
 def test_searches_learn_the_scales_once():
-    X, y = two_of_ten(300)
+    X, y = two_of_ten(100)
     for model in (RankRLSCV(cv=2), RankRLSCV(), RankSVMCV([1e-2, 1e-4], cv=2, loss="squared_hinge")):
-        model.set_params(kernel="laplacian", gamma="learned", n_components=50, random_state=0).fit(X, y)
+        model.set_params(kernel="laplacian", gamma="learned", n_components=20, random_state=0).fit(X, y)
         expected = learn_scales(X, Preferences.from_scores(y), "laplacian", random_state=0)
         np.testing.assert_array_equal(model.feature_scales_, expected.scales)
         assert model.gamma_ == expected.gamma

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
+from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, kernels
 from rankwise.design import as_design
 from rankwise.kernels import KernelMap, kernel_values
 from rankwise.losses import LeastSquares, SquaredHinge
@@ -100,6 +100,31 @@ def test_newton_steps_with_the_preconditioner_are_few(alpha):
     norm = kernel_map.dual_coef(result.coef)
     K = kernel_values(kernel_map.basis_, kernel="laplacian", gamma=0.5)
     assert loss.value(scores) + alpha * norm @ K @ norm == pytest.approx(result.objective, rel=1e-9)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_kernel_values_that_do_not_fit_are_computed_anew(loss, monkeypatch):
+    X, y, _ = problem(600)
+    options = {"kernel": "laplacian", "gamma": 0.5, "n_components": 30, "random_state": 0}
+    kept = RankSVM(1e-3, loss=loss, **options).fit(X, y)
+    needed = [kernels._bytes_needed(X, 30, False, keeps) for keeps in (True, False)]
+    monkeypatch.setattr(kernels, "available_memory", lambda: sum(needed) // 2)
+    assert reduced(X, n_components=30)[1]._kept is None
+    np.testing.assert_array_equal(RankSVM(1e-3, loss=loss, **options).fit(X, y).dual_coef_, kept.dual_coef_)
+    monkeypatch.setattr(kernels, "available_memory", lambda: needed[1] - 1)
+    with pytest.raises(MemoryError, match=r"n_components=\d+ would fit"):
+        RankSVM(1e-3, loss=loss, **options).fit(X, y)
+
+
+def test_values_in_single_precision_are_summed_in_double():
+    X, _, _ = problem(600)
+    kernel_map, design = reduced(X, dtype="float32")
+    K = kernel_values(X, kernel_map.basis_[kernel_map._pivots], "laplacian", gamma=0.5)
+    w = np.random.default_rng(0).normal(size=design.shape[1])
+    a = np.linalg.solve(design._triangle, w)
+    np.testing.assert_allclose(
+        design.matvec(w), K.astype(np.float32).astype(float) @ a, rtol=1e-10, atol=1e-10
+    )
 
 
 def test_conjugate_gradients_need_few_iterations():

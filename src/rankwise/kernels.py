@@ -153,7 +153,10 @@ class KernelMap:
         X : array or CSR of shape (m, n)
             The training rows, or their square kernel matrix when ``kernel="precomputed"``.
         """
-        self._choose_basis(X)
+        return self._fit(X, keeps_values=True)
+
+    def _fit(self, X: Any, keeps_values: bool) -> KernelMap:
+        self._choose_basis(X, keeps_values)
         self._root, self._pivots = _factor(
             self._basis_kernel(X), self._precision(X), self.kernel, 0.0 if self._full else _INDEPENDENT
         )
@@ -172,12 +175,12 @@ class KernelMap:
         _check_finite(K, self.kernel)
         return K
 
-    def _choose_basis(self, X: Any) -> None:
+    def _choose_basis(self, X: Any, keeps_values: bool = True) -> None:
         _check_kernel(self.kernel)
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed'; got shape {X.shape}.")
         n_basis = _n_basis(self.n_components, X.shape[0])
-        _check_memory(X, n_basis, self._precomputed)
+        _check_memory(X, n_basis, self._precomputed, keeps_values)
         self._n_rows = X.shape[0]
         self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
         self.basis_indices_ = self._draw(n_basis)
@@ -209,12 +212,18 @@ class KernelMap:
         return Phi
 
     def fit_design(self, X: Any, n_threads: int = 1) -> Design:
-        """Fit, and return the training rows in the function space as solvers take them."""
-        self.fit(X)
+        """Fit, and return the training rows in the function space as solvers take them.
+
+        Kernel values of rows with a part of them that do not fit into memory are computed for each product.
+        """
+        free, n_basis = available_memory(), _n_basis(self.n_components, X.shape[0])
+        reduced = n_basis < X.shape[0]
+        keeps = not reduced or free is None or _bytes_needed(X, n_basis, self._precomputed) <= free
+        self._fit(X, keeps)
         if self._full:
             return as_design(self._root, n_threads=n_threads)
-        values, triangle = self._values_of(X), self._triangle
-        return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads, np.dtype(self.dtype))
+        values, triangle, dtype = self._values_of(X), self._triangle, np.dtype(self.dtype) if keeps else None
+        return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads, dtype)
 
     def _values_of(self, X: Any) -> Callable[[Rows], FloatArray]:
         """Return the function that computes the kernel values of some rows with the basis rows kept."""
@@ -625,7 +634,7 @@ def _check_symmetric(K: NDArray[np.float64], tolerance: float) -> None:
         )
 
 
-def _bytes_needed(X: Any, n_basis: int, precomputed: bool) -> int:
+def _bytes_needed(X: Any, n_basis: int, precomputed: bool, keeps_values: bool = True) -> int:
     """Count the bytes that ``fit_transform`` allocates at its peak.
 
     Counted are K_ZZ with a second array of its size (its eigenvectors, or what its computation holds), a
@@ -636,20 +645,20 @@ def _bytes_needed(X: Any, n_basis: int, precomputed: bool) -> int:
     total = arrays * 8 * n_basis**2
     if n_basis < X.shape[0]:
         features = 8 * n_basis * X.shape[0]
-        total += features + arrays * min(features, max(_BLOCK_BYTES, 8 * n_basis))
+        total += features * keeps_values + arrays * min(features, max(_BLOCK_BYTES, 8 * n_basis))
     if not precomputed:
         stored = X.nnz / X.shape[0] if sp.issparse(X) else X.shape[1]
         total += 2 * 8 * int(stored * n_basis)
     return total
 
 
-def _check_memory(X: Any, n_basis: int, precomputed: bool) -> None:
+def _check_memory(X: Any, n_basis: int, precomputed: bool, keeps_values: bool) -> None:
     free = available_memory()
-    needed = _bytes_needed(X, n_basis, precomputed)
+    needed = _bytes_needed(X, n_basis, precomputed, keeps_values)
     if free is None or needed <= free:
         return
     halves = (n_basis >> k for k in range(1, n_basis.bit_length()))
-    fitting = next((b for b in halves if _bytes_needed(X, b, precomputed) <= free), None)
+    fitting = next((b for b in halves if _bytes_needed(X, b, precomputed, keeps_values) <= free), None)
     way_out = "even n_components=1 would not fit" if fitting is None else f"n_components={fitting} would fit"
     raise MemoryError(
         f"A kernel on {X.shape[0]} rows with {n_basis} basis rows needs {human_bytes(needed)} of memory, but "
