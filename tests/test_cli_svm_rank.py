@@ -196,7 +196,7 @@ def test_kernels_have_svmranks_parameters(options, parameters, tmp_path, capsys)
 
 
 def test_epsilon_is_a_gap_of_its_own(tmp_path, capsys):
-    """On small features zero is within epsilon, and SVMrank ends there; `tol` is a share of what can be won."""
+    """On small features zero is within epsilon, and SVMrank ends there, unlike `tol`."""
     X, y, qid = make_ranking(60, 3, n_queries=5, n_levels=3, noise=0.5, random_state=0)
     dump_svmlight(X * 1e-3, y, tmp_path / "train.dat", qid=qid)
     files = [tmp_path / "train.dat", tmp_path / "model.dat"]
