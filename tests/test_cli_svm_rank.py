@@ -195,6 +195,16 @@ def test_kernels_have_svmranks_parameters(options, parameters, tmp_path, capsys)
     )
 
 
+def test_epsilon_is_a_gap_of_its_own(tmp_path, capsys):
+    """On small features zero is within epsilon, and SVMrank ends there, unlike `tol`."""
+    X, y, qid = make_ranking(60, 3, n_queries=5, n_levels=3, noise=0.5, random_state=0)
+    dump_svmlight(X * 1e-3, y, tmp_path / "train.dat", qid=qid)
+    files = [tmp_path / "train.dat", tmp_path / "model.dat"]
+    lines = run(learn, capsys, "-c", "1000", "-l", "2", "-e", "0.01", *files)
+    assert number(lines, r"Number of iterations: (\d+)") == 1
+    assert 0 < number(lines, r"Final epsilon on KKT-Conditions: (\S+)") <= 0.01
+
+
 @pytest.mark.parametrize("letter", "kfbnmhua")
 def test_options_of_svmrank_that_are_not_there_are_refused_by_name(letter, capsys):
     assert learn([f"-{letter}", "1", "train.dat", "model.dat"]) == 2

@@ -272,6 +272,15 @@ def test_predict_refuses_rows_of_another_width():
         model.predict(da.from_array(X[:, :4])).compute()
 
 
+def test_small_features_are_learned_from_scores_of_four_bytes(client):
+    """What scores lose on the way is relative to their size, as is what can be won."""
+    for scale in (1e-3, 1e-5):
+        model = RankSVM(1e-3).fit(da.from_array(X * scale, chunks=(CHUNK, 3)), Y)
+        here = RankSVM(1e-3).fit(X * scale, Y)
+        assert model.gap_ <= 1e-3 * (1 - model.objective_ + model.gap_) + 1e-12
+        np.testing.assert_allclose(model.coef_, here.coef_, rtol=0, atol=0.05 * np.abs(here.coef_).max())
+
+
 def test_warm_start_goes_on():
     model = RankSVM(1e-3, tol=1e-6, warm_start=True).fit(dask_rows(), Y)
     assert model.n_iter_ > 3

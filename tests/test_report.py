@@ -256,7 +256,7 @@ def test_other_steps_have_weights_of_what_they_make(rows):
 
 def test_what_was_learned(rows):
     X, y, qid = rows
-    model = RankSVMCV(cv=3).fit(X, y, qid=qid)
+    model = RankSVMCV(cv=3, tol=1e-6).fit(X, y, qid=qid)
     html = Report(model, X, y, qid).to_html()
     words = Page(html).words
     for value in (model.n_pairs_, model.n_iter_, model.objective_, model.gap_, model.alpha_):
