@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import eigh
 from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
 from rankwise import _native
 from rankwise._checks import check_choice
+from rankwise._eigen import eigh
 from rankwise._memory import available_memory, human_bytes
 from rankwise._types import FloatArray
 from rankwise.design import row_blocks
@@ -479,7 +479,7 @@ def _decompose(
     """Factor ``K = R R'``, destroying K; return ``R = U_r diag(l_r)^(1/2)``, in Fortran order, and l_r."""
     _check_finite(K, kernel)
     # K is symmetric: whichever of K and K' is in Fortran order can be overwritten without a copy.
-    eigenvalues, U = eigh(K if K.flags.f_contiguous else K.T, overwrite_a=True, check_finite=False)
+    eigenvalues, U = eigh(K if K.flags.f_contiguous else K.T)
     del K
     first = _first_kept(eigenvalues, precision, kernel)
     # A view keeps all of U in memory, which only a copy of few columns can free.
