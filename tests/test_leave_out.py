@@ -24,6 +24,7 @@ from rankwise.model_selection import (
     pair_formulas,
     permutation_test,
 )
+from rankwise.model_selection.pair_downdates import AnyPairs
 from rankwise.model_selection.permutation import permuted_labels, permuted_preferences
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
@@ -219,6 +220,19 @@ def test_leave_pair_out_of_any_preferences_equals_retraining(kind, ties, cost):
             np.testing.assert_allclose(result.predictions[k, [i, j], [j, i]], scores, **CLOSE)
             wrong[k] += w * (scores[0] < scores[1])
     np.testing.assert_allclose(result.error, wrong / preferences.pairs().weight.sum())
+
+
+def test_the_penalty_of_the_sum_can_be_kept_instead_of_that_of_the_mean():
+    X, y = rows(11, 3)
+    preferences = structures(y)["weighted survival"]
+    cost = {"cost": "magnitude", "ties": "drop", "average": "queries"}
+    found = AnyPairs(X, preferences, **cost, keep="lambda").predictions(0.3)[..., 0]
+    total = preferences.pairs().weight.sum()
+    for i, j in zip(*preferences.pairs()[:2], strict=True):
+        rest = np.delete(np.arange(11), [i, j])
+        alpha = 0.3 * total / preferences[rest].pairs().weight.sum()
+        scores = RankRLS(alpha, ties="drop").fit(X[rest], preferences[rest]).predict(X[[i, j]])
+        np.testing.assert_allclose(found[[i, j], [j, i]], scores, **CLOSE)
 
 
 def test_many_alphas_and_kernels_are_taken_out_alike():

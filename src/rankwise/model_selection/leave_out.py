@@ -451,7 +451,8 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     if task.outputs[0].has_queries:
         raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
     fast = pair_formulas(task)
-    formulas = fast or [AnyPairs(task.features(), output, task.keep, **task.cost) for output in task.outputs]
+    options = {**task.cost, "keep": task.keep}
+    formulas = fast or [AnyPairs(task.features(), output, **options) for output in task.outputs]
     work = sum(formula.work(task.alphas) for formula in formulas)
     advance = Progress("Leaving pairs out", work, task.verbose).advance
     errors = np.concatenate([formula.errors(task.alphas, advance) for formula in formulas], axis=1)

@@ -34,15 +34,25 @@ class AnyPairs:
     ----------
     Phi : array of shape (m, r)
     preferences : Preferences
-    keep : "alpha" or "lambda"
-        With the second, mass is 1: the penalty stays what it is for the sum over all pairs.
     cost, ties, average : str
         Those of the model.
+    keep : {"alpha", "lambda"}
+        What the models without a pair share with that of all rows: alpha, which multiplies the penalty of a
+        mean over pairs, or the penalty of their sum, so that mass is 1.
     """
 
-    def __init__(self, Phi: FloatArray, preferences: Preferences, keep: str = "alpha", **cost: str):
-        self.Phi, self.preferences = Phi, preferences
-        self.keep, self.cost = keep, cost
+    def __init__(
+        self,
+        Phi: FloatArray,
+        preferences: Preferences,
+        *,
+        cost: str,
+        ties: str,
+        average: str,
+        keep: str = "alpha",
+    ):
+        self.Phi, self.preferences, self.keep = Phi, preferences, keep
+        self.cost, self.ties, self.average = cost, ties, average
         m, r = Phi.shape
         require_memory(8 * (8 * m**2 + m * r**2), f"Leaving out pairs of {m} rows", "use folds of rows")
 
@@ -74,12 +84,14 @@ class AnyPairs:
         self, rows: FloatArray, first: IntArray, second: IntArray, alphas: FloatArray, advance: Advance
     ) -> FloatArray:
         """Score both rows of each pair by the model that saw neither: shape (n_alphas, 2, n_pairs)."""
-        terms = pair_terms(self.preferences, **self.cost)
+        terms = pair_terms(self.preferences, self.cost, self.ties, self.average)
         self._check_what_remains(first, second)
-        equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms, self.keep)
+        equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms)
         scores = np.empty((len(alphas), 2, len(first)))
         for some in _parts(len(first), self.Phi.shape[1]):
-            weights = equations.without(first[some], second[some], alphas)
+            mass = equations.mass(first[some], second[some])
+            mass = mass if self.keep == "alpha" else np.ones_like(mass)
+            weights = equations.without(first[some], second[some], np.multiply.outer(alphas, mass))
             for side, numbers in enumerate((first[some], second[some])):
                 scores[:, side, some] = np.sum(rows[numbers] * weights, axis=2)
             advance(float(len(first[some])) * len(alphas))
@@ -143,8 +155,8 @@ def _terms_with_ties(ranking: Preferences) -> PairTerms:
 class _Equations:
     """S, p, A_i and b_i of all rows."""
 
-    def __init__(self, rows: FloatArray, terms: PairTerms, keep: str):
-        self.rows, self.terms, self.keep = rows, terms, keep
+    def __init__(self, rows: FloatArray, terms: PairTerms):
+        self.rows, self.terms = rows, terms
         self.curvature = np.empty((len(rows), rows.shape[1], rows.shape[1]))
         self.pull = np.empty(rows.shape)
         for i, row in enumerate(rows):
@@ -152,17 +164,19 @@ class _Equations:
             self.curvature[i] = (apart * terms.weight[i][:, None]).T @ apart
             self.pull[i] = terms.pull[i] @ apart
         self.share = terms.share.sum(axis=1) + terms.own
+        self.all_curvature, self.all_pull = self.curvature.sum(axis=0) / 2, self.pull.sum(axis=0) / 2
 
-    def without(self, i: IntArray, j: IntArray, alphas: FloatArray) -> FloatArray:
+    def mass(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Return what the pairs without rows i and j count in the mean over all."""
+        return 1.0 - self.share[i] - self.share[j] + self.terms.share[i, j]
+
+    def without(self, i: IntArray, j: IntArray, penalty: FloatArray) -> FloatArray:
         """Solve the equations without the pairs of rows i and j: shape (n_alphas, n_pairs, r)."""
         apart, terms = self.rows[i] - self.rows[j], self.terms
-        gram = self.curvature.sum(axis=0) / 2 - self.curvature[i] - self.curvature[j]
+        gram = self.all_curvature - self.curvature[i] - self.curvature[j]
         gram += terms.weight[i, j][:, None, None] * apart[:, :, None] * apart[:, None, :]
-        right = self.pull.sum(axis=0) / 2 - self.pull[i] - self.pull[j] + terms.pull[i, j][:, None] * apart
-        mass = 1.0 - self.share[i] - self.share[j] + terms.share[i, j]
-        if self.keep == "lambda":
-            mass = np.ones_like(mass)
-        return _solutions(gram, right, np.multiply.outer(alphas, mass))
+        right = self.all_pull - self.pull[i] - self.pull[j] + terms.pull[i, j][:, None] * apart
+        return _solutions(gram, right, penalty)
 
 
 def _solutions(gram: FloatArray, right: FloatArray, penalty: FloatArray) -> FloatArray:

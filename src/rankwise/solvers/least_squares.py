@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
+from rankwise._eigen import eigh
 from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, float_matrix, row_blocks
 from rankwise.kernel_design import KernelDesign
@@ -178,7 +179,7 @@ class Spectrum:
     def of(cls, matrix: FloatArray, right: FloatArray, *, check: bool = True) -> Spectrum:
         """Decompose a symmetric matrix, which is overwritten; without `check`, below zero is rounding."""
         driver = "evd" if len(matrix) > 1 else None  # scipy 1.12 asks it for too little room for one number
-        eigenvalues, vectors = eigh(_fortran(matrix), overwrite_a=True, check_finite=False, driver=driver)
+        eigenvalues, vectors = eigh(_fortran(matrix), driver)
         if check:
             check_semidefinite(eigenvalues)
         return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
