@@ -122,7 +122,7 @@ class Training:
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
         """Have the ranker tell of each iteration, and begin where the checkpoint ends."""
         parameters = ranker.get_params()
-        resumable = "warm_start" in parameters
+        resumable = {"callback", "warm_start"} <= set(parameters)
         checkpoint = self.checkpoint if resumable else None
         watch = Watch(progress, self.console, checkpoint, float(parameters.get("tol", 0.0)))
         if "callback" in parameters:
