@@ -50,6 +50,12 @@ inline Several several(const Number* from) {
     return value;
 }
 
+// One register at a time: a copy of all of them at once would keep them in memory.
+template <class Several, class Number>
+inline void store(Number* to, Several value) {
+    std::memcpy(to, &value, sizeof value);
+}
+
 // A row of part d belongs to the lanes 0 to d: lane b is about the parts from b on.
 struct LaneTable {
     alignas(64) std::int64_t mask[leaf_ways][leaf_ways];
@@ -110,9 +116,9 @@ private:
     alignas(64) std::array<double, tables ? entries * tables * sum_stride : sum_stride> sum_{};
 
     void put(std::int32_t entry, const Counts& counts, const Sums& sums) {
-        std::memcpy(count_.data() + entry * count_stride, counts.data(), sizeof counts);
+        for (int v = 0; v < W / 4; ++v) store(count_.data() + entry * count_stride + 4 * v, counts[v]);
         for (int t = 0; t < tables; ++t)
-            std::memcpy(sum_.data() + (entry * tables + t) * sum_stride, sums[t].data(), sizeof sums[t]);
+            for (int v = 0; v < W / 2; ++v) store(sum_.data() + (entry * tables + t) * sum_stride + 2 * v, sums[t][v]);
     }
 };
 

@@ -2,10 +2,8 @@
 // and, where a query is large, inside it. What is computed never depends on the number of threads.
 #pragma once
 
-#include <memory>
 #include <stdexcept>
 #include <string>
-#include <utility>
 
 #include "partner_sums.hpp"
 
@@ -125,78 +123,45 @@ inline void count_ranking(const Ranking& ranking, const double* scores, double m
         });
 }
 
-// Optional columns, one number per row; a null pointer stands for ones (weight, can_be_worse) or for nothing.
-struct RowColumns {
-    const double* weight;
-    const double* can_be_worse;
-    const double* gain;
-    const double* moment;
-};
-
-// For row i and its violated partners j: up[0] = sum over better j of w_ij, up[1] = sum of w_ij moment_j, and
-// `down` the same over worse j, where w_ij is the product of the rows' weights and, with gains, of their
-// absolute difference in gain. Null up[1], down[1] where there is no moment.
-struct RowSums {
-    double* up[2];
-    double* down[2];
-};
-
 namespace detail {
 
-template <bool Gain, bool Moment>
-constexpr int channel_count = (Gain ? 2 : 1) * (Moment ? 2 : 1);
-
-inline double or_one(const double* column, std::int64_t row) { return column ? column[row] : 1.0; }
-
-// Channels of a row: weight [, weight * moment] [, weight * gain [, weight * moment * gain]].
 template <bool Gain, bool Moment>
 void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
     constexpr int K = channel_count<Gain, Moment>;
     channels.resize(order.n, K);
     for (std::int64_t p = 0; p < order.n; ++p) {
         const std::int32_t row = order.row[p];
-        const double weight = or_one(columns.weight, row);
         channels.can_be_worse[p] = or_one(columns.can_be_worse, row);
-        double* own = channels.own.data() + p * K;
-        *own++ = weight;
-        if constexpr (Moment) *own++ = weight * columns.moment[row];
-        if constexpr (Gain) *own++ = weight * columns.gain[row];
-        if constexpr (Gain && Moment) *own++ = weight * columns.gain[row] * columns.moment[row];
+        const auto own = row_channels<Gain, Moment>(columns, row);
+        std::copy_n(own.data(), K, channels.own.data() + p * K);
     }
 }
 
 template <bool Gain, bool Moment>
-void store_sums(const LabelOrder& order, const RowColumns& columns, const Channels& channels, const RowSums& out) {
-    constexpr int moments = Moment ? 2 : 1, K = channel_count<Gain, Moment>;
+void store_channels(const LabelOrder& order, const RowColumns& columns, const Channels& channels, const RowSums& out) {
+    constexpr int K = channel_count<Gain, Moment>;
     for (std::int64_t p = 0; p < order.n; ++p) {
-        const std::int32_t row = order.row[p];
-        const double weight = or_one(columns.weight, row);
-        const double *up = channels.sum.data() + 2 * K * p, *down = up + K;
-        for (int m = 0; m < moments; ++m) {
-            double above = up[m], below = down[m];
-            if constexpr (Gain) {
-                above = up[m + moments] - columns.gain[row] * up[m];
-                below = columns.gain[row] * down[m] - down[m + moments];
-            }
-            out.up[m][row] = weight * above;
-            out.down[m][row] = weight * below;
-        }
+        const double* up = channels.sum.data() + 2 * K * p;
+        store_sums<Gain, Moment>(columns, order.row[p], up, up + K, out);
     }
 }
 
-// Calls sum(scratch, order, channels, threads) for each query, between filling the channels and storing the sums.
-template <bool Gain, bool Moment, class MakeScratch, class Sum>
-void sum_queries(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out,
-                 MakeScratch&& make_scratch, Sum&& sum) {
+template <bool Gain, bool Moment, class Row>
+void sum_by_merge(const Ranking& ranking, const double* scores, double margin, const RowColumns& columns,
+                  int n_threads, const RowSums& out) {
+    struct Scratch {
+        CountScratch count;
+        WindowSums<Row> sums;
+    };
     for_each_query(
-        ranking, n_threads, [&](std::int64_t n) { return std::pair(Channels{}, make_scratch(n)); },
-        [&](std::int64_t q, auto& work, int threads) {
-            auto& [channels, scratch] = work;
+        ranking, n_threads, [](std::int64_t n) { return Scratch{CountScratch(n), WindowSums<Row>(n)}; },
+        [&](std::int64_t q, Scratch& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
-            fill_channels<Gain, Moment>(order, columns, channels);
-            sum(scratch, order, channels, threads);
-            store_sums<Gain, Moment>(order, columns, channels, out);
+            CountScratch& count = scratch.count;
+            const RowSlot* windows =
+                rows_by_score(order, scores, margin, count.rows(), count.spare(), count.scores(), threads);
+            scratch.sums.run(order, windows, columns, threads, out);
         });
 }
 
@@ -204,67 +169,35 @@ template <bool Gain, bool Moment>
 void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
                  const RowColumns& columns, int n_threads, const RowSums& out) {
     constexpr int K = channel_count<Gain, Moment>;
-    auto merge = [&]<class Row>() {
-        sum_queries<Gain, Moment>(
-            ranking, columns, n_threads, out, [](std::int64_t n) { return std::make_unique<SumByMerge<Row>>(n); },
-            [&](auto& sum, const LabelOrder& order, Channels& channels, int threads) {
-                (*sum)(order, scores, margin, channels, threads);
-            });
-    };
     if (method == Method::merge) {
-        if (columns.can_be_worse) return merge.template operator()<SumRow<K, false, true>>();
-        if (columns.weight) return merge.template operator()<SumRow<K, false, false>>();
-        return merge.template operator()<SumRow<K, true, false>>();
+        const auto run = columns.can_be_worse ? sum_by_merge<Gain, Moment, SumRow<Gain, Moment, false, true>>
+                         : columns.weight     ? sum_by_merge<Gain, Moment, SumRow<Gain, Moment, false, false>>
+                                              : sum_by_merge<Gain, Moment, SumRow<Gain, Moment, true, false>>;
+        return run(ranking, scores, margin, columns, n_threads, out);
     }
-    sum_queries<Gain, Moment>(
-        ranking, columns, n_threads, out, [](std::int64_t) { return 0; },
-        [&](int, const LabelOrder& order, Channels& channels, int) {
-            if (method == Method::tree) return sum_by_tree<K>(order, scores, margin, channels);
-            if (method == Method::pairs) return sum_by_pairs<K>(order, scores, margin, channels);
-            sum_by_label<K>(order, channels);
+    for_each_query(
+        ranking, n_threads, [](std::int64_t) { return Channels{}; },
+        [&](std::int64_t q, Channels& channels, int) {
+            const LabelOrder order = ranking.query(q);
+            if (order.n == 0) return;
+            fill_channels<Gain, Moment>(order, columns, channels);
+            if (method == Method::tree) sum_by_tree<K>(order, scores, margin, channels);
+            if (method == Method::pairs) sum_by_pairs<K>(order, scores, margin, channels);
+            if (method == Method::labels) sum_by_label<K>(order, channels);
+            store_channels<Gain, Moment>(order, columns, channels, out);
         });
-}
-
-// Channels of the moment alone: weight * moment [, weight * moment * gain].
-template <bool Gain>
-void fill_moment(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
-    constexpr int K = Gain ? 2 : 1;
-    channels.own.resize(order.n * K);
-    channels.can_be_worse.resize(order.n);
-    for (std::int64_t p = 0; p < order.n; ++p) {
-        const std::int32_t row = order.row[p];
-        const double moment = or_one(columns.weight, row) * columns.moment[row];
-        channels.can_be_worse[p] = or_one(columns.can_be_worse, row);
-        channels.own[p * K] = moment;
-        if constexpr (Gain) channels.own[p * K + 1] = moment * columns.gain[row];
-    }
 }
 
 template <bool Gain, bool censored>
 void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
                 double* out) {
-    constexpr int K = Gain ? 2 : 1;
-    using Row = MomentRow<K, censored>;
-    struct Work {
-        DescentScratch<Row> scratch;
-        Channels channels;
-        std::vector<double> result;
-    };
+    using Row = MomentRow<Gain, censored>;
     for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return Work{DescentScratch<Row>(n), {}, {}}; },
-        [&](std::int64_t q, Work& work, int threads) {
+        ranking, n_threads, [](std::int64_t n) { return WindowSums<Row>(n); },
+        [&](std::int64_t q, WindowSums<Row>& sums, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
-            fill_moment<Gain>(order, columns, work.channels);
-            work.result.resize(order.n * K);
-            sum_windows<Row>(order, windows + ranking.query_begin[q], work.channels, work.scratch, threads,
-                             work.result.data());
-            for (std::int64_t p = 0; p < order.n; ++p) {
-                const std::int32_t row = order.row[p];
-                double sum = work.result[p * K];
-                if constexpr (Gain) sum = work.result[p * K + 1] - columns.gain[row] * sum;
-                out[row] = or_one(columns.weight, row) * sum;
-            }
+            sums.run(order, windows + ranking.query_begin[q], columns, threads, out);
         });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <cmath>
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -109,6 +110,39 @@ inline void sort_bucket(RowSlot* rows, RowSlot* spare, std::int64_t n, int shift
     sort_runs(rows, n, lower);
 }
 
+// Where a score lies between the lowest and the highest, in `places` steps: never before a lower one.
+struct EvenSteps {
+    double low, scale;
+    std::int64_t operator()(const RowSlot& slot) const {
+        return static_cast<std::int64_t>((key_score(slot.keyed.key) - low) * scale);
+    }
+};
+
+// Sorts some hundred rows: deals them out by score in even steps, and then moves each past the few before it that are
+// higher. Scores in which most rows share a step are left to comparison.
+inline RowSlot* sort_few(RowSlot* rows, RowSlot* spare, std::int64_t n) {
+    constexpr std::int64_t fewest = 24, most_in_step = 16;
+    std::array<std::int32_t, radix_threshold + 1> place{};
+    const auto [low, high] = std::minmax_element(rows, rows + n, by_key);
+    const double lowest = key_score(low->keyed.key), range = key_score(high->keyed.key) - lowest;
+    const EvenSteps step{lowest, static_cast<double>(n - 1) / range};
+    bool even = n >= fewest && range > 0 && std::isfinite(range) && std::isfinite(step.scale);
+    for (std::int64_t i = 0; even && i < n; ++i) even = ++place[step(rows[i]) + 1] <= most_in_step;
+    if (!even) {
+        std::sort(rows, rows + n, by_key);
+        return rows;
+    }
+    for (std::int64_t k = 1; k < n; ++k) place[k] += place[k - 1];
+    for (std::int64_t i = 0; i < n; ++i) spare[place[step(rows[i])]++] = rows[i];
+    for (std::int64_t i = 1; i < n; ++i) {
+        const RowSlot slot = spare[i];
+        std::int64_t k = i;
+        for (; k > 0 && by_key(slot, spare[k - 1]); --k) spare[k] = spare[k - 1];
+        spare[k] = slot;
+    }
+    return spare;
+}
+
 struct Blocks {
     std::int64_t n;
     std::int64_t count;
@@ -123,10 +157,7 @@ struct Blocks {
 // itself, where it lies in a cache.
 inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n_threads) {
     using namespace detail;
-    if (n < radix_threshold) {
-        std::sort(rows, rows + n, by_key);
-        return rows;
-    }
+    if (n < radix_threshold) return sort_few(rows, spare, n);
     const Blocks blocks = Blocks::of(n, n_threads);
     std::vector<std::uint64_t> differing(blocks.count, 0);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {

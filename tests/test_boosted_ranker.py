@@ -206,6 +206,37 @@ def test_pipelines_and_searches_pass_the_queries_on():
     assert model[-1].get_params() == clone(model)[-1].get_params()
 
 
+def test_warm_start_adds_trees_to_those_there_are():
+    model = BoostedRanker(n_estimators=4, warm_start=True).fit(X, Y)
+    first = model.predict(X)
+    model.set_params(n_estimators=10).fit(X, Y)
+    whole = BoostedRanker(n_estimators=10).fit(X, Y)
+    assert model.n_iter_ == 10
+    np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-6, atol=1e-9)
+    assert np.abs(model.predict(X) - first).max() > 0.1
+    with pytest.raises(ValueError, match=r"n_estimators=10 must be above the 10 trees there are already"):
+        model.fit(X, Y)
+    with pytest.raises(ValueError, match="X has 3 features, but BoostedRanker is expecting 4"):
+        model.set_params(n_estimators=11).fit(X[:, :3], Y)
+
+
+def test_warm_start_goes_on_from_a_file_and_stops_by_validation_rows(tmp_path):
+    save_model(BoostedRanker(n_estimators=3, warm_start=True).fit(X[TRAIN], Y[TRAIN]), tmp_path / "m")
+    model = load_model(tmp_path / "m").set_params(n_estimators=40, early_stopping_rounds=3, warm_start=True)
+    model.fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], Y[TEST]))
+    assert model.n_iter_ == 4 + np.argmin(model.validation_errors_)
+    error = ranking_error(Y[TEST], model.predict(X[TEST]))
+    np.testing.assert_allclose(error, model.validation_errors_.min(), rtol=1e-9)
+
+
+def test_warm_start_keeps_the_numbers_of_categories():
+    frame = pd.DataFrame({"kind": pd.Categorical(np.array(["b", "c"])[QID % 2]), "x": X[:, 0]})
+    model = BoostedRanker(n_estimators=2, warm_start=True).fit(frame, Y)
+    wider = frame.assign(kind=pd.Categorical(frame["kind"], categories=["a", "b", "c"]))
+    model.set_params(n_estimators=4).fit(wider, Y)
+    np.testing.assert_array_equal(model.predict(wider), model.predict(frame))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -369,6 +400,15 @@ def test_the_command_chooses_the_number_of_trees(files, capsys, tmp_path):
     main(["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "--tune", "--json", *METHOD])
     told = json.loads(capsys.readouterr().out)
     assert told["iterations"] == told["cross_validation"]["best_n_estimators"]
+
+
+def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys):
+    command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "-q", "--loss", "least-squares"]
+    assert main([*command, "--method", "boosted", "--n-estimators", "5"]) == 0
+    expected = BoostedRanker("least_squares", n_estimators=5).fit(X, Y, qid=np.sort(QID))
+    np.testing.assert_array_equal(load_model(tmp_path / "m").predict(X), expected.predict(X))
+    assert main(command) == 2
+    assert "--loss least-squares does not go with --method rank-svm" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [["--alpha", "1"], ["--tune", "--alphas", "1"], ["--tol", "1"]])

@@ -208,7 +208,7 @@ class LossNames:
     def __iter__(self) -> Iterator[str]:
         from rankwise.losses import LOSSES
 
-        return (name.replace("_", "-") for name in LOSSES)
+        return (name.replace("_", "-") for name in (*LOSSES, "least_squares"))
 
     def __contains__(self, name: object) -> bool:
         return name in list(self)
@@ -221,7 +221,9 @@ def add_model_options(parser: Any) -> None:
         "--method", choices=METHODS, default="rank-svm", help="what to learn (default: %(default)s)"
     )
     group.add_argument(
-        "--loss", choices=LossNames(), help="loss of a pair (rank-svm, ordinal-svm, boosted, curve)"
+        "--loss",
+        choices=LossNames(),
+        help="loss of a pair (rank-svm, ordinal-svm, boosted, curve; least-squares: boosted alone)",
     )
     group.add_argument(
         "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"

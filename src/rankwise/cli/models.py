@@ -95,6 +95,10 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
     if options.categories is not None and "categories" in known:
         given["categories"] = options.categories
+    if given.get("loss") == "least-squares" and options.method != "boosted":
+        raise UsageError(
+            f"--loss least-squares does not go with --method {options.method}; --method rank-rls has it."
+        )
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
     check_kernel(given.get("kernel", "linear"))

@@ -158,7 +158,7 @@ class Training:
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
         """Have the ranker tell of each iteration, and begin where the checkpoint ends."""
         parameters = ranker.get_params()
-        resumable = "warm_start" in parameters
+        resumable = {"callback", "warm_start"} <= set(parameters)
         checkpoint = self.checkpoint if resumable else None
         watch = Watch(progress, self.console, checkpoint)
         if "callback" in parameters:

@@ -81,6 +81,9 @@ class BoostedRanker(PairProbability, BaseRanker):
         The mean over queries of each query's mean, or the mean over all pairs.
     pair_weight : None or "difference"
         With "difference", a pair weighs the difference of its labels.
+    warm_start : bool
+        Let `fit` add trees to those of the last one, up to `n_estimators` in all: with other rows of the same
+        columns, another loss or another learning rate, as you like.
     n_jobs : int, optional
         Number of threads; None means 1, -1 all. The result does not depend on it.
     random_state : int, optional
@@ -97,7 +100,7 @@ class BoostedRanker(PairProbability, BaseRanker):
     feature_importances_ : array of shape (n_features,)
         The share of each feature in all that splits gained.
     validation_errors_ : array
-        The ranking error of the validation rows after each tree; empty without them.
+        The ranking error of the validation rows after each tree of the last fit; empty without them.
     n_pairs_ : int
         The number of pairs of the training data.
 
@@ -130,6 +133,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         lightgbm_parameters: dict[str, Any] | None = None,
         average: str = "queries",
         pair_weight: str | None = None,
+        warm_start: bool = False,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -148,6 +152,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         self.lightgbm_parameters = lightgbm_parameters
         self.average = average
         self.pair_weight = pair_weight
+        self.warm_start = warm_start
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -194,14 +199,15 @@ class BoostedRanker(PairProbability, BaseRanker):
         """
         lightgbm = import_lightgbm()
         self._check_parameters()
-        self.__dict__.pop("_booster", None)  # of a previous fit
+        start = self._booster if self._goes_on() else None
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), categorical_feature=places)
         held_out = self._held_out(validation)
         objective = self._objective(preferences, held_out)
         valid_sets = [data.create_valid(rows, np.zeros(rows.shape[0])) for rows, _ in held_out]
-        booster, errors = self._trained(lightgbm, data, valid_sets, objective)
+        booster, errors = self._trained(lightgbm, data, valid_sets, objective, start)
+        self.__dict__.pop("_booster", None)  # of a previous fit
         self.validation_errors_ = np.array(errors)
         best = booster.best_iteration if valid_sets else booster.num_trees()
         self.trees_ = tree_text.reduced(
@@ -280,7 +286,7 @@ class BoostedRanker(PairProbability, BaseRanker):
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Fit the largest number of trees and score other rows with each: shape (n_counts, 1, n_rows)."""
-        self.set_params(n_estimators=int(alphas.max())).fit(X, targets[0])
+        self.set_params(n_estimators=int(alphas.max()), warm_start=False).fit(X, targets[0])
         counts = np.minimum(alphas.astype(int), self.n_iter_).tolist()
         rows, options = self._rows(rows), {"num_threads": self._threads()}
         return np.array([[self._booster.predict(rows, num_iteration=count, **options)] for count in counts])
@@ -300,6 +306,11 @@ class BoostedRanker(PairProbability, BaseRanker):
         check_count("n_estimators", self.n_estimators)
         check_positive("learning_rate", self.learning_rate)
         check_count("early_stopping_rounds", self.early_stopping_rounds)
+        if self._goes_on() and self.n_estimators <= self.n_iter_:
+            raise ValueError(
+                f"n_estimators={self.n_estimators} must be above the {self.n_iter_} trees there are already, "
+                "to which warm_start=True adds others."
+            )
         taken = sorted(set(OWN) & set(self.lightgbm_parameters or {}))
         if taken:
             raise ValueError(f"lightgbm_parameters must not hold {taken[0]!r}, which BoostedRanker sets.")
@@ -334,8 +345,11 @@ class BoostedRanker(PairProbability, BaseRanker):
             n_threads=self._threads(),
         )
 
+    def _goes_on(self) -> bool:
+        return bool(self.warm_start and hasattr(self, "trees_"))
+
     def _trained(
-        self, lightgbm: Any, data: Any, valid_sets: list[Any], objective: Any
+        self, lightgbm: Any, data: Any, valid_sets: list[Any], objective: Any, start: Any
     ) -> tuple[Any, list[float]]:
         course: dict[str, Any] = {}
         callbacks = [lightgbm.record_evaluation(course)] if valid_sets else []
@@ -346,7 +360,8 @@ class BoostedRanker(PairProbability, BaseRanker):
         booster = lightgbm.train(
             self._parameters(objective),
             data,
-            num_boost_round=self.n_estimators,
+            num_boost_round=self.n_estimators - (0 if start is None else start.num_trees()),
+            init_model=start,
             valid_sets=valid_sets,
             valid_names=["validation"] * len(valid_sets),
             feval=objective.metric,
@@ -373,7 +388,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         return self._validated(X, reset=False)
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        found = categories_of(X)
+        found, reset = categories_of(X), reset and not self._goes_on()
         if reset:
             self.categories_ = found
         if not found:

@@ -52,9 +52,15 @@ class SquaredHinge(Smooth):
         """Return the gradient and the diagonal of the Hessian, from the same sums."""
         s = self.preferences.centred(self.preferences.check_scores(scores))
         sums = self._sums(s, s)
-        diagonal = 2.0 * self.factor * (sums.up + sums.down)
-        pull = sums.up - sums.down - sums.moment_up - sums.moment_down
-        return diagonal * s + 2.0 * self.factor * pull, diagonal
+        diagonal = sums.up + sums.down
+        gradient = s * diagonal  # and in place from here on: fresh memory costs more than what fills it
+        gradient += sums.up
+        for part in (sums.down, sums.moment_up, sums.moment_down):
+            gradient -= part
+        factor = 2.0 * self.factor
+        gradient *= factor
+        diagonal *= factor
+        return gradient, diagonal
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the (generalised) Hessian at `scores`, for several products.

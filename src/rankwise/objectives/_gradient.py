@@ -62,9 +62,11 @@ class PairwiseGradient:
         mean = float(np.mean(hessian))
         if mean <= NOTHING:  # no pair pushes any more
             return np.zeros(len(gradient)), np.ones(len(gradient))
-        hessian = np.maximum(hessian / mean, FLOOR)
+        hessian = hessian / mean
+        np.maximum(hessian, FLOOR, out=hessian)
         again = 1.0 / float(np.mean(hessian))
-        return gradient * (again / mean), hessian * again
+        hessian *= again
+        return gradient * (again / mean), hessian
 
 
 def check_loss(loss: str) -> None:
