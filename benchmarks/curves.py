@@ -49,6 +49,8 @@ def contenders():
     yield "curves that are lines", lambda: CurveRanker(shape="lines"), True
     yield "curves, 10 pairs of features", lambda: CurveRanker(interactions=10), True
     yield "curves, 50 pairs of features", lambda: CurveRanker(interactions=50), True
+    fine = {"interactions": 10, "interaction_bins": 16}
+    yield "curves, 10 pairs, 16 bins each", lambda: CurveRanker(**fine), True
     if importlib.util.find_spec("lightgbm"):
         yield "200 boosted trees of depth 6", lambda: BoostedRanker(n_estimators=200, max_depth=6), True
     if importlib.util.find_spec("interpret"):
