@@ -1,6 +1,6 @@
 """Sums of curves beside a linear ranker, boosted trees and explainable boosting machines.
 
-    python benchmarks/curves.py [--quick] [--rows 20000,100000] [--repeats 3]
+    python benchmarks/curves.py [--quick] [--rows 20000,100000] [--repeats 3] [--bags 14]
 
 The error is the share of test pairs in the wrong order; the time is CPU time of a fit, the least of several,
 and its ratio to that of the linear ranker in the same process. California housing in five grades of equal
@@ -12,6 +12,7 @@ from the folder named by RANKWISE_DATA; without it, and with --quick, generated 
 
 import argparse
 import importlib.util
+from functools import partial
 from time import process_time
 
 import numpy as np
@@ -29,10 +30,11 @@ QUICK_ROWS = 1500
 class RanksRegressor:
     """`interpret`'s machine, fitted to the ranks of the labels."""
 
-    def __init__(self, interactions):
+    def __init__(self, interactions, bags):
         from interpret.glassbox import ExplainableBoostingRegressor
 
-        self.machine = ExplainableBoostingRegressor(interactions=interactions, n_jobs=1, random_state=0)
+        options = {"outer_bags": bags, "n_jobs": 1, "random_state": 0}
+        self.machine = ExplainableBoostingRegressor(interactions=interactions, **options)
 
     def fit(self, X, y):
         self.machine.fit(X, rankdata(y) / len(y))
@@ -42,18 +44,21 @@ class RanksRegressor:
         return self.machine.predict(X)
 
 
-def contenders():
+def contenders(bags):
     """Yield the name of each model, what makes it, and whether it is fitted several times."""
     yield "linear", lambda: make_pipeline(StandardScaler(), RankSVM(1e-4)), True
     yield "curves", CurveRanker, True
     yield "curves that are lines", lambda: CurveRanker(shape="lines"), True
     yield "curves, 10 pairs of features", lambda: CurveRanker(interactions=10), True
     yield "curves, 50 pairs of features", lambda: CurveRanker(interactions=50), True
+    fine = {"interactions": 10, "interaction_bins": 16}
+    yield "curves, 10 pairs, 16 bins each", lambda: CurveRanker(**fine), True
     if importlib.util.find_spec("lightgbm"):
         yield "200 boosted trees of depth 6", lambda: BoostedRanker(n_estimators=200, max_depth=6), True
     if importlib.util.find_spec("interpret"):
         for count in (0, 10):
-            yield f"explainable boosting, {count} pairs", lambda count=count: RanksRegressor(count), False
+            make = partial(RanksRegressor, count, bags)
+            yield f"explainable boosting, {count} pairs", make, False
 
 
 def california(data):
@@ -73,12 +78,12 @@ def generated():
     return X, np.digitize(y, np.quantile(y, [0.2, 0.4, 0.6, 0.8])).astype(float), QUICK_ROWS, QUICK_ROWS
 
 
-def compare(title, X, y, n_train, n_test, repeats):
+def compare(title, X, y, n_train, n_test, repeats, bags):
     order = np.random.default_rng(0).permutation(len(y))
     train, test = order[:n_train], order[n_train : n_train + n_test]
     print(f"\n{title}: {n_train:,} rows\n{'':<34} error   CPU s   times the linear ranker")
     yardstick = None
-    for name, make, again in contenders():
+    for name, make, again in contenders(bags):
         seconds = np.inf
         for _ in range(repeats if again else 1):
             start = process_time()
@@ -94,17 +99,18 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", default="20000", help="training rows of covtype, with commas between")
     parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--bags", type=int, default=14, help="bags of the explainable boosting machine")
     options = parser.parse_args()
-    data = Data()
+    data, given = Data(), (options.repeats, options.bags)
     try:
         if options.quick:
             raise MissingDataError("Generated rows stand in for real data.")
-        compare("California housing, five grades", *california(data), options.repeats)
+        compare("California housing, five grades", *california(data), *given)
         for count in map(int, options.rows.split(",")):
-            compare("covtype, one class against six", *covtype(data, count), options.repeats)
+            compare("covtype, one class against six", *covtype(data, count), *given)
     except MissingDataError as error:
         print(error)
-        compare("Generated rows", *generated(), options.repeats)
+        compare("Generated rows", *generated(), *given)
 
 
 if __name__ == "__main__":
