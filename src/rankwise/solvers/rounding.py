@@ -55,6 +55,8 @@ class Rounding:
         default that of the products of `size` and the weights.
     row_norm : float, optional
         A bound on the norms of the rows; by default that of `size`.
+    amplification : float
+        By how much the rounding of the sums of a gradient grows on the way to its norm.
     """
 
     size: FloatArray
@@ -66,6 +68,7 @@ class Rounding:
     growth: int = 2
     magnitude: Callable[[FloatArray], Any] | None = None
     row_norm: float | None = None
+    amplification: float = 1.0
 
     @classmethod
     def of(cls, design: Design, mass: float = 1.0, start: Any = 1.0, growth: int = 2) -> Rounding:
@@ -73,9 +76,9 @@ class Rounding:
         m, n = design.shape
         size = design.column_scale()
         check_columns(size)
-        rows = UNIT * terms(m) * design.amplification
-        known = design.score_error, mass, start, growth, design.magnitude, design.row_norm
-        return cls(size, rows, UNIT * terms(n), *known)
+        known = design.score_error, mass, start, growth
+        more = design.magnitude, design.row_norm, design.amplification
+        return cls(size, UNIT * terms(m), UNIT * terms(n), *known, *more)
 
     @classmethod
     def of_rows(cls, n_rows: int, size: float, mass: float, start: Any) -> Rounding:
@@ -137,7 +140,8 @@ class Rounding:
     @cached_property
     def _slope_errors(self) -> tuple[FloatArray, float]:
         """What each slope of a plane may be off by, and the sum of the squares."""
-        slopes = 2.0 * self.rows * self.size
+        grown = max(1.0, self.amplification / np.sqrt(len(self.size)))
+        slopes = 2.0 * self.rows * grown * self.size
         return slopes, float(slopes @ slopes)
 
     def square(
@@ -172,7 +176,7 @@ class Rounding:
         """Return what the loss of given scores, and the sum of its slopes, may be off by."""
         root, sums = np.sqrt(self.mass), self.rows + self.columns
         scale = root * reach + np.sqrt(self.start)
-        return 2.0 * sums * scale**self.growth, 8.0 * sums * root * scale
+        return 2.0 * sums * scale**self.growth, 8.0 * self.amplification * sums * root * scale
 
     def tangent(self, reach: float) -> tuple[float, float]:
         """Return what X'c may be off by in norm, and loss(s) - c's, for a loss with coefficients c.
