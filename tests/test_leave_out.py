@@ -132,11 +132,15 @@ def test_leave_pair_out_of_two_classes_without_ties_equals_retraining(name, cost
     assert_equal_pairs(result, y, retrained_pairs(model, X, y, ALPHAS))
 
 
-@pytest.mark.parametrize("kind", ["real", "graded", "two"])
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [("real", {}), ("graded", {}), ("two", {}), ("two", {"ties": "drop"}), ("two", {"cost": "relative"})],
+)
 @pytest.mark.parametrize("name", MODELS)
-def test_one_alpha_is_one_of_several(name, kind):
+def test_one_alpha_is_one_of_several(name, kind, options):
     """For one alpha a kernel matrix is factored, not decomposed."""
     model, shape = MODELS[name]
+    model = clone(model).set_params(**options)
     X, y = rows(*shape, kind)
     several = leave_pair_out(model, X, y, alphas=ALPHAS)
     for k, alpha in enumerate(ALPHAS):

@@ -208,6 +208,14 @@ def test_an_experiment_that_fails_does_not_end_the_run(tmp_path, monkeypatch, ca
     monkeypatch.setattr(runner, "wait_for_idle_machine", refuse)
     assert runner.run(options(tmp_path, only=["trec", "cost"])) == ["trec", "cost"]
 
+    def interrupt(options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "wait_for_idle_machine", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        runner.reproduce(options(tmp_path, only=["trec"]))
+    assert "Four rows on a line" in (tmp_path / "reproduction.md").read_text()
+
 
 def test_cores_in_use_are_counted():
     assert 0 <= record.current_load(0.05) < 10_000

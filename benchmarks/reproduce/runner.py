@@ -133,10 +133,12 @@ def page_path(options):
 
 
 def reproduce(options):
-    """Run and write the page; return the names that were left out and the page's path."""
+    """Run and write the page, also where Ctrl-C ends the run; return what was left out and the path."""
     options = complete(options)
-    missing = [] if options.page else run(options)
     path = page_path(options)
-    page.write(options.output, (*EXPERIMENTS, RACE), path)
-    say(options, f"The page is {path}.")
+    try:
+        missing = [] if options.page else run(options)
+    finally:
+        page.write(options.output, (*EXPERIMENTS, RACE), path)
+        say(options, f"The page is {path}.")
     return missing, path

@@ -28,7 +28,7 @@ from rankwise.model_selection.pair_blocks import (
     rows_by_group,
 )
 from rankwise.model_selection.pair_downdates import AnyPairs
-from rankwise.model_selection.pair_formulas import AllPairs, KernelPairs, TwoClasses
+from rankwise.model_selection.pair_formulas import AllPairs, KernelClasses, KernelPairs, TwoClasses
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
@@ -85,9 +85,9 @@ def leave_pair_out(
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
-    with v outputs, when ties are kept or there are two labels; with a kernel, ties kept and one alpha it is
-    some three fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two rows
-    are taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
+    with v outputs, when ties are kept or there are two labels; with a kernel and one alpha it is some three or
+    four fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two rows are
+    taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
 
     Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
     alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
@@ -512,9 +512,15 @@ def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
     sizes = np.array([np.count_nonzero(labels == low), np.count_nonzero(labels == high)])
     factor = float(np.prod(sizes / (sizes - 1))) if task.keep == "lambda" else 1.0
     if task.cost["cost"] == "unit":
-        return TwoClasses(task.features(), (labels == high).astype(np.float64), factor)
+        labels = (labels == high).astype(np.float64)
     if task.cost["cost"] == "relative":
         factor *= (high - low) ** 2
+    K = task.kernel_matrix() if len(task.alphas) == 1 else None
+    if K is not None:
+        try:
+            return KernelClasses(K, labels, float(task.alphas[0]), factor)
+        except LinAlgError:  # alpha is lost in the rounding of the matrix
+            pass
     return TwoClasses(task.features(), labels, factor)
 
 

@@ -50,6 +50,16 @@ def cholesky(matrix: FloatArray, shift: float) -> FloatArray:
     return factor
 
 
+def shifted_inverse(matrix: FloatArray, shift: float) -> FloatArray:
+    """Return (matrix + shift I)^-1 of a symmetric matrix, which is overwritten where it can be."""
+    inverse, failed = dpotri(cholesky(matrix, shift), lower=1, overwrite_c=1)
+    if failed:
+        raise LinAlgError("The penalty is lost in the rounding of the kernel matrix.")
+    inverse = np.tril(inverse)
+    inverse += np.tril(inverse, -1).T
+    return inverse
+
+
 class QuerySystem:
     """R K R' for rankings within queries, ready to be factored for a lambda.
 
@@ -100,14 +110,26 @@ class KernelSmoother:
         spread = max(float(K.diagonal().mean() - mean.mean()), penalty)
         centred = K - mean
         centred -= mean[:, None] - mean.mean() - spread / m
-        inverse, failed = dpotri(cholesky(centred, penalty), lower=1, overwrite_c=1)
-        if failed:
-            raise LinAlgError("The penalty is lost in the rounding of the kernel matrix.")
-        inverse = np.tril(inverse)
-        inverse += np.tril(inverse, -1).T
+        inverse = shifted_inverse(centred, penalty)
         inverse -= 1.0 / (m * (spread + penalty))
         self.offset = inverse @ (mean - mean.mean())
         self.matrix = inverse
         self.matrix *= -penalty
         self.matrix -= 1.0 / m
         self.matrix[np.diag_indices_from(self.matrix)] += 1.0
+
+
+class ClassSystem:
+    """G L and J = L - L G L for G = Phi (Phi'L Phi + alpha I)^-1 Phi', L = R'R: O(m^3) for its one alpha.
+
+    With B = (R K R' + alpha I)^-1 it is J = alpha R'B R, and R G L = (I - alpha B) R gives G L up to what its
+    columns share, which follows from the mean of the rows of K.
+    """
+
+    def __init__(self, K: FloatArray, root: LevelRoot, alpha: float):
+        mean = root.means(K)[0][0]
+        B = shifted_inverse(root.congruence(K), alpha)
+        BR = root.adjoint(B).T  # B is symmetric
+        self.J = alpha * root.adjoint(BR)
+        self.GL = root.lifted(root.apply(np.eye(len(K))) - alpha * BR)
+        self.GL += root.apply(mean) @ BR

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from rankwise._memory import require_memory
 from rankwise._types import FloatArray
-from rankwise.model_selection.one_alpha import KernelSmoother
+from rankwise.losses.roots import LevelRoot
+from rankwise.model_selection.one_alpha import ClassSystem, KernelSmoother
 from rankwise.model_selection.pair_blocks import centred
 
 Signs = NDArray[np.int8]
@@ -289,10 +290,47 @@ class TwoClasses:
         diagonal = self.D * (1.0 - 1.0 / size) + self.c / size**2 - LZ**2 @ weights
         J = -self.c / np.prod(self.sizes) - (LZ[i] * weights) @ LZ[j].T
         right = self._times(self.y[:, None])[:, 0] - LZ @ (weights * (LZ.T @ self.y))
-        determinant = np.outer(diagonal[i], diagonal[j]) - J**2
-        moved_i = (np.outer(right[i], diagonal[j]) - J * right[j]) / determinant
-        moved_j = (np.outer(diagonal[i], right[j]) - J * right[i, None]) / determinant
-        return moved_i, moved_j
+        return _moved(diagonal, J, right, i, j)
+
+
+class KernelClasses(TwoClasses):
+    """`TwoClasses` for a kernel matrix and one alpha: by an inverse, some four fits long."""
+
+    def __init__(self, K: FloatArray, y: FloatArray, alpha: float, factor: float = 1.0):
+        super().__init__(np.empty((len(y), 0)), y, factor)
+        n_rows, one = len(y), np.zeros(len(y), dtype=np.int64)
+        between = np.full(n_rows, self.c * n_rows / np.prod(self.sizes))
+        root = LevelRoot(np.ones(n_rows), one, (self.y > 0).astype(np.int64), self.D, between)
+        self.system = ClassSystem(K, root, alpha * factor)
+
+    def _decomposed(self, Phi: FloatArray) -> tuple[Any, Any, Any]:
+        """Return nothing: the system is solved already."""
+        return None, None, None
+
+    def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
+        """Return the scores G L y of the rows by the model that saw them all."""
+        return self.system.GL @ self.y
+
+    def _scores(
+        self, decomposed: tuple[Any, Any, Any], alpha: float, i: NDArray[np.int64]
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the scores of both rows for each pair of a positive and a negative row, shape (i, q)."""
+        J, GL, j = self.system.J, self.system.GL, self.negative
+        moved_i, moved_j = _moved(J.diagonal(), J[np.ix_(i, j)], J @ self.y, i, j)
+        fitted, own = GL @ self.y, GL.diagonal()
+        above = fitted[i, None] - own[i, None] * moved_i - GL[np.ix_(i, j)] * moved_j
+        below = fitted[j] - own[j] * moved_j - GL[np.ix_(j, i)].T * moved_i
+        return above, below
+
+
+def _moved(
+    diagonal: FloatArray, J: FloatArray, right: FloatArray, i: NDArray[np.int64], j: NDArray[np.int64]
+) -> tuple[FloatArray, FloatArray]:
+    """Solve J_UU e_U = right_U for each pair U of a row i and a row j, given J_ij: two arrays."""
+    determinant = np.outer(diagonal[i], diagonal[j]) - J**2
+    moved_i = (np.outer(right[i], diagonal[j]) - J * right[j]) / determinant
+    moved_j = (np.outer(diagonal[i], right[j]) - J * right[i, None]) / determinant
+    return moved_i, moved_j
 
 
 def _wrong(difference: FloatArray, direction: Signs, smallest: FloatArray | float) -> float:
