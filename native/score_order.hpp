@@ -110,7 +110,7 @@ inline void sort_bucket(RowSlot* rows, RowSlot* spare, std::int64_t n, int shift
     sort_runs(rows, n, lower);
 }
 
-// Where a score lies between the lowest and the highest, in `places` steps: never before a lower one.
+// Which of the even steps from the lowest score on a score lies in: never one before that of a lower score.
 struct EvenSteps {
     double low, scale;
     std::int64_t operator()(const RowSlot& slot) const {

@@ -255,6 +255,31 @@ def test_adversarial_scores_for_the_radix_sort():
             assert violations[0] == expected.up.sum()
 
 
+@pytest.mark.parametrize("n", [16, 17, 127, 128, 300, 513, 1100])
+@pytest.mark.parametrize("n_levels", [2, 8, 9, 40, None])
+@pytest.mark.parametrize("structure", ["plain", "weighted", "gains", "survival"])
+def test_sums_by_label_are_those_over_all_pairs(n, n_levels, structure):
+    """Around the sizes where rows are sorted and dealt out differently, with labels of all lengths."""
+    rng = np.random.default_rng([n, n_levels or 0])
+    y = rng.normal(size=n) if n_levels is None else np.floor(n_levels * rng.random(n) ** 3)
+    scores = np.where(rng.random(n) < 0.3, np.round(y), 0.5 * y + rng.normal(size=n))
+    preferences = {
+        "plain": lambda: Preferences.from_scores(y),
+        "weighted": lambda: Preferences.from_scores(y, sample_weight=rng.random(n)),
+        "gains": lambda: Preferences.from_scores(y, pair_weight="difference"),
+        "survival": lambda: Preferences.from_survival(rng.random(n) < 0.6, y),
+    }[structure]()
+    moment = rng.normal(size=n)
+    for margin in (0.0, 1.0):
+        expected = preferences.sums(scores, moment, margin=margin, counting="pairs")
+        found = preferences.sums(scores, moment, margin=margin)
+        for part, exact in zip(found, expected, strict=True):
+            np.testing.assert_allclose(part, exact, rtol=1e-11, atol=1e-11 * max(1.0, np.abs(exact).max()))
+            np.testing.assert_array_equal(part[exact == 0], 0.0)
+    product = preferences.adjacency(scores)(moment)
+    np.testing.assert_allclose(product, found.moment_up + found.moment_down, atol=1e-11 * n)
+
+
 def test_bad_arguments_get_a_sentence():
     preferences = Preferences.from_scores([1, 2, 3])
     with pytest.raises(ValueError, match="counting must be one of"):
