@@ -85,9 +85,9 @@ def leave_pair_out(
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
-    with v outputs, when ties are kept or there are two labels; with a kernel and one alpha it is some three or
-    four fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two rows are
-    taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
+    with v outputs, when ties are kept or there are two labels; with a kernel and one alpha it is some
+    three or four fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two
+    rows are taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
 
     Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
     alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
