@@ -150,9 +150,9 @@ wheel: $(VENV)/.wheel ## Build sdist and wheel in dist/, check them, and test th
 # Tests that reach native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
 NATIVE_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores preferences design simplex_qp svmlight solvers rank_svm rank_rls \
-  rank_rls_cv ordinal_svm hull_ranker kernels leave_out metrics thresholds datasets)
+  rank_rls_cv ordinal_svm hull_ranker kernels kernel_design newton bradley_terry leave_out metrics thresholds datasets)
 # Without the tests that import polars: its import crashes under the thread sanitizer.
-THREADED_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores design svmlight solvers)
+THREADED_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores design svmlight solvers kernel_design)
 library = $(shell $(CXX) -print-file-name=$(1))
 preload = LD_PRELOAD="$(call library,$(1)) $(call library,libstdc++.so)"
 
