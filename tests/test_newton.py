@@ -120,14 +120,14 @@ def stopped_step(problem, point, n_products):
 
 def conjugate_gradients(problem, matrix, point):
     """The points of the textbook algorithm for matrix x = -gradient, with the same preconditioner."""
-    diagonal, x, residual = problem._diagonal, np.zeros_like(point.coef), -point.gradient
-    direction = residual / diagonal
+    scaled, x, residual = problem._precondition, np.zeros_like(point.coef), -point.gradient
+    direction = scaled(residual)
     for _ in range(11):
-        length = (residual @ (residual / diagonal)) / (direction @ matrix @ direction)
+        length = (residual @ scaled(residual)) / (direction @ matrix @ direction)
         x = x + length * direction
         following = residual - length * matrix @ direction
-        ratio = (following @ (following / diagonal)) / (residual @ (residual / diagonal))
-        residual, direction = following, following / diagonal + ratio * direction
+        ratio = (following @ scaled(following)) / (residual @ scaled(residual))
+        residual, direction = following, scaled(following) + ratio * direction
         yield x
 
 

@@ -38,12 +38,18 @@ def data(n=60, n_levels=4, noise=0.4, seed=0):
 # scikit-learn's own checks
 
 
+def expected_failures(estimator):
+    """A kernel separates the training rows of the check, and then no weight moves a boundary."""
+    return {"check_class_weight_classifiers": "rows are separable"} if estimator.kernel == "rbf" else {}
+
+
 @parametrize_with_checks(
     [
         OrdinalSVM(),
         OrdinalSVM(loss="squared_hinge", thresholds="min_error"),
         OrdinalSVM(kernel="rbf", thresholds="min_error", error="zero_one"),
-    ]
+    ],
+    expected_failed_checks=expected_failures,
 )
 @pytest.mark.filterwarnings("ignore:y holds text, ordered alphabetically")
 def test_scikit_learn_conventions(estimator, check):

@@ -100,6 +100,7 @@ def columns(y):
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.filterwarnings("ignore:All 2 candidates for alpha")
 def test_ordered_words_are_labels_everywhere(rows, kind):
     X, y, qid = rows
     words = columns(y)[kind]
