@@ -1,5 +1,7 @@
 """The choice of alpha, class weights and probabilities of the estimators of classes."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy.optimize import minimize
@@ -8,8 +10,9 @@ from sklearn.base import clone
 from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import HullRanker, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
+from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
 from rankwise.cumulative import cumulative_shares, fit_cumulative
+from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold
 from rankwise.preferences import Preferences
 from rankwise.thresholds import class_weights
@@ -81,6 +84,70 @@ def test_a_model_file_holds_the_choice_and_the_probabilities(tmp_path):
 @QUIET
 @parametrize_with_checks([OrdinalSVMCV([1e-2, 1e-4], cv=2)])
 def test_scikit_learn_conventions(estimator, check):
+    check(estimator)
+
+
+# HullRankerCV
+
+PARTIAL = [(2, 0), (3, 1)]
+
+
+@QUIET
+@pytest.mark.parametrize("class_weight", [None, {0: 3.0, 3: 0.5}])
+def test_alphas_of_hulls_are_judged_by_the_pairs_of_the_order(class_weight):
+    folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, Preferences.from_scores(Y)))
+    options = {"order": PARTIAL, "class_weight": class_weight}
+    model = HullRankerCV(ALPHAS, cv=folds, **options).fit(X, Y)
+    expected = np.empty((len(ALPHAS), 3))
+    for (i, alpha), (k, (train, test)) in itertools.product(enumerate(ALPHAS), enumerate(folds)):
+        plain = HullRanker(alpha, **options).fit(X[train], Y[train])
+        weight = None if class_weight is None else class_weights(class_weight, np.arange(4), Y[test])
+        pairs = Preferences.from_order(Y[test], PARTIAL)
+        pairs = pairs if weight is None else pairs.weighted(weight)
+        expected[i, k] = ranking_error(pairs, plain.predict(X[test]))
+    np.testing.assert_allclose(model.cv_errors_, expected, atol=1e-9)
+    assert model.alpha_ == ALPHAS[int(np.argmin(expected.mean(axis=1)))]
+    chosen = HullRanker(model.alpha_, **options).fit(X, Y)
+    np.testing.assert_array_equal(model.coef_, chosen.coef_)
+    assert model.edges_ == chosen.edges_
+
+
+@QUIET
+def test_hulls_are_judged_by_validation_rows_and_kept_in_files(tmp_path):
+    names = np.array(["poor", "fair", "good", "best"])[Y]
+    order = [("best", "good"), ("good", "fair"), ("fair", "poor")]
+    model = HullRankerCV(ALPHAS, order=order).fit(X[:160], names[:160], validation=(X[160:], names[160:]))
+    plain = [HullRanker(alpha, order=order).fit(X[:160], names[:160]) for alpha in ALPHAS]
+    pairs = Preferences.from_order(names[160:], order)
+    errors = [ranking_error(pairs, one.predict(X[160:])) for one in plain]
+    np.testing.assert_allclose(model.cv_errors_[:, 0], errors, atol=1e-9)
+    save_model(model, tmp_path / "model.json")
+    copy = load_model(tmp_path / "model.json")
+    assert copy.alpha_ == model.alpha_
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
+
+
+@QUIET
+def test_rows_without_a_label_are_in_no_fold():
+    some = np.where(np.arange(len(Y)) % 4 == 0, np.nan, Y)
+    options = {"laplacian_weight": 0.1, "n_neighbors": 4}
+    known = ~np.isnan(some)
+    model = HullRankerCV(ALPHAS, cv=3, **options).fit(X, some)
+    labelled = HullRankerCV(ALPHAS, cv=3, **options).fit(X[known], some[known])
+    np.testing.assert_allclose(model.cv_errors_, labelled.cv_errors_, atol=1e-9)
+    np.testing.assert_array_equal(model.coef_, HullRanker(model.alpha_, **options).fit(X, some).coef_)
+
+
+def test_a_hull_without_slacks_has_no_alpha():
+    with pytest.raises(ValueError, match=r"slack='none' has no alpha to choose; use HullRanker\."):
+        HullRankerCV(slack="none").fit(X, Y)
+
+
+@QUIET
+@pytest.mark.filterwarnings("ignore:The scores of all rows are the same")
+@pytest.mark.filterwarnings("ignore:y holds text")
+@parametrize_with_checks([HullRankerCV([1e-2, 1e-3], cv=2, tol=1e-12)])
+def test_scikit_learn_conventions_of_hulls(estimator, check):
     check(estimator)
 
 

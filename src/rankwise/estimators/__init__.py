@@ -5,6 +5,7 @@ from rankwise.estimators.bradley_terry import BradleyTerry
 from rankwise.estimators.curve_ranker import CurveRanker
 from rankwise.estimators.curve_ranker_cv import CurveRankerCV
 from rankwise.estimators.hull_ranker import HullRanker
+from rankwise.estimators.hull_ranker_cv import HullRankerCV
 from rankwise.estimators.ordinal_svm import OrdinalSVM
 from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
 from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
@@ -19,6 +20,7 @@ __all__ = [
     "CurveRanker",
     "CurveRankerCV",
     "HullRanker",
+    "HullRankerCV",
     "OrdinalSVM",
     "OrdinalSVMCV",
     "RankLogistic",

@@ -53,6 +53,7 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "OrdinalSVM",
         "OrdinalSVMCV",
         "HullRanker",
+        "HullRankerCV",
         "BoostedRanker",
         "CurveRanker",
         "CurveRankerCV",
