@@ -17,6 +17,10 @@ from rankwise.preferences import as_preferences
 
 __all__ = ["fit_temperature"]
 
+NONE_WRONG = "No pair is in the wrong order, so that no temperature fits: probabilities would all become 1."
+# The logarithm of spread / T beyond which wrong pairs are ties but for rounding.
+COLDEST = 256.0
+
 
 def fit_temperature(
     scores: ArrayLike,
@@ -73,17 +77,17 @@ def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
     low, high = -1.0, 1.0
     while slope(low) > 0:
         low *= 2
-    while slope(high) < 0:
+    while slope(high) <= 0:
         high *= 2
+        if high > COLDEST:
+            raise ValueError(NONE_WRONG)
     return spread / math.exp(brentq(slope, low, high, xtol=1e-12))
 
 
 def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]], centred: Sequence[FloatVector]) -> None:
     """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
     if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
-        raise ValueError(
-            "No pair is in the wrong order, so that no temperature fits: probabilities would all become 1."
-        )
+        raise ValueError(NONE_WRONG)
     if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, centred, strict=True)) < 0:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
 
