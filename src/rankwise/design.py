@@ -234,12 +234,13 @@ class DenseDesign(TiledDesign):
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
         w = _vector(w)
-        return np.concatenate([_native.dense_matvec(X, w, self.n_threads) for _, X in self._stretches()])
+        parts = [_native.dense_matvec(X, w, self.n_threads) for _, X in self._stretches()]
+        return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
         c = _vector(c)
         parts = [_native.dense_rmatvec(X, c[rows], self.n_threads) for rows, X in self._stretches()]
-        return np.sum(parts, axis=0)
+        return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
 
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:
         return self.X @ w if self.X.dtype == np.float64 else super()._matmat(w)
