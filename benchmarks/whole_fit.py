@@ -71,7 +71,7 @@ def spoken(fit):
 
 
 def draw(record, path):
-    """Draw a bar for each fit, a panel for each task, on one scale of seconds."""
+    """Draw a bar for each fit, and a panel with a scale of its own for each task."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -87,7 +87,7 @@ def draw(record, path):
     )
     for axes, task in zip(panels, tasks, strict=True):
         draw_task(axes, task)
-    figure.suptitle("Seconds of a whole fit, same data; same loss, same objective", fontsize=11)
+    figure.suptitle("Seconds of a whole fit on the same data, each panel on its own scale", fontsize=11)
     figure.savefig(path, metadata={"Date": None})
 
 

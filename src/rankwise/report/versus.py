@@ -99,7 +99,7 @@ def difference_chart(subject: Subject, found: Sequence[Difference]) -> str:
         f"{measure.name}: how much better {subject.name} is than {len(found)} others, with 95% intervals",
         (low, high),
         (len(found) - 0.5, -0.5),
-        x_label=f"how much {'higher' if sign > 0 else 'lower'} its {measure.name} is; right of 0 is better",
+        x_label="right of 0 is better",
         height=70 + 34 * len(found),
         width=WIDE,
         left=room_for(names),
