@@ -225,6 +225,14 @@ def test_ordinal_svms_of_any_scale(problem, alpha, loss):
     assert_certified(model, exact, best, goal_of(model, 1.0, rounded_of(model, X, loss)), warned)
 
 
+def test_scores_summed_along_lines_are_computed_again_where_they_cost_the_goal():
+    X = np.random.default_rng(0).normal(size=(11, 2)) * np.array([1e-4, 1e4])
+    ranks = np.array([0, 1, 1, 0, 0, 0, 2, 1, 0, 0, 1])
+    model = OrdinalSVM(1e-12, loss="squared_hinge", tol=1e-6, max_iter=60)
+    assert not fitted(model, X, ranks)
+    assert model.gap_ <= goal_of(model, 1.0, 0.0)
+
+
 def exact_hull_objective(X, ranks, alpha, slack, coef, intervals):
     """Mean slack of the rows outside the interval of their class plus alpha ||w||^2, in extended precision.
 

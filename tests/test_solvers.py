@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -27,8 +28,15 @@ def bmrm(design, loss, alpha, **options):
     return solve_bundle(design, loss, alpha, line_search=False, **options)
 
 
+def bundle_by_newton(*arguments, **options):
+    """Cutting planes as with very many rows, where Newton steps are tried."""
+    with mock.patch("rankwise.solvers.bundle.NEWTON_ROWS", 0):
+        return solve_bundle(*arguments, **options)
+
+
 SOLVERS = {
     "bundle": ("hinge", Hinge, solve_bundle),
+    "bundle by Newton": ("hinge", Hinge, bundle_by_newton),
     "bmrm": ("hinge", Hinge, bmrm),
     "newton": ("squared_hinge", SquaredHinge, solve_newton),
 }
@@ -146,6 +154,22 @@ def test_the_bundle_ends_to_any_tolerance_on_many_problems():
         assert result.status == "converged", seed
         iterations.append(result.n_iter)
     assert np.median(iterations) <= 25
+
+
+def test_newton_steps_save_evaluations_where_pairs_are_many():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(6000, 200)) / np.sqrt(200) * np.geomspace(0.1, 3, 200)
+    y = X @ rng.normal(size=200) + rng.normal(size=6000)
+    start = solve_bundle(as_design(X[:1000]), Hinge(Preferences.from_scores(y[:1000])), 1e-4).coef
+    found = {}
+    for solve in (solve_bundle, bundle_by_newton):
+        loss = Hinge(Preferences.from_scores(y))
+        with mock.patch.object(loss, "plane", wraps=loss.plane) as plane:
+            found[solve] = solve(as_design(X), loss, 1e-4, start=start, tol=1e-3), plane.call_count
+    (planes, many), (newton, few) = found.values()
+    assert planes.status == newton.status == "converged"
+    assert abs(planes.objective - newton.objective) <= max(planes.gap, newton.gap)
+    assert few < 0.6 * many
 
 
 def test_the_bundle_takes_fewer_iterations_than_bmrm():

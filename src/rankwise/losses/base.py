@@ -82,10 +82,11 @@ class PairwiseLoss(ABC):
         hinge, a Newton step then moves a row by twice the share of its pairs that push it up less the share
         that push it down: never by more than two margins.
         """
-        return self.value_and_coefficients(scores)[1], self._half_weight
+        return self.value_and_coefficients(scores)[1], self.half_weight
 
     @cached_property
-    def _half_weight(self) -> FloatVector:
+    def half_weight(self) -> FloatVector:
+        """Half the weight of each row's pairs."""
         sums = self._sums(None)
         return 0.5 * self.factor * (sums.up + sums.down)
 

@@ -30,6 +30,8 @@ class BoundedPlanes(Planes):
         The weights of J.
     """
 
+    bounded = True
+
     def __init__(self, nonnegative: NDArray[np.bool_]):
         super().__init__(len(nonnegative))
         self._nonnegative = nonnegative

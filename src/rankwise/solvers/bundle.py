@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import PiecewiseLinear
+from rankwise.solvers.differences import DifferenceSteps
 from rankwise.solvers.goal import Goal
-from rankwise.solvers.line_search import LineMinimum, Point, minimise_on_line
+from rankwise.solvers.line_search import Point, minimise_on_line
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
@@ -21,18 +23,31 @@ LINE_SHARE = 0.005
 # A new plane raises the model at its minimiser by at least this share of the gap, or it might be found for
 # ever.
 CUT_SHARE = 0.1
+# A line is searched after a Newton step until its slope is this share of that at its start.
+SLOPE_SHARE = 0.25
+# With so many rows Newton steps are taken from where the gap is this share of what can be won, for as long as
+# each leaves at most that share of the gap.
+NEWTON_ROWS = 1 << 15
+NEWTON_FROM, NEWTON_SHARE = 0.3, 0.5
 IDLE_ITERATIONS = 40
 
 
 @dataclass
 class _Iterate:
-    """A point with its scores, loss, a subgradient by the scores and the plane's offset."""
+    """A point with its scores, loss, a subgradient c by the scores and the plane's offset."""
 
     coef: FloatVector
     scores: FloatVector
     objective: float
     coefficients: FloatVector
     offset: float
+    _slopes: FloatVector | None = None
+
+    def slopes(self, design: Design) -> FloatVector:
+        """Return X'c, of which the product is made once."""
+        if self._slopes is None:
+            self._slopes = design.rmatvec(self.coefficients)
+        return self._slopes
 
 
 def solve_bundle(
@@ -56,6 +71,10 @@ def solve_bundle(
     and does not touch X, as the scores on the line are s + k ds.
 
     Each iteration costs one product with X, one with X', and a few evaluations of the loss.
+
+    The mean over the pairs of very many rows is as good as smooth. As soon as the gap is small, the
+    best point then moves by Newton steps for as long as they halve it (see `DifferenceSteps`): every product
+    with the Hessian adds a plane, so that the certificate is the same.
 
     Parameters
     ----------
@@ -83,7 +102,9 @@ def solve_bundle(
         best = _evaluate(design, loss, alpha, zero if start is None else planes.feasible(start))
         if best.objective > loss.at_zero:
             best = _evaluate(design, loss, alpha, zero)
-        planes.add(design.rmatvec(best.coefficients), best.offset)
+        planes.add(best.slopes(design), best.offset)
+        smooth = line_search and _smooth(best.scores, planes)
+        newton, last_gap = None, np.inf
         for iteration in range(1, max_iter + 1):
             target, dual = planes.minimise(alpha, 0.01 * aim)
             bound = max(bound, dual - rounding.plane(alpha, target))
@@ -97,13 +118,23 @@ def solve_bundle(
                 best = _off_zero(design, loss, alpha, best, target, rounding)
                 status = "converged"
                 break
-            if line_search:
+            if smooth and newton is None and gap <= NEWTON_FROM * (goal.at_zero - bound):
+                newton = DifferenceSteps(design, loss, alpha, planes)
+            elif newton is not None and gap > NEWTON_SHARE * last_gap:
+                newton, smooth = None, False
+            last_gap = gap
+            moved = newton and _step_by_newton(newton, design, loss, alpha, best, aim)
+            if moved:
+                best = cut = moved
+            elif line_search:
+                newton, smooth = None, smooth and newton is None
+                line = _Line(loss, alpha, best, target - best.coef, design.matvec(target) - best.scores)
                 longest = planes.longest_step(best.coef, target)
-                best, cut, guess = _step_on_line(design, loss, alpha, best, target, guess, gap, longest)
+                best, cut, guess = _step_on_line(line, guess, gap, longest)
             else:
                 cut = _evaluate(design, loss, alpha, target)
                 best = cut if cut.objective < best.objective else best
-            planes.add(design.rmatvec(cut.coefficients), cut.offset)
+            planes.add(cut.slopes(design), cut.offset)
             planes.drop_idle(IDLE_ITERATIONS)
     except KeyboardInterrupt:
         if best is None:
@@ -114,6 +145,11 @@ def solve_bundle(
     gap = distance(best.objective, bound, _error(rounding, alpha, best))
     left = _rounded(rounding, alpha, best)
     return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, goal, left)
+
+
+def _smooth(scores: Any, planes: Planes) -> bool:
+    """Return whether there are enough rows, all of them here, and no bounds on the weights."""
+    return isinstance(scores, np.ndarray) and len(scores) >= NEWTON_ROWS and not planes.bounded
 
 
 def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
@@ -148,47 +184,72 @@ def _off_zero(
     return other if other.objective <= best.objective + _error(rounding, alpha, other) else best
 
 
-def _step_on_line(
+@dataclass
+class _Line:
+    """The objective on the line from a point, in steps of a move."""
+
+    loss: PiecewiseLinear
+    alpha: float
+    origin: _Iterate
+    move: FloatVector
+    move_scores: FloatVector
+
+    def __post_init__(self) -> None:
+        coef, move = self.origin.coef, self.move
+        self._square, self._cross, self.curve = (
+            float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move))
+        )
+        slope = float(self.origin.coefficients @ self.move_scores) + 2 * self.alpha * self._cross
+        extra = self.origin.coefficients, self.origin.offset
+        self.start = Point(0.0, self.origin.objective, slope, extra)
+
+    def at(self, step: float) -> Point:
+        """Return the point a step away."""
+        value, coefficients, offset = self.loss.plane(self.origin.scores + step * self.move_scores)
+        norm = self._square + 2 * step * self._cross + step * step * self.curve
+        slope = float(coefficients @ self.move_scores) + 2 * self.alpha * (self._cross + step * self.curve)
+        return Point(step, value + self.alpha * norm, slope, (coefficients, offset))
+
+    def iterate(self, point: Point) -> _Iterate:
+        """Return the weights and scores at a point of the line."""
+        if point is self.start:
+            return self.origin
+        coef = self.origin.coef + point.step * self.move
+        scores = self.origin.scores + point.step * self.move_scores
+        return _Iterate(coef, scores, point.value, *point.extra)
+
+
+def _step_by_newton(
+    newton: DifferenceSteps,
     design: Design,
     loss: PiecewiseLinear,
     alpha: float,
     best: _Iterate,
-    target: FloatVector,
-    guess: float | None,
-    gap: float,
-    longest: float,
+    aim: float,
+) -> _Iterate | None:
+    """Return the point that a Newton step leads to, or None where the objective does not fall."""
+    step = newton.step(best.coef, best.scores, best.slopes(design), aim)
+    line = _Line(loss, alpha, best, step.coef, step.scores)
+    found = minimise_on_line(line.at, line.start, 1.0, 0.0, slope_share=SLOPE_SHARE).best
+    return None if found is line.start else line.iterate(found)
+
+
+def _step_on_line(
+    line: _Line, guess: float | None, gap: float, longest: float
 ) -> tuple[_Iterate, _Iterate, float]:
     """Search from the best point towards the model's minimiser: new best point, point to cut at, step."""
-    move = target - best.coef
-    move_scores = design.matvec(target) - best.scores
-    square, slope, curve = (
-        float(a @ b) for a, b in ((best.coef, best.coef), (best.coef, move), (move, move))
-    )
-
-    def at(step: float) -> Point:
-        value, coefficients, offset = loss.plane(best.scores + step * move_scores)
-        norm = square + 2 * step * slope + step * step * curve
-        derivative = float(coefficients @ move_scores) + 2 * alpha * (slope + step * curve)
-        return Point(step, value + alpha * norm, derivative, (coefficients, offset))
-
-    start_slope = float(best.coefficients @ move_scores) + 2 * alpha * slope
-    origin = Point(0.0, best.objective, start_slope, (best.coefficients, best.offset))
+    start = line.start
     if guess is None:  # where the tangent would have used up the objective
-        guess = min(1.0, best.objective / max(-start_slope, 1e-300))
-    found: LineMinimum = minimise_on_line(at, origin, guess, LINE_SHARE * gap, longest=longest)
-
-    def iterate(point: Point) -> _Iterate:
-        coefficients, offset = point.extra
-        coef, scores = best.coef + point.step * move, best.scores + point.step * move_scores
-        return _Iterate(coef, scores, point.value, coefficients, offset)
+        guess = min(1.0, start.value / max(-start.slope, 1e-300))
+    found = minimise_on_line(line.at, start, guess, LINE_SHARE * gap, longest=longest)
 
     def on_target(point: Point) -> float:
         """Return what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
         rest = 1.0 - point.step
-        return point.value + point.slope * rest + alpha * curve * rest * rest
+        return point.value + point.slope * rest + line.alpha * line.curve * rest * rest
 
-    moved = best if found.best is origin else iterate(found.best)
+    moved = line.iterate(found.best)
     cut = found.best if found.beyond is None else found.beyond
-    if on_target(cut) < best.objective - (1.0 - CUT_SHARE) * gap:
-        cut = at(1.0)
-    return moved, moved if cut is found.best else iterate(cut), found.best.step or guess
+    if on_target(cut) < start.value - (1.0 - CUT_SHARE) * gap:
+        cut = line.at(1.0)
+    return moved, moved if cut is found.best else line.iterate(cut), found.best.step or guess

@@ -15,14 +15,10 @@ from rankwise.losses.base import ScoreHessian
 from rankwise.solvers.dual import DualBound
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.line_search import Point, minimise_on_line
+from rankwise.solvers.newton_step import NewtonStep, newton_step, residual_square
 from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
 
-# The last step aims at this share of the tolerance: what the quadratic model does not see has the rest.
-GOAL_SHARE = 0.5
-# Smaller shares of the gradient are not worth their products while the model is still that far off, unless
-# the step may be the last one.
-RESIDUAL_SHARE, LAST_RESIDUAL_SHARE = 0.25, 0.1
 # A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
 SLOPE_SHARE = 0.25
@@ -56,7 +52,7 @@ def solve_newton(
     problem, goal = _Problem(design.centred(), loss, alpha), Goal(tol, loss.at_zero)
     status, iteration = "max_iter", 0
     point = problem.first(start)
-    first = np.linalg.norm(point.gradient)
+    first = float(np.linalg.norm(point.gradient))
     gap = certified = np.inf
     try:
         for iteration in range(1, max_iter + 1):
@@ -70,16 +66,15 @@ def solve_newton(
             if gap <= share_left(aim, certified - gap) and not problem.may_leave_zero(point):
                 status = "converged"
                 break
-            share = min(RESIDUAL_SHARE, np.sqrt(np.linalg.norm(point.gradient) / first))
-            target = _residual_share(share, GOAL_SHARE * aim * 4 * alpha / point.square)
-            moved = problem.moved(point, problem.newton_step(point, target * point.square))
+            left = residual_square(point.gradient, first, aim, alpha)
+            moved = problem.moved(point, problem.newton_step(point, left))
             if moved is None:
                 status = "stalled"
                 break
             point = moved
     except KeyboardInterrupt:
         status = "interrupted"
-    if status != "converged" or certified > goal.gap(point.objective, certified, problem.rounded(point)):
+    if status != "converged" or certified > goal.gap(point.objective, certified):
         # The scores were summed along many lines: computed from the weights alone, they are off by less.
         point = problem.at(point.coef)
         certified = problem.certified(point)
@@ -87,14 +82,6 @@ def solve_newton(
     return concluded(
         point.coef, point.objective, certified, iteration, status, monitor.history, goal, rounded
     )
-
-
-def _residual_share(share: float, last: float) -> float:
-    """Return the share of the gradient's square to leave: `last`, which would end the run, where it is near.
-
-    Otherwise it is `share` of the gradient's norm that is left.
-    """
-    return last if last >= min(share, LAST_RESIDUAL_SHARE) ** 2 else share**2
 
 
 @dataclass
@@ -117,34 +104,6 @@ class _Iterate:
     def square(self) -> float:
         """The square of the gradient's norm."""
         return float(self.gradient @ self.gradient)
-
-
-class _Step:
-    """A mean of the points of conjugate gradients, with its scores: the mean with the smallest residual.
-
-    The gap falls with the norm of the residual, which may rise from one point to the next (Schönauer's
-    smoothing; Zhou and Walker, SIAM Journal on Scientific Computing 15, 1994). `way` adds up the absolute
-    values of the weights of the `n_terms` directions gone.
-    """
-
-    def __init__(self, residual: FloatVector, no_scores: Any):
-        self.residual, self.way, self.n_terms = residual, np.zeros_like(residual), 0
-        self.coef, self.scores = np.zeros_like(residual), no_scores
-        self._ahead, self._ahead_scores = self.coef, no_scores  # what the last point has more than the mean
-
-    @property
-    def square(self) -> float:
-        """The square of the residual's norm."""
-        return float(self.residual @ self.residual)
-
-    def add(self, move: FloatVector, move_scores: Any, residual: FloatVector) -> None:
-        """Take in the next point, `move` away from the last one, with its residual."""
-        share = _share(self.residual, residual)
-        ahead, ahead_scores = self._ahead + move, self._ahead_scores + move_scores
-        self.residual = self.residual + share * (residual - self.residual)
-        self.coef, self.scores = self.coef + share * ahead, self.scores + share * ahead_scores
-        self._ahead, self._ahead_scores = (1 - share) * ahead, (1 - share) * ahead_scores
-        self.way, self.n_terms = self.way + np.abs(move), self.n_terms + 1
 
 
 class _Problem:
@@ -200,27 +159,17 @@ class _Problem:
         _, error = self.rounding.square(self.alpha, point.coef, point.objective, 0.0)
         return float(np.linalg.norm(point.gradient)) > float(error)
 
-    def newton_step(self, point: _Iterate, residual_square: float) -> _Step:
+    def newton_step(self, point: _Iterate, residual_square: float) -> NewtonStep:
         """Solve Hessian step = -gradient until the residual's square is that small."""
         hessian = self.loss.hessian(point.scores)
-        precondition = self._preconditioner(hessian)
-        residual = -point.gradient
-        step, scaled = _Step(residual, 0.0 * point.scores), precondition(residual)
-        direction, square = scaled, float(residual @ scaled)
-        for _ in range(10 * len(residual) + 10):
-            direction_scores = self.design.matvec(direction)
-            product = self.design.rmatvec(hessian.product(direction_scores)) + 2 * self.alpha * direction
-            curvature = float(direction @ product)
-            if not curvature > 0:  # lost in rounding
-                break
-            length = square / curvature
-            residual = residual - length * product
-            step.add(length * direction, length * direction_scores, residual)
-            if step.square <= residual_square:
-                break
-            scaled = precondition(residual)
-            previous, square = square, float(residual @ scaled)
-            direction = scaled + (square / previous) * direction
+
+        def product(direction: FloatVector) -> tuple[Any, FloatVector]:
+            scores = self.design.matvec(direction)
+            return scores, self.design.rmatvec(hessian.product(scores)) + 2 * self.alpha * direction
+
+        step = newton_step(
+            point.gradient, 0.0 * point.scores, product, self._preconditioner(hessian), residual_square
+        )
         self._products += step.n_terms
         return step
 
@@ -231,7 +180,7 @@ class _Problem:
             self._products = 0
         return self._precondition
 
-    def moved(self, point: _Iterate, step: _Step) -> _Iterate | None:
+    def moved(self, point: _Iterate, step: NewtonStep) -> _Iterate | None:
         """Return the point after a search on the line, or None where rounding hides that it falls."""
         coef, alpha = point.coef, self.alpha
         square, cross, curve = (float(a @ b) for a, b in ((coef, coef), (coef, step.coef), (step.coef,) * 2))
@@ -252,10 +201,3 @@ class _Problem:
         gone = best.step * self.rounding.path(step.way, step.n_terms)
         drift = point.drift + gone + self.rounding.scores(coef)
         return self._iterate(coef, scores, drift, best.extra)
-
-
-def _share(first: FloatVector, second: FloatVector) -> float:
-    """Return how far to go from one vector towards another for the shortest one."""
-    move = second - first
-    square = float(move @ move)
-    return float(np.clip(-(first @ move) / square, 0.0, 1.0)) if square > 0 else 1.0

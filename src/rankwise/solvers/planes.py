@@ -27,6 +27,8 @@ class Planes:
     Cost: O(t n) to add the t-th plane of n weights; t is some dozens.
     """
 
+    bounded = False  # whether some weights may not take all values
+
     def __init__(self, n_features: int):
         self._planes = np.empty((8, n_features))
         self._gram = np.zeros((8, 8))
