@@ -13,15 +13,15 @@ from typing import Any
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads that `n_jobs` asks for, as joblib counts them.
 
-    One thread needs no joblib: where it is not imported, no context of it can say otherwise.
+    A number is taken as it is where joblib is not imported: no context of it can say otherwise then.
 
     Examples
     --------
     >>> thread_count(1), thread_count(2)
     (1, 2)
     """
-    if n_jobs == 1 or (n_jobs is None and "joblib" not in sys.modules):
-        return 1
+    if "joblib" not in sys.modules and (n_jobs is None or n_jobs > 0):
+        return 1 if n_jobs is None else int(n_jobs)
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
