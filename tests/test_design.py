@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse.linalg import aslinearoperator
 
 from rankwise import _native
 from rankwise.design import DenseDesign, Design, SparseDesign, TiledDesign, as_design
@@ -83,7 +84,7 @@ def assert_same_operator(design, X):
         (design.matvec(w), X @ w),
         (design.rmatvec(c), X.T @ c),
         (design.weighted_squares(c), (X**2).T @ c),
-        (design.T @ c, X.T @ c),
+        (aslinearoperator(design).T @ c, X.T @ c),
         (design.matmat(W), X @ W),
         (design.matmat(W[:, :0]), X @ W[:, :0]),
         (design.rmatmat(C), X.T @ C),

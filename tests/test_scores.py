@@ -18,8 +18,8 @@ from sklearn.gaussian_process.kernels import DotProduct
 from threadpoolctl import threadpool_info
 
 from rankwise import Preferences, RankRLS, RankSVM, RankSVMCV, _native, load_model, save_model
+from rankwise._threads import one_blas_thread
 from rankwise.cli.models import Recipe
-from rankwise.estimators.base import one_blas_thread
 from rankwise.kernels import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from rankwise.model_selection.search import AlphaSearch

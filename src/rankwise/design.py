@@ -11,12 +11,11 @@ from itertools import product
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from rankwise import _native
 from rankwise.places import place_of
+from rankwise.sparse_rows import is_sparse
 
 __all__ = [
     "DenseDesign",
@@ -42,13 +41,17 @@ _STRETCH_ENTRIES = 1 << 28
 _FAR = 1e3
 
 
-class Design(LinearOperator):
+class Design:
     """The data matrix X of shape (n_samples, n_features), known by its products; results are float64.
 
     A new place of rows defines ``_matvec``, ``_rmatvec``, ``stored``, ``weighted_squares`` and
-    ``column_scale``; the other methods follow, and may be defined where a place knows a better way.
+    ``column_scale``; the other methods follow, and may be defined where a place knows a better way. A design
+    has what `scipy.sparse.linalg.aslinearoperator` asks for.
     """
 
+    dtype = np.dtype(np.float64)
+    # The rows themselves, where they are in memory.
+    X: Any
     # Where the rows are, in words that follow "X is"; None for memory.
     place: str | None = None
     # What a place knows of its rows: the names of the columns, and how the work went.
@@ -64,7 +67,7 @@ class Design(LinearOperator):
     row_norm: float | None = None
 
     def __init__(self, shape: tuple[int, int]) -> None:
-        super().__init__(np.float64, shape)
+        self.shape = shape
 
     @property
     def stored(self) -> int:
@@ -78,6 +81,10 @@ class Design(LinearOperator):
     def take(self, rows: NDArray[np.int64]) -> Design | None:
         """Return the design of some of the rows, copied, or None where none can be taken."""
         return None
+
+    def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
+        """Return rows as a float64 array."""
+        raise NotImplementedError(f"{type(self).__name__} does not define dense.")
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r of a least-squares loss, some columns at a time."""
@@ -118,6 +125,31 @@ class Design(LinearOperator):
         """
         return self
 
+    def matvec(self, w: NDArray) -> NDArray[np.float64]:
+        """Return X w."""
+        return self._matvec(_checked(w, (self.shape[1],)))
+
+    def rmatvec(self, c: NDArray) -> NDArray[np.float64]:
+        """Return X' c."""
+        return self._rmatvec(_checked(c, (self.shape[0],)))
+
+    def matmat(self, W: NDArray) -> NDArray[np.float64]:
+        """Return X W for a column, or several."""
+        return self._matmat(_checked(W, (self.shape[1], None)))
+
+    def rmatmat(self, C: NDArray) -> NDArray[np.float64]:
+        """Return X' C for a column, or several."""
+        return self._rmatmat(_checked(C, (self.shape[0], None)))
+
+    def __matmul__(self, W: NDArray) -> NDArray[np.float64]:
+        return self.matvec(W) if np.ndim(W) == 1 else self.matmat(W)
+
+    def _matvec(self, w: NDArray) -> NDArray[np.float64]:
+        raise NotImplementedError(f"{type(self).__name__} does not define _matvec.")
+
+    def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
+        raise NotImplementedError(f"{type(self).__name__} does not define _rmatvec.")
+
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:
         return _by_column(self._matvec, w, self.shape[0])
 
@@ -128,22 +160,21 @@ class Design(LinearOperator):
 class MemoryDesign(Design):
     """Rows that are in memory or in a memory map: an array or a CSR matrix X."""
 
-    X: Any
     n_threads = 1
 
     @property
     def stored(self) -> int:
         """The number of entries that a product reads."""
-        return int(self.X.nnz if sp.issparse(self.X) else self.X.size)
+        return int(self.X.nnz if is_sparse(self.X) else self.X.size)
 
     def take(self, rows: NDArray[np.int64]) -> Design:
         """Return the design of some of the rows, copied."""
         return as_design(self.X[rows], n_threads=self.n_threads)
 
-    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
+    def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
         """Return rows as a float64 array."""
         X = self.X[rows]
-        return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        return np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r, from rows that are centred first: differences of large sums lose digits."""
@@ -273,7 +304,7 @@ class CentredDesign(TiledDesign):
     def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:
         return self.X[rows, columns] - self.centre[columns]
 
-    def dense(self, rows: slice = slice(None)) -> NDArray[np.float64]:
+    def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
         """Return rows, less the centre, as a float64 array."""
         return self.X[rows] - self.centre
 
@@ -290,7 +321,7 @@ class SparseDesign(MemoryDesign):
     A product costs O(nnz) and gives the same bits for any number of threads.
     """
 
-    def __init__(self, X: sp.csr_matrix | sp.csr_array, n_threads: int = 1) -> None:
+    def __init__(self, X: Any, n_threads: int = 1) -> None:
         super().__init__(X.shape)
         _check_indices(X)
         self.X = X
@@ -376,16 +407,16 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
         return X
     if (place := place_of(X)) is not None:
         return place.design(X)
-    if not sp.issparse(X):
+    if not is_sparse(X):
         X = np.asanyarray(X)
     if X.ndim != 2:
         raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
-    return SparseDesign(_as_csr(X), n_threads) if sp.issparse(X) else _dense_design(X, n_threads)
+    return SparseDesign(_as_csr(X), n_threads) if is_sparse(X) else _dense_design(X, n_threads)
 
 
 def float_matrix(X: Any) -> Any:
     """Return a sparse matrix in float64; an array is left as it is."""
-    return X.astype(np.float64, copy=False) if sp.issparse(X) else X
+    return X.astype(np.float64, copy=False) if is_sparse(X) else X
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:
@@ -427,6 +458,15 @@ def _check_indices(X: Any) -> None:
     in_range = indices.size == 0 or (indices.min() >= 0 and indices.max() < X.shape[1])
     if not in_range or np.any(X.indptr[1:] < X.indptr[:-1]):
         raise ValueError("X is not a valid CSR matrix: an index is out of range or indptr decreases.")
+
+
+def _checked(values: Any, shape: tuple[int | None, ...]) -> NDArray[Any]:
+    """Refuse a factor that does not fit: native code would read past its end."""
+    array = np.asarray(values)
+    if array.ndim != len(shape) or array.shape[0] != shape[0]:
+        expected = f"({shape[0]},)" if len(shape) == 1 else f"({shape[0]}, any number)"
+        raise ValueError(f"A factor of a product with X must have the shape {expected}; got {array.shape}.")
+    return array
 
 
 def _vector(w: NDArray) -> NDArray[np.float64]:

@@ -12,7 +12,6 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise._checks import as_codes, as_labels, as_vector, as_weights, check_choice
 from rankwise._types import FloatArray, IntArray
@@ -716,6 +715,8 @@ def _summary(
     if undefined == "skip" and not importance[~missing].any():
         raise ValueError(f"{measure} is undefined for all queries: {reason}.")
     if undefined == "skip" and missing.any():
+        from sklearn.exceptions import UndefinedMetricWarning
+
         warnings.warn(
             f"{measure} is undefined for {missing.sum()} of {values.size} queries ({reason}); "
             "they are left out of the mean.",

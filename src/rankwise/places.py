@@ -10,6 +10,10 @@ from abc import ABC, abstractmethod
 from importlib import import_module
 from typing import Any
 
+import numpy as np
+
+from rankwise.sparse_rows import SparseRows
+
 
 class Place(ABC):
     """What a place of rows must know; the words of `name` follow "X is" in messages."""
@@ -61,6 +65,8 @@ def register(place: Place) -> None:
 
 def place_of(values: Any) -> Place | None:
     """Return the place where rows or a column are, or None for memory."""
+    if values is None or isinstance(values, np.ndarray | SparseRows):  # no place need be imported to know
+        return None
     while _announced:
         import_module(_announced.pop())
     return next((place for place in _places if place.holds(values)), None)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise._types import FloatArray
 from rankwise.design import as_design
+from rankwise.sparse_rows import is_sparse, kept_entries
 
 __all__ = ["canonical_csr", "dense_rows", "owned_rows", "row_scores", "sparse_rows"]
 
@@ -46,7 +46,7 @@ def row_scores(X: Any, coef: NDArray, n_threads: int = 1) -> FloatArray:
     array([12., 34.])
     """
     functions = dense_rows(np.atleast_2d(coef))
-    if sp.issparse(X):
+    if is_sparse(X):
         scores = as_design(canonical_csr(X), n_threads=n_threads) @ functions.T
     else:
         scores = _dense_scores(X, functions, n_threads)
@@ -65,7 +65,7 @@ def _dense_scores(X: NDArray, functions: FloatArray, n_threads: int) -> FloatArr
 
 def dense_rows(X: Any) -> FloatArray:
     """Return rows as a float64 array in C order, without a copy where they are one."""
-    return np.require(canonical_csr(X).toarray() if sp.issparse(X) else X, np.float64, ["C", "A"])
+    return np.require(canonical_csr(X).toarray() if is_sparse(X) else X, np.float64, ["C", "A"])
 
 
 def canonical_csr(X: Any) -> Any:
@@ -82,14 +82,17 @@ def canonical_csr(X: Any) -> Any:
     ([0, 2], [2.0, 4.0])
     """
     X = X.tocsr()
-    stored = slice(X.nnz)
-    if X.has_canonical_format and np.count_nonzero(X.data[stored]) == X.nnz:
-        return X
-    indices, data = X.indices[stored], X.data[stored].astype(np.float64)
+    X = X if X.has_canonical_format else _summed(X)
+    stored = X.data[: X.nnz]
+    return X if np.count_nonzero(stored) == X.nnz else kept_entries(X, stored != 0)
+
+
+def _summed(X: Any) -> Any:
+    """Return CSR of scipy in float64 with sorted indices, each of them there once."""
+    indices, data = X.indices[: X.nnz], X.data[: X.nnz].astype(np.float64)
     order = np.lexsort((data, indices, np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))))
     X = type(X)((data[order], indices[order], X.indptr.copy()), shape=X.shape)
     X.sum_duplicates()
-    X.eliminate_zeros()
     return X
 
 
@@ -105,4 +108,4 @@ def sparse_rows(X: Any) -> Any:
 
 def owned_rows(X: Any) -> Any:
     """Return a copy of rows that nobody else can change: a float64 array in C order, or canonical CSR."""
-    return sparse_rows(X).copy() if sp.issparse(X) else np.array(X, dtype=np.float64, order="C")
+    return sparse_rows(X).copy() if is_sparse(X) else np.array(X, dtype=np.float64, order="C")

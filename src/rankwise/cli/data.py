@@ -81,36 +81,44 @@ def take_columns_of(model: Any, options: argparse.Namespace) -> None:
         options.features = getattr(last_step(model), "feature_names_", None)
 
 
-def read_data(options: argparse.Namespace, n_features: int | None = None, known: int | None = None) -> Data:
-    """Read all data of a command into memory; `known` is the number of features that a model knows."""
+def read_data(
+    options: argparse.Namespace,
+    n_features: int | None = None,
+    known: int | None = None,
+    *,
+    light: bool = False,
+) -> Data:
+    """Read all data of a command into memory; `known` is the number of features that a model knows.
+
+    With `light` the rows of svmlight files are `SparseRows`, for a command that needs no scipy.
+    """
     if getattr(options, "survival", None) is not None:
         return _read_survival(options)
     if is_table(options.data[0]):
         return _joined([_read_table(path, options) for path in options.data])
-    from rankwise.io.svmlight import load_svmlight
+    from rankwise.io.svmlight import load_svmlight, read_svmlight
 
     source = options.data[0] if len(options.data) == 1 else options.data
-    loaded = load_svmlight(
-        source, n_features=n_features, zero_based=options.zero_based, n_jobs=getattr(options, "jobs", None)
-    )
+    settings = {"zero_based": options.zero_based, "n_jobs": getattr(options, "jobs", None)}
+    loaded = (read_svmlight if light else load_svmlight)(source, n_features=n_features, **settings)
     return Data(dense_where_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid)
 
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     """Leave out the features of svmlight rows that a model does not know, and add those that no row has."""
-    import scipy.sparse as sp
+    from rankwise.sparse_rows import kept_entries
 
     if known is None or X.shape[1] == known:
         return X
-    if X.shape[1] < known:
-        return sp.csr_matrix((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
-    if tell:
-        warnings.warn(f"The model knows {known} features; higher numbers are left out.", stacklevel=2)
-    return X[:, :known]
+    if X.shape[1] > known:
+        if tell:
+            warnings.warn(f"The model knows {known} features; higher numbers are left out.", stacklevel=2)
+        X = kept_entries(X, X.indices[: X.nnz] < known)
+    return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
 
 
-def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
-    """Yield the rows of svmlight files or tables chunk by chunk."""
+def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False) -> Iterator[Any]:
+    """Yield the rows of svmlight files or tables chunk by chunk; `light` is that of `read_data`."""
     for path in options.data:
         if is_table(path):
             from rankwise.io.frames import iter_table
@@ -119,9 +127,10 @@ def iterate_data(options: argparse.Namespace, known: int) -> Iterator[Any]:
             columns = {"label": label, "qid": options.qid, "features": options.features}
             chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
         else:
-            from rankwise.io.svmlight import iter_svmlight
+            from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
 
-            chunks = iter_svmlight(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based)
+            iterate = read_svmlight_chunks if light else iter_svmlight
+            chunks = iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based)
         for chunk in chunks:
             yield chunk.X if is_table(path) else dense_where_smaller(of_width(chunk.X, known))
 

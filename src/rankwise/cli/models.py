@@ -10,6 +10,7 @@ from typing import Any
 
 from rankwise._pipeline import before_last_step, last_step, scales_queries
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.data import is_table
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (
@@ -57,35 +58,55 @@ class Recipe:
     scale: str = "none"
     scoring: str = "error"
     undefined: Any = "skip"
+    light: bool = False  # see `starts_light`
 
     def ranker(self, **more: Any) -> Any:
         """Make the estimator."""
-        return estimator_class(self.method)(**(self.parameters | more))
+        return ranker_class(self.method, self.light)(**(self.parameters | more))
 
     @property
     def tuned(self) -> str:
         """The parameter that cross-validation chooses."""
-        return estimator_class(self.method)._tuned
+        return ranker_class(self.method, self.light)._tuned
 
     def scaler(self, X: Any) -> Any:
         """Make the scaler, or None."""
         return make_scaler(self.scale, X)
 
 
-def estimator_class(method: str) -> Any:
-    """Return the class of a method."""
+def ranker_class(method: str, light: bool = False) -> Any:
+    """Return the estimator of a method, or with `light` what learns the same without scikit-learn."""
+    if light:
+        from rankwise.linear_ranker import LinearRanker
+
+        return LinearRanker
     from rankwise import estimators
 
     return getattr(estimators, ESTIMATORS[method])
 
 
+def starts_light(options: argparse.Namespace) -> bool:
+    """Return whether a training asks for no more than a `LinearRanker` has, which starts at once."""
+    others = ("calibrate", "stream", "dask", "survival")
+    return (
+        options.method == "rank-svm"
+        and options.kernel in (None, "linear")
+        and options.scale == "none"
+        and not getattr(options, "tune", True)  # the command `tune` has no such option
+        and not is_table(options.data[0])
+        and all(getattr(options, name, None) is None for name in others)
+    )
+
+
 def recipe_of(options: argparse.Namespace) -> Recipe:
     """Gather the parameters that were asked for; refuse those that the estimator does not have."""
-    known = estimator_class(options.method)().get_params(deep=False)
+    light = starts_light(options)
+    kind = ranker_class(options.method, light)
+    known = kind().get_params(deep=False)
     if getattr(options, "survival", None) is not None:
         check_survival(options)
     take_order(options)
-    if options.scale in QUERY_SCALES and not takes_queries(estimator_class(options.method)):
+    if options.scale in QUERY_SCALES and not takes_queries(kind):
         raise UsageError(
             f"--scale {options.scale} does not go with --method {options.method}, which takes no queries."
         )
@@ -107,9 +128,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise UsageError(f"--{name} does not go with --method {options.method}.")
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
-    ranker = estimator_class(options.method)(**given)
     undefined = "skip" if options.undefined is None else options.undefined
-    return Recipe(options.method, given, options.scale, scoring_of(options, ranker), undefined)
+    scoring = scoring_of(options, kind(**given))
+    return Recipe(options.method, given, options.scale, scoring, undefined, light)
 
 
 def take_order(options: argparse.Namespace) -> None:
@@ -153,11 +174,11 @@ def check_survival(options: argparse.Namespace) -> None:
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
     """Return what candidates are compared by: the log loss where a model has probabilities, by default."""
-    from rankwise.model_selection.scoring import as_scoring
-
     has_probabilities = hasattr(ranker, "predict_pair_proba")
     if options.scoring is None:
         return "log_loss" if has_probabilities else "error"
+    from rankwise.model_selection.scoring import as_scoring
+
     scoring = options.scoring.replace("-", "_")
     if scoring == "log_loss" and not has_probabilities:
         raise UsageError(f"--metric log-loss does not go with --method {options.method}.")
@@ -169,6 +190,8 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
 
 def check_kernel(kernel: str) -> None:
     """Refuse a kernel that there is not, or that files cannot hold."""
+    if kernel == "linear":
+        return
     from rankwise.kernels import kernel_names
 
     if kernel == "precomputed":
@@ -193,6 +216,8 @@ def make_scaler(scale: str, X: Any) -> Any:
     Sparse data stays sparse: the standard scaler then leaves the means where they are, which changes no
     difference of two rows.
     """
+    if scale == "none":
+        return None
     import scipy.sparse as sp
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
@@ -203,7 +228,6 @@ def make_scaler(scale: str, X: Any) -> Any:
 
         return QueryScaler(QUERY_SCALES[scale])
     scalers = {
-        "none": lambda: None,
         "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
         "minmax": MinMaxScaler,
         "maxabs": MaxAbsScaler,
@@ -213,10 +237,12 @@ def make_scaler(scale: str, X: Any) -> Any:
 
 def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
     """Return the rows behind a scaler that is fitted to them."""
-    from rankwise.cli.stream import scale_rows
-
+    if scaler is None:
+        return X
     if not scales_by_query(scaler):
-        return X if scaler is None else scale_rows(scaler, X)
+        from rankwise.cli.stream import scale_rows
+
+        return scale_rows(scaler, X)
     if qid is None:
         raise ValueError(
             "--scale query-... scales within queries, but the data has none; name their column by --qid."
@@ -231,9 +257,11 @@ def scales_by_query(scaler: Any) -> bool:
 
 def with_scaler(scaler: Any, ranker: Any) -> Any:
     """Return the ranker behind its scaler, both of them fitted."""
+    if scaler is None:
+        return ranker
     from sklearn.pipeline import Pipeline
 
-    return ranker if scaler is None else Pipeline([("scale", scaler), ("rank", ranker)])
+    return Pipeline([("scale", scaler), ("rank", ranker)])
 
 
 def load_any_model(path: str) -> Any:
@@ -248,6 +276,39 @@ def load_any_model(path: str) -> Any:
     if type(model).__name__ in LEADERBOARDS:
         raise ModelFileError(f"{path!r} scores named items and no rows; `rankwise leaderboard` takes it.")
     return model
+
+
+def load_scorer(path: str) -> Any:
+    """Load what scores rows: a linear model without scikit-learn, any other as `load_any_model` does."""
+    from rankwise.io.linear_model_file import load_linear_scorer
+    from rankwise.io.svmrank_file import read_svmrank_weights
+    from rankwise.linear_ranker import LinearRanker
+
+    if not is_svmrank_model(path):
+        return load_linear_scorer(path) or load_any_model(path)
+    scorer: Any = LinearRanker()
+    scorer.coef_, scorer.threshold_ = read_svmrank_weights(path)
+    scorer.n_features_in_ = len(scorer.coef_)
+    return scorer
+
+
+def save_any_model(model: Any, path: str, **more: Any) -> None:
+    """Write a model to a file of our own."""
+    if is_light(model):
+        from rankwise.io.linear_model_file import save_linear_model
+
+        save_linear_model(model, path, **more)
+        return
+    from rankwise.io.model_file import save_model
+
+    save_model(model, path, **more)
+
+
+def is_light(model: Any) -> bool:
+    """Return whether a model is linear and takes rows without scipy."""
+    from rankwise.linear_ranker import LinearRanker
+
+    return isinstance(model, LinearRanker)
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
@@ -265,8 +326,7 @@ def scores_of(model: Any, X: Any, qid: Any = None, *, labels: bool = False) -> A
         return ranker.utility(X)
     scores = ranker.predict(X)
     # A model.dat of SVM-light has a number b to subtract; `predict` leaves it out, as it changes no order.
-    from_svm_light = type(ranker).__name__ == "RankSVM" and hasattr(ranker, "threshold_")
-    return scores - ranker.threshold_ if from_svm_light else scores
+    return scores - ranker.threshold_ if hasattr(ranker, "threshold_") else scores
 
 
 def _acceptable(model: Any, X: Any) -> Any:

@@ -40,12 +40,12 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
-    from rankwise.cli.data import check_data_options, take_columns_of
-    from rankwise.cli.models import load_any_model, scores_of
+    from rankwise.cli.data import check_data_options, is_table, take_columns_of
+    from rankwise.cli.models import load_any_model, load_scorer, scores_of
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
-    model = load_any_model(options.model)
+    model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
     take_columns_of(model, options)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
@@ -63,13 +63,14 @@ def run(options: argparse.Namespace, console: Console) -> None:
 def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
     """Yield rows and their queries: chunk by chunk, or all at once where queries have to be whole."""
     from rankwise.cli.data import iterate_data, read_data
+    from rankwise.cli.models import is_light
 
     known = int(last_step(model).n_features_in_)
     if scales_queries(model):
         data = read_data(options, known=known)
         yield data.X, data.qid
         return
-    yield from ((X, None) for X in iterate_data(options, known))
+    yield from ((X, None) for X in iterate_data(options, known, light=is_light(model)))
 
 
 @contextmanager

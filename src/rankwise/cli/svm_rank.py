@@ -21,6 +21,7 @@ from time import process_time
 from typing import Any
 
 from rankwise._pipeline import last_step
+from rankwise._threads import available_cores
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import sentence
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
@@ -106,7 +107,7 @@ def _learn(options: Options) -> None:
     check_output(options.files[1])
     say = options.say
     say(1, "Reading training examples...", end="")
-    X, y, qid = _read(options.files[0], None)
+    X, y, qid = _read(options.files[0], None, light=_is_linear(options))
     say(1, "done")
     units = _Units.of(y, qid, options["c"], options["l"])
     say(
@@ -123,8 +124,8 @@ def _learn(options: Options) -> None:
 
 
 def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
+    from rankwise.cli.models import ranker_class
     from rankwise.cli.output import Console
-    from rankwise.estimators import RankSVM
 
     tol = units.tol(options["e"])
 
@@ -133,7 +134,7 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
         options.say(1, f"Iter {k}: *(NumConst={k}, SV={k}, CEps={gap:.4f}, QPEps=0.0000)")
         return state.gap <= tol  # SVMrank's epsilon is not relative to what can be won
 
-    model = RankSVM(
+    model = ranker_class("rank-svm", light=_is_linear(options))(
         units.alpha,
         average=units.average,
         tol=tol,
@@ -148,10 +149,14 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
     return model.set_params(callback=None)
 
 
+def _is_linear(options: Options) -> bool:
+    return KERNELS[options["t"]] == "linear"
+
+
 def _kernel(options: Options) -> dict[str, Any]:
-    kernel = KERNELS[options["t"]]
-    if kernel == "linear":
+    if _is_linear(options):
         return {}
+    kernel = KERNELS[options["t"]]
     if kernel == "rbf":
         return {"kernel": kernel, "gamma": options["g"]}
     return {"kernel": kernel, "gamma": options["s"], "coef0": options["r"], "degree": options["d"]}
@@ -188,14 +193,16 @@ def _squared_norm(model: Any) -> float:
 
 
 def _write_model(options: Options, model: Any, n_rows: int) -> None:
-    from rankwise.io.export import export_model
-    from rankwise.io.model_file import save_model
+    from rankwise.cli.models import save_any_model
+    from rankwise.io.atomic import atomic_write
+    from rankwise.io.svmrank_file import svmrank_text
 
     options.say(1, "Writing learned model...", end="")
     if hasattr(model, "coef_"):
-        export_model(model, options.files[1], "svmrank", n_documents=n_rows)
+        with atomic_write(options.files[1], "w") as file:
+            file.write(svmrank_text(model.coef_, n_documents=n_rows))
     else:
-        save_model(model, options.files[1])
+        save_any_model(model, options.files[1])
     options.say(1, "done")
 
 
@@ -218,13 +225,13 @@ def _classify(options: Options) -> None:
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     """Return the scores, the labels, the queries and the seconds that scoring took."""
-    from rankwise.cli.models import load_any_model, scores_of
+    from rankwise.cli.models import is_light, load_scorer, scores_of
 
     options.say(1, "Reading model...", end="")
-    model = load_any_model(options.files[1])
+    model = load_scorer(options.files[1])
     options.say(1, "done.")
     options.say(1, "Reading test examples...", end="")
-    X, y, qid = _read(options.files[0], last_step(model).n_features_in_)
+    X, y, qid = _read(options.files[0], last_step(model).n_features_in_, light=is_light(model))
     options.say(1, "done.")
     options.say(1, "Classifying test examples...", end="")
     start = process_time()
@@ -285,12 +292,12 @@ def decimal(score: float) -> str:
     return np.format_float_positional(score, min_digits=8)
 
 
-def _read(path: str, n_features: int | None) -> tuple[Any, Any, Any]:
+def _read(path: str, n_features: int | None, light: bool) -> tuple[Any, Any, Any]:
     """Read a file; features that a model does not know are left out, as SVMrank does."""
     from rankwise.cli.data import dense_where_smaller, of_width
-    from rankwise.io.svmlight import load_svmlight
+    from rankwise.io.svmlight import load_svmlight, read_svmlight
 
-    read = load_svmlight(path, n_jobs=-1)
+    read = (read_svmlight if light else load_svmlight)(path, n_jobs=available_cores())
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")
     return dense_where_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid

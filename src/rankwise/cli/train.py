@@ -134,7 +134,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     with dask_client(options):
         start = perf_counter()
-        data = read_rows(options, console)
+        data = read_rows(options, console, recipe.light)
         reading = perf_counter() - start
         require_rows(data)
         outcome = learn(options, console, recipe, data, options.tune)
@@ -145,7 +145,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result({"command": "train"} | values, report_lines(values))
 
 
-def read_rows(options: argparse.Namespace, console: Console) -> Any:
+def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:
     """Read the data to where the options want the rows: into memory, a file or the workers of Dask."""
     if options.dask is not None:
         return read_partitions(options)
@@ -155,7 +155,7 @@ def read_rows(options: argparse.Namespace, console: Console) -> Any:
         return read_stream(options, console)
     from rankwise.cli.data import read_data
 
-    return read_data(options, options.n_features)
+    return read_data(options, options.n_features, light=light)
 
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
@@ -173,10 +173,10 @@ def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
 def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     """Write the model, and delete the checkpoint that it replaces."""
     from rankwise.cli.checkpoint import Checkpoint
-    from rankwise.io.model_file import save_model
+    from rankwise.cli.models import save_any_model
 
     metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
-    save_model(outcome.model, options.output, feature_names=data.feature_names, metadata=metadata)
+    save_any_model(outcome.model, options.output, feature_names=data.feature_names, metadata=metadata)
     Checkpoint(options.output, "", 0.0).delete()
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,10 +24,9 @@ from rankwise.cli.models import (
     with_scaler,
 )
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap
-from rankwise.model_selection.scoring import as_scoring
-from rankwise.model_selection.search import AlphaSearch, Choice, Fold, Validation
-from rankwise.preferences import as_preferences
-from rankwise.solvers import InterruptedWarning
+
+if TYPE_CHECKING:
+    from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 
 
 @dataclass
@@ -74,6 +73,8 @@ class Training:
 
     def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
         """Cross-validate over queries, going on after the folds that a checkpoint has."""
+        from rankwise.model_selection.search import Choice
+
         search = self._search()
         tried, folds = search.candidates(options.alphas), self._folds(search, options)
         errors = [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
@@ -92,6 +93,9 @@ class Training:
 
     def _search(self) -> AlphaSearch:
         """Return the search over alpha among the rows."""
+        from rankwise.model_selection.scoring import as_scoring
+        from rankwise.model_selection.search import AlphaSearch
+
         ranker = self.recipe.ranker()
         X = ranker._validated(self.data.X, reset=True)
         targets = ranker._targets(self.data.y, self.data.qid)
@@ -103,6 +107,9 @@ class Training:
 
     def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
         """Return folds of queries, or the validation rows in their place."""
+        from rankwise.model_selection.search import Validation
+        from rankwise.preferences import as_preferences
+
         if self.validation is None:
             return search.folds(options.folds, seed=options.seed)
         rows = self.validation
@@ -129,8 +136,6 @@ class Training:
 
     def fit(self, chosen: float | None, progress: Progress) -> Outcome:
         """Fit to all rows with the value chosen, from the weights of a checkpoint where there are some."""
-        from sklearn.exceptions import ConvergenceWarning
-
         start = perf_counter()
         ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
         watch = self._watch(ranker, progress)
@@ -141,19 +146,28 @@ class Training:
             fit_ranker(ranker, X, self.data.y, self.data.qid)
         watch.leave(ranker)
         progress.close()
-        for warning in caught:
-            kind = warning.category
-            if issubclass(kind, UserWarning) and not issubclass(kind, InterruptedWarning):
-                self.console.note(f"warning: {warning.message}")
         return Outcome(
             with_scaler(scaler, ranker),
             ranker,
             getattr(ranker, "alpha", None),
-            not any(issubclass(warning.category, ConvergenceWarning) for warning in caught),
+            self._tell_of([caution for caution in caught if issubclass(caution.category, UserWarning)]),
             int(getattr(ranker, "n_iter_", 1)) + watch.iterations_before,
             perf_counter() - start + watch.seconds_before,
             self.resumed,
         )
+
+    def _tell_of(self, caught: list[warnings.WarningMessage]) -> bool:
+        """Pass the warnings of a fit on, but for that of its interruption; return whether it converged."""
+        if not caught:
+            return True
+        from sklearn.exceptions import ConvergenceWarning
+
+        from rankwise.solvers import InterruptedWarning
+
+        for warning in caught:
+            if not issubclass(warning.category, InterruptedWarning):
+                self.console.note(f"warning: {warning.message}")
+        return not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
         """Have the ranker tell of each iteration, and begin where the checkpoint ends."""

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache, wraps
-from threading import Lock
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.exceptions import ConvergenceWarning, UndefinedMetricWarning
+from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
-from threadpoolctl import ThreadpoolController
 
 from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_columns, declared_order
+from rankwise._columns import hint_at_scale
+from rankwise._threads import thread_count, with_one_blas_thread
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design, as_design
 from rankwise.estimators.feature_scales import FeatureScales, is_learned, learn_scales
@@ -31,13 +29,10 @@ from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
 from rankwise.scores import row_scores
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
+from rankwise.solvers.endings import warn_of_ending
 
 logger = logging.getLogger("rankwise")
 
-# A column that is this large, and this many times as large as half of the others, counts seconds or rows.
-CLOCK_SIZE, CLOCK_RATIO = 1e8, 1e7
-# Fewer rows that rise by 1 may do so by chance.
-INDEX_ROWS = 20
 # What every objective ends with, in words.
 PENALTY = " + \N{GREEK SMALL LETTER ALPHA}‖f‖²"
 
@@ -167,7 +162,7 @@ class BaseRanker(BaseEstimator):
         return vector
 
     def _threads(self) -> int:
-        return int(effective_n_jobs(self.n_jobs))
+        return thread_count(self.n_jobs)
 
     def _validated(self, X: Any, reset: bool) -> Any:
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
@@ -392,66 +387,7 @@ class BaseRanker(BaseEstimator):
         self._warn_of(result)
 
     def _warn_of(self, result: SolverResult) -> None:
-        gap = float(np.max(result.gap))  # not a number where one of several is not
-        found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
-        if result.status == "interrupted":
-            warnings.warn(
-                f"Interrupted after {result.n_iter} iterations. {found}", InterruptedWarning, stacklevel=6
-            )
-        elif result.status in ("max_iter", "stalled"):
-            reason = (
-                "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
-            )
-            warnings.warn(
-                f"{reason} before the gap fell to tol={self.tol:g} of what can be won. {found}",
-                ConvergenceWarning,
-                stacklevel=6,
-            )
-
-
-class OneBlasThread:
-    """A context in which BLAS has one thread; it ends when the last of those that entered has left.
-
-    What is learned does then not depend on the threads that BLAS would take, whose number changes how it
-    rounds, and BLAS does not spin on the cores that our own threads need. The number of threads is that of
-    the whole process, so fits at the same time share one limit.
-    """
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._inside = 0
-
-    def __enter__(self) -> None:
-        with self._lock:
-            if self._inside == 0:
-                self._limit = thread_pools().limit(limits=1, user_api="blas")
-            self._inside += 1
-
-    def __exit__(self, *_: object) -> None:
-        with self._lock:
-            self._inside -= 1
-            if self._inside == 0:
-                self._limit.restore_original_limits()
-
-
-one_blas_thread = OneBlasThread()
-
-
-def with_one_blas_thread(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the method such that BLAS has one thread while it runs."""
-
-    @wraps(method)
-    def limited(*arguments: Any, **options: Any) -> Any:
-        with one_blas_thread:
-            return method(*arguments, **options)
-
-    return limited
-
-
-@cache
-def thread_pools() -> ThreadpoolController:
-    """Find the libraries that have threads of their own, once: the search takes some milliseconds."""
-    return ThreadpoolController()
+        warn_of_ending(result, self.tol, stacklevel=6)
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -476,55 +412,3 @@ def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
                 f"y must have one column for each of {scores.shape[1]} outputs; got shape {np.shape(y)}."
             )
     return columns
-
-
-def hint_at_scale(design: Design, names: Any = None) -> None:
-    """Log a hint when features differ much in scale, or when one counts the time or the rows."""
-    scale = design.column_scale()
-    odd, reason = clock_columns(scale), "is a timestamp or an identifier by its size, far beyond the others"
-    if not len(odd):
-        odd, reason = index_columns(getattr(design, "X", None)), "numbers the rows one by one"
-    if len(odd):
-        shown = ", ".join(repr(str(names[k])) if names is not None else str(k) for k in odd[:5])
-        logger.warning(
-            "Column %s of X %s: leave it out, or give what it says of a row (an age, a time of day).",
-            shown,
-            reason,
-        )
-        return
-    scale = scale[scale > 1e-12 * scale.max(initial=0.0)]  # a scaler leaves rounding of constant columns
-    if len(scale) and scale.max() > 1e4 * scale.min():
-        logger.warning(
-            "The features differ in scale by a factor of %.0e and the penalty treats them alike: scale them "
-            "first (StandardScaler, or rankwise.scale_within_queries).",
-            scale.max() / scale.min(),
-        )
-
-
-def clock_columns(scale: FloatVector) -> NDArray[np.intp]:
-    """Return the columns that are as large as a time in seconds, and far larger than half of the others.
-
-    Examples
-    --------
-    >>> clock_columns(np.array([3.0, 1.7e9, 0.0, 40.0])).tolist()
-    [1]
-    """
-    present = np.sort(scale[scale > 0])
-    if len(present) < 2:
-        return np.empty(0, dtype=np.intp)
-    typical = present[(len(present) - 1) // 2]
-    return np.flatnonzero((scale >= CLOCK_SIZE) & (scale > CLOCK_RATIO * typical))
-
-
-def index_columns(X: Any) -> NDArray[np.intp]:
-    """Return the columns of an array that rise by 1 from each row to the next; one alone is meant.
-
-    Examples
-    --------
-    >>> index_columns(np.column_stack([np.arange(5, 55), np.ones(50)])).tolist()
-    [0]
-    """
-    if not isinstance(X, np.ndarray) or len(X) < INDEX_ROWS or X.shape[1] == 1:
-        return np.empty(0, dtype=np.intp)
-    near = np.flatnonzero((X[1] - X[0] == 1) & (X[-1] - X[0] == len(X) - 1))
-    return np.array([k for k in near if (np.diff(X[:, k]) == 1).all()], dtype=np.intp)

@@ -23,10 +23,11 @@ from rankwise._checks import (
     declared_order,
     split_missing,
 )
+from rankwise._columns import hint_at_scale
 from rankwise._memory import require_memory
 from rankwise._types import FloatVector
 from rankwise.design import Design, as_design
-from rankwise.estimators.base import PENALTY, BaseRanker, hint_at_scale
+from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelMap, kernel_values
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import replace
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -20,7 +18,8 @@ from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
-from rankwise.solvers import SOLVERS, SolverResult, chosen_solver, solve_sample
+from rankwise.solvers import SOLVERS, SolverResult, chosen_solver
+from rankwise.solvers.pairs import solve_pairs
 
 
 class PairwiseRanker(BaseRanker):
@@ -150,43 +149,23 @@ class PairwiseRanker(BaseRanker):
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
     ) -> SolverResult:
-        strength = self._strength() if alpha is None else float(alpha)
-        averaging: dict[str, Any] = {"average": self.average, "n_threads": self._threads()}
-        if getattr(self, "counting", "merge") != "merge":  # of the losses that count pairs
-            averaging["counting"] = self.counting
-
-        def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
-            loss = LOSSES[self.loss](preferences, **averaging)
-            design, loss = design.placed_for(loss, options["tol"])
-            return SOLVERS[self.solver_].solve(design, loss, strength, **options)
-
-        return self._solve_from_sample(solve, design, preferences, start, more)
-
-    def _solve_from_sample(
-        self,
-        solve: Callable[..., SolverResult],
-        design: Design,
-        preferences: Preferences,
-        start: Any,
-        more: dict[str, Any],
-    ) -> SolverResult:
-        """Solve, beginning with a rough solution on a sample of the rows where there is no other start."""
-        monitor, max_iter, sampled = self._monitor(), int(self.max_iter), None
-        if start is None and SOLVERS[self.solver_].from_sample:
-            rough = partial(solve, tol=max(self.tol, 3e-3), max_iter=max_iter)
-            sampled = solve_sample(design, preferences, rough)
-        interrupted = sampled is not None and sampled.status == "interrupted"
+        monitor = self._monitor()
         with self._keeping_best(monitor):
-            result = solve(
+            return solve_pairs(
                 design,
                 preferences,
-                start=start if sampled is None else sampled.coef,
-                monitor=monitor,
+                self._strength() if alpha is None else float(alpha),
+                loss=self.loss,
+                solver=self.solver_,
                 tol=self.tol,
-                max_iter=1 if interrupted else max_iter,
+                max_iter=int(self.max_iter),
+                average=self.average,
+                counting=getattr(self, "counting", "merge"),
+                n_threads=self._threads(),
+                start=start,
+                monitor=monitor,
                 **more,
             )
-        return replace(result, status="interrupted") if interrupted else result
 
 
 class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):

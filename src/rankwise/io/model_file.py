@@ -6,15 +6,12 @@ nothing that the file chooses, and unpickles nothing.
 
 from __future__ import annotations
 
-import json
 import math
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -23,20 +20,12 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
-from rankwise import __version__, estimators
+from rankwise import estimators
 from rankwise._pipeline import before_last_step, last_step
-from rankwise.io.atomic import atomic_write
-from rankwise.io.model_layout import VERSION, ModelFileError, read_layout, write_layout
+from rankwise.io.model_layout import VERSION, ModelFileError
 from rankwise.io.model_leaderboard import check_leaderboard
-from rankwise.io.model_steps import (
-    Writer,
-    apart,
-    check_fitted,
-    made_up_row,
-    step_apart,
-    step_together,
-    together,
-)
+from rankwise.io.model_nodes import Writer, apart, read_model, refusals, together, write_model
+from rankwise.io.model_steps import check_fitted, made_up_row, step_apart, step_together
 from rankwise.io.model_values import Arrays, decode
 
 __all__ = ["ModelFileError", "ModelInfo", "load_model", "model_info", "save_model"]
@@ -80,7 +69,8 @@ class ModelInfo:
     left_out : list of str
         Parameters that a file cannot hold, such as callbacks; they have their defaults after loading.
     created, rankwise, sklearn : str
-        Time (UTC) and versions at writing.
+        Time (UTC) and versions at writing. The version of scikit-learn is None where a command wrote a linear
+        model without it.
     version : int
         Of the file format.
     """
@@ -91,7 +81,7 @@ class ModelInfo:
     left_out: list[str]
     created: str
     rankwise: str
-    sklearn: str
+    sklearn: str | None
     version: int
 
 
@@ -138,12 +128,18 @@ def save_model(
     model = getattr(model, "best_estimator_", model)
     writer = Writer()
     try:
-        tree = _taken_apart(model, writer)
-        header = _header(model, tree, writer, feature_names, metadata)
+        write_model(
+            path,
+            model,
+            _taken_apart(model, writer),
+            writer,
+            estimator=_described(model),
+            sklearn=sklearn.__version__,
+            feature_names=feature_names,
+            metadata=metadata,
+        )
     except ModelFileError as error:
         raise ModelFileError(f"This model cannot be saved: {error}.") from None
-    with atomic_write(path) as file:
-        write_layout(file, header, writer.arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:
@@ -154,8 +150,8 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     ModelFileError
         The file is not a model, is cut short, was altered, or is of a newer version.
     """
-    header, arrays = _read(path, with_arrays=True)
-    with _refusals(path):
+    header, arrays = read_model(path, with_arrays=True)
+    with refusals(path):
         model = _put_together(header["model"], arrays)
         names = decode(header["feature_names"], arrays)
         if names is not None and not hasattr(model, "feature_names_in_"):
@@ -183,52 +179,16 @@ def model_info(path: str | os.PathLike[str]) -> ModelInfo:
     >>> info.estimator, info.feature_names
     ('RankRLS', ['age'])
     """
-    header, _ = _read(path, with_arrays=False)
-    with _refusals(path):
+    header, _ = read_model(path, with_arrays=False)
+    with refusals(path):
         names = decode(header["feature_names"], [])
         said = {key: header[key] for key in ("metadata", "left_out", "created", "rankwise", "sklearn")}
         return ModelInfo(header["estimator"], names, version=VERSION, **said)
 
 
-def _header(
-    model: Any, tree: Any, writer: Writer, names: Sequence[str] | None, metadata: dict[str, Any] | None
-) -> dict[str, Any]:
-    return {
-        "estimator": _described(model),
-        "rankwise": __version__,
-        "sklearn": sklearn.__version__,
-        "created": datetime.now(UTC).isoformat(timespec="seconds"),
-        "metadata": _checked_metadata(metadata),
-        "feature_names": _checked_names(model, names),
-        "left_out": writer.left_out,
-        "model": tree,
-    }
-
-
 def _described(model: Any) -> str:
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
     return " > ".join(type(step).__name__ for step in steps if not isinstance(step, str))
-
-
-def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the metadata as JSON would give it back."""
-    try:
-        return json.loads(json.dumps({} if metadata is None else dict(metadata), allow_nan=False))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ModelFileError(f"metadata must be a dict of what JSON can hold ({error})") from None
-
-
-def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
-    ranker = last_step(model)
-    if names is None:
-        names = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_", None))
-        return None if names is None else [str(name) for name in names]
-    listed, n_features = [str(name) for name in names], getattr(model, "n_features_in_", 0)
-    if len(listed) != n_features:
-        raise ModelFileError(
-            f"feature_names has {len(listed)} names, but the model has {n_features} features"
-        )
-    return listed
 
 
 def _taken_apart(model: Any, writer: Writer) -> dict[str, Any]:
@@ -250,28 +210,6 @@ def _ranker_apart(ranker: Any, known: dict[str, type[BaseEstimator]], writer: Wr
     parameters = ranker.get_params(deep=False)
     learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, *PASSING}}
     return apart(ranker, learned, writer)
-
-
-@contextmanager
-def _refusals(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into one sentence that names the file."""
-    try:
-        yield
-    except ModelFileError as error:
-        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}.") from None
-    except OSError:
-        raise
-    # A checksum keeps accidents out but not intent: the content may be anything that JSON can say.
-    except Exception as error:
-        raise ModelFileError(
-            f"{os.fspath(path)!r} cannot be loaded: its content is not that of a model "
-            f"({type(error).__name__})."
-        ) from error
-
-
-def _read(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str, Any], Arrays]:
-    with open(path, "rb") as file, _refusals(path):
-        return read_layout(file, with_arrays=with_arrays)
 
 
 def _put_together(node: dict[str, Any], arrays: Arrays) -> Any:

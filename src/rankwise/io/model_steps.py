@@ -6,7 +6,6 @@ to one made-up row when they are loaded, by scikit-learn's public interface, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
 
@@ -28,6 +27,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise._pipeline import last_step
 from rankwise.io.model_layout import ModelFileError
+from rankwise.io.model_nodes import Writer, apart, together
 from rankwise.io.model_values import Arrays, decode, encode
 from rankwise.preprocessing import QueryScaler
 
@@ -48,52 +48,12 @@ ENCODERS = (OneHotEncoder, OrdinalEncoder)
 WORDS = ("passthrough", "drop")
 
 
-@dataclass
-class Writer:
-    """What gathers while a model is taken apart."""
-
-    arrays: Arrays = field(default_factory=list)
-    left_out: list[str] = field(default_factory=list)
-
-
 def check_fitted(estimator: Any) -> None:
     """Refuse an estimator that has learned nothing."""
     try:
         check_is_fitted(estimator)
     except Exception:  # NotFittedError says more than one sentence
         raise ModelFileError(f"{type(estimator).__name__} is not fitted; call fit first") from None
-
-
-def apart(estimator: Any, learned: dict[str, Any], writer: Writer) -> dict[str, Any]:
-    """Return an estimator as its class, its parameters and what it learned."""
-    parameters = {}
-    for name, value in estimator.get_params(deep=False).items():
-        n_arrays = len(writer.arrays)
-        try:
-            parameters[name] = encode(value, writer.arrays)
-        except ModelFileError:
-            del writer.arrays[n_arrays:]
-            writer.left_out.append(name)
-    attributes = {}
-    for name, value in learned.items():
-        try:
-            attributes[name] = encode(value, writer.arrays)
-        except ModelFileError as error:
-            raise ModelFileError(f"of its attribute {name}, {error}") from None
-    return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
-
-
-def together(known: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
-    """Return the estimator of a node; its class is one of those known."""
-    if node["class"] not in known:
-        raise ModelFileError(f"this rankwise has no estimator named {node['class']!r}")
-    kind = known[node["class"]]
-    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
-    for name, value in node["attributes"].items():
-        if name.startswith("__") or hasattr(kind, name):
-            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
-        setattr(estimator, name, decode(value, arrays))
-    return estimator
 
 
 def step_apart(step: Any, writer: Writer) -> Any:

@@ -13,10 +13,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.io.model_layout import ModelFileError
+from rankwise.sparse_rows import is_sparse
 
 Arrays = list[NDArray[Any]]
 
@@ -48,7 +48,7 @@ def encode(value: Any, arrays: Arrays) -> Any:
         return items if isinstance(value, list) else {"tuple": items}
     if isinstance(value, dict):
         return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
-    if sp.issparse(value) and value.format == "csr":
+    if is_sparse(value) and value.format == "csr":
         return _encode_csr(value, arrays)
     raise ModelFileError(f"a value of type {type(value).__name__} cannot be stored")
 
@@ -67,8 +67,10 @@ def _encode_array(array: NDArray[Any], arrays: Arrays) -> Any:
 
 
 def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
+    from scipy.sparse import isspmatrix
+
     parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
-    return {"csr": [sp.isspmatrix(matrix), list(matrix.shape), parts]}
+    return {"csr": [isspmatrix(matrix), list(matrix.shape), parts]}
 
 
 def decode(node: Any, arrays: Arrays) -> Any:
@@ -128,6 +130,8 @@ def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
 
 
 def _decode_csr(content: Any, arrays: Arrays) -> Any:
+    import scipy.sparse as sp
+
     is_matrix, shape, parts = content
     data, indices, indptr = (decode(part, arrays) for part in parts)
     kind = sp.csr_matrix if is_matrix else sp.csr_array

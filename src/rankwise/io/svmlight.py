@@ -8,16 +8,24 @@ from itertools import pairwise
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from rankwise import _native
+from rankwise._threads import thread_count
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
 from rankwise.io.svmlight_writer import dump_svmlight
+from rankwise.sparse_rows import SparseRows
 
-__all__ = ["SvmlightData", "SvmlightError", "dump_svmlight", "iter_svmlight", "load_svmlight"]
+__all__ = [
+    "SvmlightData",
+    "SvmlightError",
+    "dump_svmlight",
+    "iter_svmlight",
+    "load_svmlight",
+    "read_svmlight",
+    "read_svmlight_chunks",
+]
 
 ZeroBased = bool | Literal["auto"]
 
@@ -44,7 +52,7 @@ class SvmlightData(NamedTuple):
         What follows the first ``#`` of each row's line, "" where there is none; None unless asked for.
     """
 
-    X: sp.csr_matrix
+    X: Any
     y: NDArray[np.float64]
     qid: NDArray[Any] | None
     comments: list[str] | None
@@ -104,11 +112,29 @@ def load_svmlight(
     ...
     rankwise.io.svmlight.SvmlightError: <file object>, line 2, column 5: the value is not a number; got '0,5'.
     """
-    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
+    return _with_scipy(
+        read_svmlight(
+            source,
+            n_features=n_features,
+            zero_based=zero_based,
+            comments=comments,
+            dtype=dtype,
+            n_jobs=n_jobs,
+        )
+    )
+
+
+def read_svmlight(source: Any, **options: Any) -> SvmlightData:
+    """Return what `load_svmlight` does, with X as `SparseRows`: this needs no scipy."""
+    settings = _Settings.checked(**options)
     reader = settings.new_reader()
     for _ in _read_blocks(reader, source, keep=True):
         pass
     return settings.finish(reader)
+
+
+def _with_scipy(data: SvmlightData) -> SvmlightData:
+    return data._replace(X=data.X.to_scipy())
 
 
 def iter_svmlight(
@@ -145,8 +171,22 @@ def iter_svmlight(
     >>> [chunk.qid.tolist() for chunk in iter_svmlight(io.BytesIO(lines), chunk_rows=3)]
     [[1, 1, 2], [3, 3]]
     """
+    chunks = read_svmlight_chunks(
+        source,
+        chunk_rows=chunk_rows,
+        n_features=n_features,
+        zero_based=zero_based,
+        comments=comments,
+        dtype=dtype,
+        n_jobs=n_jobs,
+    )
+    return (_with_scipy(chunk) for chunk in chunks)
+
+
+def read_svmlight_chunks(source: Any, *, chunk_rows: int, **options: Any) -> Iterator[SvmlightData]:
+    """Yield what `iter_svmlight` does, with X as `SparseRows`: this needs no scipy."""
     chunk_rows = check_chunk_rows(chunk_rows)
-    settings = _Settings.checked(n_features, zero_based, comments, dtype, n_jobs)
+    settings = _Settings.checked(**options)
     if settings.zero_based == "auto":
         raise ValueError("zero_based='auto' needs the whole file; iter_svmlight accepts True or False.")
     reader = settings.new_reader()
@@ -162,7 +202,14 @@ class _Settings(NamedTuple):
     n_threads: int
 
     @classmethod
-    def checked(cls, n_features: Any, zero_based: Any, comments: Any, dtype: Any, n_jobs: Any) -> _Settings:
+    def checked(
+        cls,
+        n_features: Any = None,
+        zero_based: Any = False,
+        comments: Any = False,
+        dtype: Any = np.float64,
+        n_jobs: Any = None,
+    ) -> _Settings:
         if not (isinstance(zero_based, bool | np.bool_) or zero_based == "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
         whole = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
@@ -171,7 +218,7 @@ class _Settings(NamedTuple):
         dtype = np.dtype(dtype)
         if dtype not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32; got {dtype}.")
-        return cls(n_features, zero_based, bool(comments), dtype, int(effective_n_jobs(n_jobs)))
+        return cls(n_features, zero_based, bool(comments), dtype, thread_count(n_jobs))
 
     def new_reader(self) -> _native.SvmlightReader:
         first = 0 if self.zero_based else 1
@@ -202,12 +249,10 @@ class _Settings(NamedTuple):
         )
 
 
-def _as_csr(data: NDArray, indices: NDArray, indptr: NDArray, n_columns: int) -> sp.csr_matrix:
+def _as_csr(data: NDArray, indices: NDArray, indptr: NDArray, n_columns: int) -> SparseRows:
     if indptr[-1] <= _MOST_FEATURES:
         indptr = indptr.astype(np.int32)
-    X = sp.csr_matrix((data, indices, indptr), shape=(len(indptr) - 1, n_columns))
-    X.has_canonical_format = True
-    return X
+    return SparseRows((data, indices, indptr), (len(indptr) - 1, n_columns))
 
 
 def _queries(columns: dict[str, Any]) -> NDArray[Any] | None:

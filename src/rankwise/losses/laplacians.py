@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise import _memory
@@ -166,6 +165,8 @@ class ListedLaplacian(Laplacian):
     """Pairs one by one, through a sparse matrix: O(l) memory and O(l) a column for l pairs."""
 
     def __init__(self, preferences: Preferences, pairs: Pairs):
+        import scipy.sparse as sp
+
         self.n_rows = preferences.n_rows
         self._preferences = preferences
         better, worse, _, weight = pairs

@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
-from scipy.linalg.lapack import dpstrf
 
 from rankwise._types import FloatArray
+from rankwise.sparse_rows import is_sparse
 
 
 class Root(Protocol):
@@ -161,14 +159,16 @@ class _Averages:
         total = np.where(total > 0, total, 1.0)
         self._one = weight / total if n_groups == 1 else None
         if n_groups > 1:
+            from scipy.sparse import csr_array
+
             entries = (weight / total[group], (group, np.arange(n_rows)))
-            self._matrix = sp.csr_array(entries, shape=(n_groups, n_rows))
+            self._matrix = csr_array(entries, shape=(n_groups, n_rows))
 
     def means(self, U: Any, part: slice = slice(None)) -> FloatArray:
         if self._one is not None:
             return np.asarray(self._one[part] @ U)[None]
         product = (self._matrix if part == slice(None) else self._matrix[:, part]) @ U
-        return product.toarray() if sp.issparse(product) else product
+        return product.toarray() if is_sparse(product) else product
 
     def spread(self, means: FloatArray, part: slice = slice(None)) -> FloatArray:
         return means if self._one is not None else means[self.group[part]]
@@ -202,6 +202,9 @@ class PivotedRoot:
     target: FloatArray
 
     def __init__(self, L: FloatArray, pull: FloatArray):
+        from scipy.linalg import solve_triangular
+        from scipy.linalg.lapack import dpstrf
+
         factor, pivot, rank, _ = dpstrf(L, lower=0)
         self._pivot = pivot - 1
         upper = np.triu(factor)[:rank]

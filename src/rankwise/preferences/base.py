@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
-from scipy.special import expit, log_expit
 
 from rankwise._checks import as_vector, check_choice
 from rankwise._memory import require_memory
@@ -173,8 +170,7 @@ class Preferences(ABC):
     def groups(self) -> NDArray[np.int64]:
         """Return the query, or the connected component of the pairs, of each row: folds must not cut it."""
         better, worse, _, _ = self.pairs()
-        graph = coo_matrix((np.ones(len(better)), (better, worse)), shape=(self.n_rows, self.n_rows))
-        return connected_components(graph, directed=False)[1].astype(np.int64)
+        return connected_parts(better, worse, self.n_rows)
 
     def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
         """Return pairs to learn from and pairs to judge by, fold by fold, where rows cannot be dealt out.
@@ -252,6 +248,8 @@ class Preferences(ABC):
         The factor is one for all pairs, or one for each row and the same within a query, as from
         `row_factor`.
         """
+        from scipy.special import expit, log_expit
+
         better, worse, _, weight = self.pairs()
         difference, weight = scores[better] - scores[worse], _at(factor, better) * weight
         push = weight * expit(-difference)
@@ -262,6 +260,8 @@ class Preferences(ABC):
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
         """Return the diagonal of the second derivative of `logistic`, and its product with a direction."""
+        from scipy.special import expit
+
         better, worse, _, weight = self.pairs()
         difference = scores[better] - scores[worse]
         stiffness = _at(factor, better) * weight * expit(difference) * expit(-difference)
@@ -336,6 +336,15 @@ class Preferences(ABC):
     def centred(self, scores: FloatVector) -> FloatVector:
         """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
         return scores - scores.mean()
+
+
+def connected_parts(first: NDArray[Any], second: NDArray[Any], n_nodes: int) -> NDArray[np.int64]:
+    """Return the number of the connected component of each node, given the two ends of each edge."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
+    graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n_nodes, n_nodes))
+    return connected_components(graph, directed=False)[1].astype(np.int64)
 
 
 def _at(factor: FloatVector | float, rows: NDArray[np.int64]) -> FloatVector | float:

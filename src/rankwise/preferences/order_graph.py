@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import coo_matrix
-from scipy.sparse.csgraph import connected_components
 
 from rankwise import _native
 from rankwise._checks import as_array, as_codes, as_weights, check_choice
 from rankwise._memory import require_memory
 from rankwise._types import FloatVector
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory
+from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory, connected_parts
 from rankwise.preferences.ranking import Ranking
 
 Edges = list[tuple[Hashable, Hashable]]
@@ -82,9 +80,8 @@ class OrderGraph(Preferences):
 
     def groups(self) -> NDArray[np.int64]:
         """Return the connected component of each row's class."""
-        n = len(self.classes)
-        graph = coo_matrix((np.ones(len(self.edge_codes)), tuple(self.edge_codes.T)), shape=(n, n))
-        return connected_components(graph, directed=False)[1][self.codes].astype(np.int64)
+        higher, lower = self.edge_codes.T
+        return connected_parts(higher, lower, len(self.classes))[self.codes]
 
     def pairs(self) -> Pairs:
         """Enumerate all pairs, edge by edge."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
 from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
+from rankwise.sparse_rows import is_sparse
 
 
 class PairList(Preferences):
@@ -176,9 +176,7 @@ def _places(values: Any, name: str, items: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([row_of[value] for value in distinct.tolist()], dtype=np.int64)[codes]
 
 
-def pair_data(
-    X_better: Any, X_worse: Any, weight: ArrayLike | None = None
-) -> tuple[NDArray[np.float64] | sp.csr_matrix, PairList]:
+def pair_data(X_better: Any, X_worse: Any, weight: ArrayLike | None = None) -> tuple[Any, PairList]:
     """Stack chosen and rejected rows into one matrix and the preferences between them.
 
     Row k of `X_better` should be above row k of `X_worse`.
@@ -208,8 +206,10 @@ def pair_data(
     if None not in names and names[0] != names[1]:
         raise ValueError(f"X_better and X_worse must have the same columns in the same order; got {names}.")
     n = shapes[0][0]
-    if sp.issparse(X_better) or sp.issparse(X_worse):
-        X = sp.vstack([X_better, X_worse], format="csr")
+    if is_sparse(X_better) or is_sparse(X_worse):
+        from scipy.sparse import vstack
+
+        X = vstack([X_better, X_worse], format="csr")
     else:
         X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
     numbers = np.arange(n)

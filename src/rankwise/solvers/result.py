@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.solvers.goal import Goal
 
@@ -34,10 +33,6 @@ class State:
 
 # How a run may end, from the best to the worst.
 STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
-
-
-class InterruptedWarning(ConvergenceWarning):
-    """Ctrl-C ended a fit, and the best model so far is kept."""
 
 
 @dataclass

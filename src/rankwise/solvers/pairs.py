@@ -1,0 +1,64 @@
+"""The fit of a mean pairwise loss, by the names of the loss and of the solver."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from rankwise._types import FloatVector
+from rankwise.design import Design
+from rankwise.losses import LOSSES
+from rankwise.preferences import Preferences
+from rankwise.solvers.registry import SOLVERS
+from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.sample import solve_sample
+
+# A sample need not be solved better than this.
+SAMPLE_TOL = 3e-3
+
+
+def solve_pairs(
+    design: Design,
+    preferences: Preferences,
+    alpha: float,
+    *,
+    loss: str,
+    solver: str,
+    tol: float,
+    max_iter: int,
+    average: str = "queries",
+    counting: str = "merge",
+    n_threads: int = 1,
+    start: FloatVector | None = None,
+    monitor: Monitor | None = None,
+    **more: Any,
+) -> SolverResult:
+    """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
+
+    Without a `start`, many rows are begun with a rough solution on a sample of them. What is in `more` goes
+    to the solver. Every fit of such a loss, by an estimator or a command, is this one.
+    """
+    averaging: dict[str, Any] = {"average": average, "n_threads": n_threads}
+    if counting != "merge":  # of the losses that count pairs
+        averaging["counting"] = counting
+
+    def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
+        placed, measured = design.placed_for(LOSSES[loss](preferences, **averaging), options["tol"])
+        return SOLVERS[solver].solve(placed, measured, alpha, **options)
+
+    sampled = None
+    if start is None and SOLVERS[solver].from_sample:
+        rough = partial(solve, tol=max(tol, SAMPLE_TOL), max_iter=max_iter)
+        sampled = solve_sample(design, preferences, rough)
+    interrupted = sampled is not None and sampled.status == "interrupted"
+    result = solve(
+        design,
+        preferences,
+        start=start if sampled is None else sampled.coef,
+        monitor=monitor,
+        tol=tol,
+        max_iter=1 if interrupted else max_iter,
+        **more,
+    )
+    return replace(result, status="interrupted") if interrupted else result
