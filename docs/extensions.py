@@ -1,4 +1,4 @@
-"""What Sphinx leaves to do: links from names, defaults, powers, thumbnails, pictures of displays."""
+"""What Sphinx leaves to do: links from names, defaults, formulas, thumbnails, pictures of displays."""
 
 import doctest
 import inspect
@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from formulas import set_formulas
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
@@ -14,8 +15,6 @@ PICTURES = DOCS / "generated" / "pictures"
 PANELS = DOCS / "gallery" / "images" / "panels"
 # A name, perhaps with what it is called with: `RankSVM`, `metrics.ndcg`, `Preferences.from_scores(y, qid)`.
 NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
-
-RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class LinkNames(SphinxPostTransform):
@@ -137,20 +136,9 @@ def show_defaults(app, what, name, object_, options, lines):
             lines[k] = f"{line}, default {parameter.default!r}"
 
 
-def set_powers(app, what, name, object_, options, lines):
-    """Set powers and norms as mathematics does, in the prose of docstrings: n^2 as n², ||f|| as ‖f‖."""
-    in_session = False
-    for k, line in enumerate(lines):
-        in_session = bool(line.strip()) and (in_session or line.lstrip().startswith(">>>"))
-        if not in_session:
-            parts = re.split(r"(`[^`]*`)", line)
-            lines[k] = "".join(part if part.startswith("`") else with_powers(part) for part in parts)
-
-
-def with_powers(prose):
-    """Return a piece of prose with its powers raised."""
-    prose = re.sub(r"\^(-?\d+)", lambda match: match[1].translate(RAISED), prose)
-    return re.sub(r"\|\|(\w+)\|\|", "\N{DOUBLE VERTICAL LINE}\\1\N{DOUBLE VERTICAL LINE}", prose)
+def set_mathematics(app, what, name, object_, options, lines):
+    """Set the formulas of a docstring as mathematics."""
+    lines[:] = set_formulas("\n".join(lines)).split("\n")
 
 
 def draw_displays(app):
@@ -173,7 +161,7 @@ def draw_displays(app):
 def setup(app):
     """Register all of it."""
     app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", set_powers, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)
     app.add_post_transform(DescribeThumbnails)
     app.connect("autodoc-process-docstring", show_defaults, priority=400)
