@@ -3,6 +3,7 @@
     RANKWISE_DATA=... python benchmarks/hull.py           # everything: some fifteen minutes
     python benchmarks/hull.py --quick                     # one small set, up to 64,000 rows: some seconds
     python benchmarks/hull.py --only figure --output benchmarks/results
+    python benchmarks/hull.py --only drawing              # docs/images/hull_figure.png, from results/
 
 Section 3: nine regression sets (fung2006 in the folder that RANKWISE_DATA names; without it, diabetes and a
 generated set), targets cut into five bins of equal size, as far as ties allow, ten-fold cross-validation.
@@ -43,8 +44,8 @@ BASIS_ROWS = 100
 NAMES = {
     "chain": "HullRanker, chain",
     "full": "HullRanker, full graph",
-    "chain_edge": "HullRanker, chain, slack an edge",
-    "full_edge": "HullRanker, full, slack an edge",
+    "chain_edge": "HullRanker, chain, slack per edge",
+    "full_edge": "HullRanker, full, slack per edge",
     "rank_svm": "RankSVM",
     "rank_rls": "RankRLS",
     "mord": "LogisticAT (mord)",
@@ -184,7 +185,7 @@ def summary(results):
 def print_comparison(tables):
     for title, text in {
         "share of pairs in order, mean (least to most of the folds)": shown_share,
-        "seconds a fit": lambda cell: f"{cell['seconds']:.3g}",
+        "seconds per fit": lambda cell: f"{cell['seconds']:.3g}",
     }.items():
         print(f"\n{title}\n{'':<38}" + "".join(f"{name:>22}" for name in tables))
         for method in next(iter(tables.values())):
@@ -343,43 +344,62 @@ def pyplot():
     return pyplot
 
 
-STYLES = {
-    "chain": ("#c8452f", "o"),
-    "full": ("#e8a08f", "o"),
-    "chain_edge": ("#8a5a00", "s"),
-    "full_edge": ("#d9a441", "s"),
-    "rank_svm": ("#4477aa", "^"),
-    "rank_rls": ("#9ec3e6", "v"),
-    "mord": ("#8c8c8c", "D"),
-    "full_rbf": ("#117733", "P"),
-    "gp": ("#88bb88", "X"),
+COLOURS = {
+    "chain": "#c8452f",
+    "full": "#c8452f",
+    "chain_edge": "#8a5a00",
+    "full_edge": "#8a5a00",
+    "rank_svm": "#4477aa",
+    "rank_rls": "#4477aa",
+    "mord": "#6f6f6f",
+    "full_rbf": "#117733",
+    "gp": "#117733",
 }
 
 
 def draw_comparison(tables, path):
-    """Draw figure 3 of the paper: shares with the range over the folds, and run time."""
-    figure, (left, right) = pyplot().subplots(1, 2, figsize=(13, 5), layout="constrained")
-    used = list(next(iter(tables.values())))
-    for place, method in enumerate(used):
-        colour, marker = STYLES[method]
-        cells = [table[method] for table in tables.values()]
-        x = np.arange(len(cells)) + 0.085 * (place - (len(used) - 1) / 2)
-        mean, least, most, seconds = (
-            np.array([cell[key] for cell in cells]) for key in ("mean", "least", "most", "seconds")
-        )
-        left.errorbar(
-            x, mean, [mean - least, most - mean],
-            color=colour, marker=marker, markersize=5, linestyle="none", linewidth=0.9, label=NAMES[method],
-        )  # fmt: skip
-        right.plot(x, seconds, color=colour, marker=marker, markersize=5, linestyle="none")
-    for axes in (left, right):
-        axes.set_xticks(np.arange(len(tables)), list(tables), rotation=30, ha="right")
-        axes.grid(axis="y", alpha=0.25)
-        axes.spines[["top", "right"]].set_visible(False)
-    left.set_ylabel("pairs of different bins in the right order")
-    right.set(ylabel="seconds a fit", yscale="log")
-    figure.legend(loc="outside lower center", ncols=5, frameon=False, fontsize=9)
+    """Draw figure 3 of the paper: a panel for each set, a row for each method, all on one scale."""
+    used = [name for name in NAMES if name in next(iter(tables.values()))]
+    size = {"figsize": (11, 2.2 + 0.55 * len(used)), "layout": "constrained"}
+    figure, panels = pyplot().subplots(3, 3, sharex=True, sharey=True, **size)
+    for axes, (name, table) in zip(panels.flat, tables.items(), strict=False):
+        axes.set_title(name, fontsize=10, loc="left")
+        draw_methods(axes, [(method, table[method]) for method in used])
+    for axes in panels.flat[len(tables) :]:
+        axes.set_visible(False)
+    panels[0, 0].set_yticks(range(len(used)), [NAMES[method] for method in used])
+    panels[0, 0].set(ylim=(len(used) - 0.4, -0.6), xlim=(None, 1.0))
+    figure.supxlabel("pairs of different bins in the right order: mean and range of ten folds", fontsize=10)
     figure.savefig(path, dpi=130)
+
+
+def draw_methods(axes, cells):
+    """Draw the mean and the range over the folds of each method, and write the time of a fit beside it."""
+    for place, (method, cell) in enumerate(cells):
+        axes.plot(
+            [cell["least"], cell["most"]], [place, place], color=COLOURS[method], linewidth=1.5, alpha=0.5
+        )
+        axes.plot(cell["mean"], place, "o", color=COLOURS[method], markersize=5)
+        axes.annotate(
+            shown_time(cell["seconds"]), (1, place), (6, 0),
+            xycoords=axes.get_yaxis_transform(), textcoords="offset points",
+            va="center", fontsize=8, color="0.35",
+        )  # fmt: skip
+    axes.grid(axis="x", alpha=0.25)
+    axes.tick_params(axis="y", length=0)
+    axes.spines[["top", "right", "left"]].set_visible(False)
+
+
+def shown_time(seconds):
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
+
+
+def draw_again(results, images):
+    """Draw the nine sets as `make reproduce` recorded them."""
+    sets = json.loads((results / "hull_bins.json").read_text())["result"]["sets"]
+    by_size = sorted(sets.items(), key=lambda entry: entry[1]["rows"])
+    tables = {f"{name}: {table['rows']:,} rows": table for name, table in by_size}
+    draw_comparison(tables, images / "hull_figure.png")
 
 
 def draw_graphs(tables, path):
@@ -410,9 +430,11 @@ def main(arguments=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=("figure", "graphs", "cost"), help="one part of the benchmark")
+    parser.add_argument("--only", choices=("figure", "graphs", "cost", "drawing"), help="one part")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args(arguments)
+    if options.only == "drawing":
+        return draw_again(Path("benchmarks/results"), Path("docs/images"))
     options.output.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process: a length at its bound
     warnings.filterwarnings("ignore", "The scores of all rows are the same")  # at the largest alphas

@@ -43,6 +43,8 @@ numpydoc_show_class_members = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "copyfile_regex": r"index\.rst",  # the examples by task
+    "image_scrapers": ("extensions.keep_panels",),
     "backreferences_dir": "gallery/backreferences",
     "doc_module": ("rankwise",),
     # PyTorch is too large to be a need of the documentation: without it, its example is shown and not run.

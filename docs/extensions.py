@@ -1,4 +1,4 @@
-"""What Sphinx leaves to do: links from names, defaults, powers, texts of thumbnails, pictures of displays."""
+"""What Sphinx leaves to do: links from names, defaults, formulas, thumbnails, pictures of displays."""
 
 import doctest
 import inspect
@@ -6,15 +6,15 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from formulas import set_formulas
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "generated" / "pictures"
+PANELS = DOCS / "gallery" / "images" / "panels"
 # A name, perhaps with what it is called with: `RankSVM`, `metrics.ndcg`, `Preferences.from_scores(y, qid)`.
 NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
-
-RAISED = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class LinkNames(SphinxPostTransform):
@@ -76,6 +76,50 @@ class DescribeThumbnails(SphinxPostTransform):
                 image["alt"] = self.env.titles[f"gallery/{example[1]}"].astext()
 
 
+def keep_panels(block, block_vars, gallery_conf):
+    """Take the figures of an example as ever, and keep one panel of each for the thumbnail.
+
+    It is the first, or the one whose number, from 0, a comment ``sphinx_gallery_thumbnail_panel`` gives.
+    """
+    from matplotlib import pyplot
+    from sphinx_gallery.scrapers import matplotlib_scraper
+
+    PANELS.mkdir(parents=True, exist_ok=True)
+    example = Path(block_vars["src_file"])
+    drawn = len(block_vars["image_path_iterator"])
+    for number, name in enumerate(pyplot.get_fignums(), drawn + 1):
+        panel = pyplot.figure(name).axes[setting_of(example, "panel", 0)]
+        save_panel(panel, PANELS / f"{example.stem}_{number}.png")
+    return matplotlib_scraper(block, block_vars, gallery_conf)
+
+
+def setting_of(example, name, otherwise):
+    """Return the number that a comment in an example gives for its thumbnail."""
+    found = re.search(
+        rf"^ *# sphinx_gallery_thumbnail_{name} = (\d+)$", example.read_text(encoding="utf-8"), re.MULTILINE
+    )
+    return int(found[1]) if found else otherwise
+
+
+def save_panel(panel, path):
+    """Save the part of a figure that one panel takes, with its title and labels."""
+    figure = panel.figure
+    figure.canvas.draw()
+    box = panel.get_tightbbox().padded(8).transformed(figure.dpi_scale_trans.inverted())
+    figure.savefig(path, bbox_inches=box, dpi=150)
+
+
+def draw_thumbnails(app):
+    """Make the thumbnail of each example that was run from the panel that was kept."""
+    from sphinx_gallery.utils import scale_image
+
+    size = app.config.sphinx_gallery_conf["thumbnail_size"]
+    for example in (DOCS.parent / "examples").glob("plot_*.py"):
+        panel = PANELS / f"{example.stem}_{setting_of(example, 'number', 1)}.png"
+        if panel.exists():
+            scale_image(panel, PANELS.parent / "thumb" / f"sphx_glr_{example.stem}_thumb.png", *size)
+
+
 def show_defaults(app, what, name, object_, options, lines):
     """Write the default of each parameter behind its type, as the signature has it."""
     if what not in ("class", "function", "method"):
@@ -92,20 +136,9 @@ def show_defaults(app, what, name, object_, options, lines):
             lines[k] = f"{line}, default {parameter.default!r}"
 
 
-def set_powers(app, what, name, object_, options, lines):
-    """Set powers and norms as mathematics does, in the prose of docstrings: n^2 as n², ||f|| as ‖f‖."""
-    in_session = False
-    for k, line in enumerate(lines):
-        in_session = bool(line.strip()) and (in_session or line.lstrip().startswith(">>>"))
-        if not in_session:
-            parts = re.split(r"(`[^`]*`)", line)
-            lines[k] = "".join(part if part.startswith("`") else with_powers(part) for part in parts)
-
-
-def with_powers(prose):
-    """Return a piece of prose with its powers raised."""
-    prose = re.sub(r"\^(-?\d+)", lambda match: match[1].translate(RAISED), prose)
-    return re.sub(r"\|\|(\w+)\|\|", "\N{DOUBLE VERTICAL LINE}\\1\N{DOUBLE VERTICAL LINE}", prose)
+def set_mathematics(app, what, name, object_, options, lines):
+    """Set the formulas of a docstring as mathematics."""
+    lines[:] = set_formulas("\n".join(lines)).split("\n")
 
 
 def draw_displays(app):
@@ -128,9 +161,10 @@ def draw_displays(app):
 def setup(app):
     """Register all of it."""
     app.setup_extension("sphinx.ext.autodoc")
-    app.connect("autodoc-process-docstring", set_powers, priority=400)  # before numpydoc
+    app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)
     app.add_post_transform(DescribeThumbnails)
     app.connect("autodoc-process-docstring", show_defaults, priority=400)
     app.connect("builder-inited", draw_displays, priority=100)
+    app.connect("builder-inited", draw_thumbnails, priority=900)  # after the gallery
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -29,6 +29,7 @@ for name, model in models.items():
 # %%
 # Between the lines of one colour lies the optimum, on which both methods agree.
 
+# sphinx_gallery_thumbnail_panel = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for (name, model), colour in zip(models.items(), ("#c8452f", "#40688c"), strict=True):
     history = model.history_
@@ -50,7 +51,7 @@ left.set(
     ylim=(0, 1.05),
     title="The optimum is in between",
 )
-right.set(xlabel="iteration", ylabel="gap", title="How far at most", ylim=(1e-4, None))
+right.set(xlabel="iteration", ylabel="gap", title="How far at most", ylim=(3e-5, None), xlim=(None, 1000))
 for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
 plt.show()

@@ -60,6 +60,7 @@ for row, bias in enumerate(biases):
 # which is what would be clicked if all places were looked at.
 
 X, click, weight, position, relevant = impressions(1.0)
+# sphinx_gallery_thumbnail_panel = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 places = np.arange(1, n_documents + 1)
 rate = np.array([click[position == k].mean() for k in places])

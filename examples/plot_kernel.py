@@ -40,6 +40,7 @@ for name, model in models.items():
 # the best and of the worst grade.
 
 grid = np.stack(np.meshgrid(*[np.linspace(0, 1, 80)] * 2), axis=-1)
+# sphinx_gallery_thumbnail_panel = 1
 figure, panels = plt.subplots(1, 3, figsize=(11, 4.2), sharey=True, layout="constrained")
 for axes, title, model in zip(panels, titles, models.values(), strict=True):
     scores = model.predict(grid.reshape(-1, 2)).reshape(80, 80)

@@ -6,7 +6,7 @@ Trained on all 200 million pairs of 20,000 rows, a small network orders fresh ro
 network that predicts their labels, and as well as one that predicts their ranks; trained on chosen and
 rejected answers, it finds what a linear reward head cannot.
 
-``objectives.torch`` makes a loss module for PyTorch (`pip install 'rankwise[torch]'`): scores in, gradient
+``objectives.torch`` makes a loss module for PyTorch (`pip install '.[torch]'`): scores in, gradient
 out, without visiting a pair. Any network that returns a number a row can be trained with it.
 """
 

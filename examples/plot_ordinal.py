@@ -35,6 +35,7 @@ y = np.array(GRADES)[rank]
 # 800 points that the model has not seen, a lane for each grade. A lane is shaded between the boundaries of
 # its grade, and the share of points inside stands at its end.
 
+# sphinx_gallery_thumbnail_panel = 1
 figure, panels = plt.subplots(2, 1, figsize=(8, 7), sharex=True, layout="constrained")
 for axes, (thresholds, title) in zip(panels, WAYS.items(), strict=True):
     model = OrdinalSVM(1e-4, kernel="poly", degree=2, thresholds=thresholds, categories=GRADES)

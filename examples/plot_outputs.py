@@ -40,6 +40,7 @@ print(f"mean AUC {auc.mean():.4f}")
 # ink on red pixels moves an image up in the ranking, ink on blue ones down. The number is the AUC on images
 # that were held out.
 
+# sphinx_gallery_thumbnail_panel = 13
 figure, panels = plt.subplots(2, 10, figsize=(11, 2.9), layout="constrained")
 largest = np.abs(model.coef_).max()
 for number, (above, below) in enumerate(panels.T):

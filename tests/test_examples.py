@@ -59,6 +59,11 @@ def test_example_has_a_title_and_a_finding(path):
     assert lines[4]
 
 
+def test_every_example_stands_under_one_task_of_the_gallery():
+    index = (ROOT / "examples" / "index.rst").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"examples/(plot_\w+)\.py", index)) == [path.stem for path in EXAMPLES]
+
+
 @pytest.mark.parametrize("module", PUBLIC)
 def test_every_public_name_is_in_the_reference(module):
     reference = (ROOT / "docs" / "api.md").read_text(encoding="utf-8").split()

@@ -136,7 +136,9 @@ def test_a_pair_is_explained_in_parts_that_add_up(rows, model, form):
     assert display.shown_ == [f"f{order[0] + 1}", f"f{order[1] + 1}", "3 other features"]
     scores = model.predict(X[[3, 8]])
     assert sum(widths(display)) == pytest.approx(scores[0] - scores[1])
-    assert f"{scores[0] - scores[1]:.4g}" in display.ax_.get_title(loc="left")
+    side = "above" if scores[0] > scores[1] else "below"
+    title = f"a is {side} b by {abs(scores[0] - scores[1]):.4g} (beside the names: values in a and in b)"
+    assert display.ax_.get_title(loc="left") == title
     labels = [label.get_text() for label in display.ax_.get_yticklabels()]
     assert labels[0] == f"f{order[0] + 1}: {X[3, order[0]]:.3g} and {X[8, order[0]]:.3g}"
     assert labels[2] == "3 other features"

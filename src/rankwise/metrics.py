@@ -223,8 +223,8 @@ def wmw(
         1/n_edges * sum over edges (h, l) of 1/(m_h m_l) * sum over i in h, j in l of [s_i > s_j],
 
     the statistic of section 1.1 of Fung et al. (2005), divided by the number of edges so that a perfect
-    ranking has 1. For two classes it is the area under the ROC curve. O(m log m + sum over edges of (m_h +
-    m_l)).
+    ranking has 1. For two classes it is the area under the ROC curve. O(m log m), and O(m_h + m_l) for each
+    edge.
 
     Parameters
     ----------

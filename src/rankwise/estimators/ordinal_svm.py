@@ -71,7 +71,7 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
     loss : "hinge" or "squared_hinge"
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
-        experiments, (x'z + 1)^2, is `kernel="poly", degree=2, gamma=1.0`.
+        experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     thresholds : "min_error" or "midpoint"

@@ -87,8 +87,8 @@ class RankRLS(BaseRanker):
         The mean over queries of each query's mean, or the mean over all pairs.
     ties : "keep" or "drop"
         With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
-        (sum of weights)^2 / 2, so that a repeated row equals a doubled weight, and every query with a
-        positive weight counts. With "drop", the mean is over untied pairs. It matters for
+        half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
+        query with a positive weight counts. With "drop", the mean is over untied pairs. It matters for
         `cost="magnitude"` with labels alone: other costs always drop ties.
     solver : "auto", "primal", "dual" or "cg"
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;

@@ -119,5 +119,6 @@ def draw_table(ax: Any, table: DrawnTable) -> None:
     for set_ticks, names in ((ax.set_xticks, table.ticks[0]), (ax.set_yticks, table.ticks[1])):
         step = max(1, len(names) // 4)
         set_ticks(np.arange(len(names))[::step], names[::step], fontsize="small")
+    ax.tick_params(axis="x", rotation=30)
     ax.set_xlabel(table.names[0].replace("$", r"\$"))
     ax.set_ylabel(table.names[1].replace("$", r"\$"))

@@ -91,8 +91,14 @@ class PairExplanationDisplay:
         self.figure_ = self.ax_.figure
         self.bars_ = draw_bars(self.ax_, values, labels, options)
         self.ax_.set(xlabel="part in the difference of the scores")
-        self.ax_.set_title(f"difference of the scores: {self.parts.sum():.4g}", fontsize="medium", loc="left")
+        self.ax_.set_title(self._title(), fontsize="medium", loc="left")
         return self
+
+    def _title(self) -> str:
+        """Return which row is above, by how much, and what the numbers behind the names are."""
+        difference = self.parts.sum()
+        told = f"a is {'below' if difference < 0 else 'above'} b by {abs(difference):.4g}"
+        return told if self.values is None else f"{told} (beside the names: values in a and in b)"
 
     def _label(self, k: int) -> str:
         """Name a feature, with its values in both rows where they are known."""
