@@ -9,7 +9,7 @@ from scipy.optimize import check_grad
 
 from rankwise import OrdinalSVM, Preferences, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.estimators import feature_scales
-from rankwise.estimators.feature_scales import _gradients, _parts, learn_scales
+from rankwise.estimators.feature_scales import ALPHAS, _gradients, _parts, _single_values, learn_scales
 from rankwise.io.model_file import load_model, save_model
 from rankwise.kernels import kernel_scores, kernel_values
 from rankwise.report import Report
@@ -19,7 +19,7 @@ KERNELS = ("exponential", "laplacian", "rbf")
 
 @pytest.fixture(autouse=True)
 def _small_fits(monkeypatch):
-    monkeypatch.setattr(feature_scales, "BASIS_ROWS", (80, 80, 80))
+    monkeypatch.setattr(feature_scales, "BASIS_ROWS", (80, 80))
 
 
 def two_of_ten(n_rows=700, seed=0):
@@ -48,6 +48,25 @@ def test_gradients_are_those_of_the_function(kernel, n_basis, n_features, gamma,
     assert error < 1e-5 * (1 + np.abs(a).sum() * (1 + gamma) ** 2)
 
 
+@given(st.sampled_from(KERNELS), st.integers(1, 40), st.floats(0.05, 2.0), st.integers(0, 99))
+def test_values_in_single_precision_are_near(kernel, n_rows, gamma, seed):
+    U, Z = np.random.default_rng(seed).normal(size=(2, n_rows, 3))
+    expected = kernel_values(U, Z, kernel, gamma=gamma)
+    actual = _single_values(U, Z, kernel, gamma)
+    assert actual.dtype == np.float32
+    np.testing.assert_allclose(actual, expected, atol=5e-3 if kernel == "exponential" else 1e-4)
+
+
+def test_alpha_falls_as_rows_are_added(monkeypatch):
+    monkeypatch.setattr(feature_scales, "ROWS_PER_BASIS_ROW", 4)
+    monkeypatch.setattr(feature_scales, "HELD_OUT_ROWS", 100)
+    X, y = two_of_ten(840)
+    found = learn_scales(X, Preferences.from_scores(y), "laplacian", random_state=0)
+    best = found.alpha * 840 / 320  # of the 320 rows of a fit
+    steps = np.log(best / ALPHAS[:, None]) / np.log(3)
+    assert np.abs(steps - np.round(steps)).min() < 1e-9
+
+
 def test_the_gradient_at_a_basis_row_is_finite():
     Z = np.array([[0.0, 1.0]])
     assert _gradients(Z, Z, np.ones(1), "exponential", 1.0).tolist() == [[0.0, 0.0]]
@@ -56,7 +75,7 @@ def test_the_gradient_at_a_basis_row_is_finite():
 @given(st.lists(st.integers(0, 12), min_size=2, max_size=60), st.integers(0, 99))
 def test_rows_held_out_are_whole_queries_and_disjoint(codes, seed):
     group = np.unique(codes, return_inverse=True)[1]
-    judged, fitted = _parts(group, np.random.RandomState(seed))
+    judged, fitted = _parts(group, len(group), np.random.RandomState(seed))
     assert not set(judged) & set(fitted)
     if group.max() + 1 >= 5:
         assert not set(group[judged]) & set(group[fitted])
@@ -74,19 +93,19 @@ def test_the_features_that_matter_are_found(kernel, full):
     assert found.errors[-1] < 0.8 * found.errors[0]
 
 
-# The alpha of least squares is far too large for the logistic loss.
+# The alpha of least squares would be far too large for the logistic loss.
 @pytest.mark.parametrize(
-    ("model", "alpha"),
-    [(RankRLS(), "learned"), (RankSVM(loss="squared_hinge"), "learned"), (RankLogistic(), 1e-4)],
-    ids=lambda given: type(given).__name__,
+    "model",
+    [RankRLS(), RankSVM(loss="squared_hinge"), RankSVM(), RankLogistic()],
+    ids=["least_squares", "squared_hinge", "hinge", "logistic"],
 )
-def test_learned_scales_rank_new_rows_better(model, alpha):
+def test_learned_scales_rank_new_rows_better(model):
     X, y = two_of_ten(1000)
     standard = X / X.std(axis=0)
     options = {"kernel": "laplacian", "n_components": 150, "random_state": 0}
     plain = model.set_params(alpha=1e-4, gamma=0.1, **options).fit(standard[:600], y[:600])
     plain_score = plain.score(standard[600:], y[600:])
-    learned = model.set_params(alpha=alpha, gamma="learned").fit(X[:600], y[:600])
+    learned = model.set_params(alpha="learned", gamma="learned").fit(X[:600], y[:600])
     assert 1 - learned.score(X[600:], y[600:]) < 0.7 * (1 - plain_score)
     assert learned._strength() > 0
     expected = kernel_values(

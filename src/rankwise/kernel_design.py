@@ -15,11 +15,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dlauum
 
 from rankwise._types import FloatArray
 from rankwise.design import MemoryDesign, row_blocks
 
-__all__ = ["KernelDesign"]
+__all__ = ["KernelDesign", "centred_gram", "positive_factor"]
 
 Rows = slice | NDArray[np.int64]
 Item = TypeVar("Item")
@@ -192,14 +193,18 @@ class KernelDesign(MemoryDesign):
         factor solves: the preconditioner of Rudi, Carratino and Rosasco (Falkon, 2017).
         """
         T = self._triangle
-        factor = _positive_factor(
+        factor = positive_factor(
             float(diagonal.sum()) * self._shape_of(loss, diagonal) + shift * self._square
         )
         return lambda residual: T @ cho_solve(factor, T.T @ residual, check_finite=False)
 
     @cached_property
     def _square(self) -> FloatArray:
-        return self._triangle.T @ self._triangle
+        # LAPACK multiplies U U' for an upper triangle U, in a sixth of the time of a product of matrices:
+        # T' is one when both its rows and its columns are reversed.
+        upper = dlauum(np.asfortranarray(self._triangle.T[::-1, ::-1]), overwrite_c=1)[0]
+        square = np.triu(upper)[::-1, ::-1]
+        return square + np.tril(square, -1).T
 
     def _shape_of(self, loss: Any, diagonal: FloatArray) -> FloatArray:
         """Return K'L K for an L whose diagonal adds up to 1: that of the loss, or an earlier one like it."""
@@ -214,24 +219,35 @@ class KernelDesign(MemoryDesign):
     def _centred_gram(
         self, rows: NDArray[np.int64], group: NDArray[np.int64], weight: FloatArray
     ) -> FloatArray:
-        """Return the sum over rows of w (k - mean) (k - mean)', with the weighted means of groups."""
         pivots = self._triangle.diagonal() ** 2
         dtype = np.float32 if pivots.min() >= _WELL_CONDITIONED * pivots.max() else np.float64
-        code = np.unique(group, return_inverse=True)[1]
-        share = (weight / np.bincount(code, weight)[code]).astype(dtype)
-        root = np.sqrt(weight / weight.sum()).astype(dtype)
-        of_row = sp.csr_array((share, (code, np.arange(len(rows)))))
-        parts = list(row_blocks(len(rows), 1, _GRAM_ROWS))
-        means = sum(
-            in_order(lambda part: of_row[:, part] @ self.kernel(rows[part], dtype), parts, self.n_threads)
-        )
+        return centred_gram(lambda part: self.kernel(rows[part], dtype), group, weight, self.n_threads)
 
-        def product(part: slice) -> NDArray[Any]:
-            K = self.kernel(rows[part], dtype) - means[code[part]]
-            K *= root[part, None]
-            return K.T @ K
 
-        return sum(in_order(product, parts, self.n_threads), np.zeros((self.shape[1],) * 2))
+def centred_gram(
+    values: Callable[[slice], NDArray[Any]], group: NDArray[np.int64], weight: FloatArray, n_threads: int = 1
+) -> FloatArray:
+    """Return the weighted mean over rows of (k - mean) (k - mean)', with the weighted means of groups.
+
+    The products of a block of rows are summed in the precision of its values, and blocks in float64.
+    """
+    code = np.unique(group, return_inverse=True)[1]
+    of_row = sp.csr_array((weight / np.bincount(code, weight)[code], (code, np.arange(len(code)))))
+    root = np.sqrt(weight / weight.sum())
+    parts = list(row_blocks(len(code), 1, _GRAM_ROWS))
+
+    def mean(part: slice) -> Any:
+        K = values(part)
+        return of_row[:, part].astype(K.dtype) @ K
+
+    means = sum(in_order(mean, parts, n_threads))
+
+    def product(part: slice) -> NDArray[Any]:
+        K = values(part) - means[code[part]]
+        K *= root[part, None].astype(K.dtype)
+        return K.T @ K
+
+    return sum(in_order(product, parts, n_threads), np.zeros((means.shape[1],) * 2))
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
@@ -245,9 +261,12 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: i
             yield from threads.map(work, waiting[start : start + n_threads])
 
 
-def _positive_factor(A: FloatArray) -> tuple[FloatArray, bool]:
-    """Return the Cholesky factor of a matrix, with as much added to its diagonal as rounding asks for."""
-    added = _JITTER * A.trace() / len(A)
+def positive_factor(A: FloatArray, share: float = _JITTER) -> tuple[FloatArray, bool]:
+    """Return the Cholesky factor of a matrix, with as much added to its diagonal as rounding asks for.
+
+    At least `share` of the mean of the diagonal is added.
+    """
+    added = share * A.trace() / len(A)
     while True:
         B = A.copy(order="F")
         B[np.diag_indices_from(B)] += added

@@ -264,6 +264,7 @@ class BaseRanker(BaseEstimator):
         if found is None:
             options = {
                 "average": self.average,
+                "path": self._weights_path() if learns_alpha else None,
                 "n_threads": self._threads(),
                 "random_state": self.random_state,
             }
@@ -271,6 +272,10 @@ class BaseRanker(BaseEstimator):
         self.feature_scales_, self.gamma_, self.scale_errors_ = found.scales, found.gamma, found.errors
         if learns_alpha:
             self.alpha_ = found.alpha
+
+    def _weights_path(self) -> Callable[..., Any] | None:
+        """Return what solves for several alphas where the loss is not least squares."""
+        return None
 
     def _learned_scales(self) -> FeatureScales | None:
         """Return what a fit has learned, for fits of other rows or alphas to go on with."""

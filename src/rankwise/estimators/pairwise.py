@@ -21,6 +21,9 @@ from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, SolverResult, chosen_solver
 from rankwise.solvers.pairs import solve_pairs
 
+# The tolerance of fits that choose alpha.
+ROUGH = 1e-2
+
 
 class PairwiseRanker(BaseRanker):
     """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
@@ -122,6 +125,12 @@ class PairwiseRanker(BaseRanker):
             yield result
             if result.status == "interrupted":
                 return
+
+    def _weights_path(self) -> Callable[..., Iterator[FloatArray]]:
+        """Return what solves for several alphas, only as well as it takes to compare them."""
+        rough = clone(self).set_params(tol=max(self.tol, ROUGH), callback=None, verbose=0)
+        rough.solver_ = self.solver_
+        return lambda *problem: (result.coef for result in rough._path(*problem))
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""

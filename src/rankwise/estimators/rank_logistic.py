@@ -31,8 +31,8 @@ class RankLogistic(PairProbability, PairwiseRanker):
     Parameters
     ----------
     alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best of least squares on rows held
-        out. With N pairs and `average="pairs"`, scikit-learn's
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best of this loss on rows held out.
+        With N pairs and `average="pairs"`, scikit-learn's
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
         the same solution.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable

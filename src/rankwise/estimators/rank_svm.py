@@ -22,8 +22,8 @@ class RankSVM(PairwiseRanker):
     Parameters
     ----------
     alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best of least squares on rows held
-        out. In terms of other programs, with N pairs: the lambda of Airola et al. is
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best of this loss on rows held out.
+        In terms of other programs, with N pairs: the lambda of Airola et al. is
         `alpha`; solvers of 1/2 ||w||^2 + C sum(loss) have C = 1 / (2 alpha N); SVMrank with n queries has
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
         (`average="pairs"`).
