@@ -1,6 +1,7 @@
 """Solvers of mean pairwise loss + alpha ||w||^2; each sees the data only through products."""
 
 from rankwise.solvers.bundle import solve_bundle
+from rankwise.solvers.descent import Descent, descent_of
 from rankwise.solvers.least_squares import (
     solve_conjugate_gradients,
     solve_dual,
@@ -18,11 +19,13 @@ from rankwise.solvers.sample import solve_sample
 __all__ = [
     "SOLVERS",
     "STATUSES",
+    "Descent",
     "InterruptedWarning",
     "Monitor",
     "Solver",
     "SolverResult",
     "chosen_solver",
+    "descent_of",
     "solve_bundle",
     "solve_conjugate_gradients",
     "solve_dual",
