@@ -140,9 +140,8 @@ class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
             folds = [self._validation(validation)]
         choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
-        results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
-        self.alpha_ = float(self.alphas_[len(results) - 1])
-        self._store(results[-1], kernel_map)
+        self.alpha_, result = self._chosen_fit(design, preferences, choice)
+        self._store(result, kernel_map)
         self._finish(X, checked, preferences, ranks, self.alpha_)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()

@@ -17,9 +17,10 @@ from rankwise.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.losses import LOSSES
+from rankwise.model_selection.search import Choice
 from rankwise.preferences import Preferences
-from rankwise.solvers import SOLVERS, SolverResult, chosen_solver
-from rankwise.solvers.pairs import solve_pairs
+from rankwise.solvers import SOLVERS, Descent, SolverResult, chosen_solver, descent_of
+from rankwise.solvers.pairs import pairwise_loss, solve_pairs
 
 # The tolerance of fits that choose alpha.
 ROUGH = 1e-2
@@ -112,13 +113,14 @@ class PairwiseRanker(BaseRanker):
         check_count("max_iter", self.max_iter)
         self.solver_ = chosen_solver(self.loss, self.solver)
 
-    def _path(self, design: Design, preferences: Preferences, alphas: FloatVector) -> Iterator[SolverResult]:
+    def _path(
+        self, design: Design, preferences: Preferences, alphas: FloatVector, coef: FloatVector | None = None
+    ) -> Iterator[SolverResult]:
         """Solve from the largest alpha down, each from where the last one ended; Ctrl-C ends the path.
 
         The cutting planes of the hinge are valid for every alpha and are handed on.
         """
         more = SOLVERS[self.solver_].carried(design.shape[1])
-        coef = None
         for alpha in alphas:
             result = self._solve(design, preferences, coef, alpha, **more)
             coef = result.coef
@@ -132,13 +134,43 @@ class PairwiseRanker(BaseRanker):
         rough.solver_ = self.solver_
         return lambda *problem: (result.coef for result in rough._path(*problem))
 
+    def _compared_path(
+        self, design: Design, preferences: Preferences, alphas: FloatVector
+    ) -> Iterator[SolverResult]:
+        """Yield weights that are good enough to compare alphas by, from the largest alpha down.
+
+        With `solver="auto"` it is a descent that does not certify, as long as the loss lets it.
+        """
+        coef, n_done = None, 0
+        for result in self._descended(design, preferences, alphas):
+            coef, n_done = result.coef, n_done + 1
+            yield _uninterrupted(result)
+        for result in self._path(design, preferences, alphas[n_done:], coef):
+            yield _uninterrupted(result)
+
+    def _descended(
+        self, design: Design, preferences: Preferences, alphas: FloatVector
+    ) -> Iterator[SolverResult]:
+        """Descend to each alpha, up to the first one where kinks of the loss keep a descent from it."""
+        descent = self._descent(design, preferences)
+        if descent is None:
+            return
+        for alpha in alphas:
+            result = descent.minimise(float(alpha), self.tol, self._monitor())
+            if result is None:
+                return
+            yield result
+
+    def _descent(self, design: Design, preferences: Preferences) -> Descent | None:
+        if self.solver != "auto":
+            return None
+        return descent_of(design, pairwise_loss(self.loss, preferences, **self._averaging()))
+
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
         self.solver_ = chosen_solver(self.loss, self.solver)
         design, kernel_map = self._space(X, targets[0], hint=False)
-        results = list(self._path(design, targets[0], alphas))
-        if results[-1].status == "interrupted":  # there is no model yet that could be kept
-            raise KeyboardInterrupt
+        results = list(self._compared_path(design, targets[0], alphas))
         coef = np.stack([result.coef for result in results])
         dual = coef if kernel_map is None else kernel_map.dual_coef(coef)
         return self._scores_by(dual, kernel_map, rows)[:, None]
@@ -147,13 +179,26 @@ class PairwiseRanker(BaseRanker):
         """Yield the model of each alpha, for what looks at more than scores."""
         self.solver_ = chosen_solver(self.loss, self.solver)
         design, kernel_map = self._space(X, target, hint=False)
-        for result in self._path(design, target, alphas):
+        for result in self._compared_path(design, target, alphas):
             model = clone(self)
             model.n_features_in_ = X.shape[1]
             with warnings.catch_warnings():  # of fits that are not kept
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 model._store(result, kernel_map)
             yield model
+
+    def _chosen_fit(
+        self, design: Design, preferences: Preferences, choice: Choice
+    ) -> tuple[float, SolverResult]:
+        """Fit all rows with the alpha that was chosen; where that is interrupted, with the one reached."""
+        descent = self._descent(design, preferences)
+        near = None if descent is None else descent.minimise(choice.alpha, self.tol)
+        if near is not None and near.status == "interrupted":
+            return choice.alpha, near
+        if near is not None:
+            return choice.alpha, self._solve(design, preferences, near.coef, choice.alpha)
+        results = list(self._path(design, preferences, choice.alphas[: choice.best + 1]))
+        return float(choice.alphas[len(results) - 1]), results[-1]
 
     def _solve(
         self, design: Design, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
@@ -168,13 +213,22 @@ class PairwiseRanker(BaseRanker):
                 solver=self.solver_,
                 tol=self.tol,
                 max_iter=int(self.max_iter),
-                average=self.average,
-                counting=getattr(self, "counting", "merge"),
-                n_threads=self._threads(),
+                **self._averaging(),
                 start=start,
                 monitor=monitor,
                 **more,
             )
+
+    def _averaging(self) -> dict[str, Any]:
+        counting = getattr(self, "counting", "merge")  # of the losses that count pairs
+        return {"average": self.average, "counting": counting, "n_threads": self._threads()}
+
+
+def _uninterrupted(result: SolverResult) -> SolverResult:
+    """Pass Ctrl-C on from a fit that is compared: there is no model yet that could be kept."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
 
 
 class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
@@ -253,9 +307,8 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
             folds = [self._validation(validation)]
         choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
-        results = list(self._path(design, preferences, self.alphas_[: choice.best + 1]))
-        self.alpha_ = float(self.alphas_[len(results) - 1])
-        self._store(results[-1], kernel_map)
+        self.alpha_, result = self._chosen_fit(design, preferences, choice)
+        self._store(result, kernel_map)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()
         return self

@@ -13,8 +13,12 @@ from rankwise.estimators.rank_svm import RankSVM
 class RankSVMCV(PairwiseRankerCV, RankSVM):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
-    the cutting planes of the hinge are valid for every alpha and are handed on.
+    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
+    Where rows are many for their features (4,096 or more in a fold, and at least the square of the number of
+    features), the fits to folds are quasi-Newton descents: they end when the next step promises less than a
+    tenth of `tol`, which is no certificate. Otherwise, where the loss has kinks that stop a descent, and with
+    any `solver` but "auto", each is certified to `tol`; the cutting planes of the hinge are then handed on
+    from alpha to alpha. The model that is kept is certified in any case.
 
     Parameters
     ----------

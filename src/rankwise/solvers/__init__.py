@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rankwise.solvers.bundle import solve_bundle
+from rankwise.solvers.descent import Descent, descent_of
 from rankwise.solvers.newton import solve_newton
 from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult
@@ -24,11 +25,13 @@ if TYPE_CHECKING:
 __all__ = [
     "SOLVERS",
     "STATUSES",
+    "Descent",
     "InterruptedWarning",
     "Monitor",
     "Solver",
     "SolverResult",
     "chosen_solver",
+    "descent_of",
     "solve_bundle",
     "solve_conjugate_gradients",
     "solve_dual",

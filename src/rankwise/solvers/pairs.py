@@ -8,7 +8,7 @@ from typing import Any
 
 from rankwise._types import FloatVector
 from rankwise.design import Design
-from rankwise.losses import LOSSES
+from rankwise.losses import LOSSES, PairwiseLoss
 from rankwise.preferences import Preferences
 from rankwise.solvers.registry import SOLVERS
 from rankwise.solvers.result import Monitor, SolverResult
@@ -39,12 +39,10 @@ def solve_pairs(
     Without a `start`, many rows are begun with a rough solution on a sample of them. What is in `more` goes
     to the solver. Every fit of such a loss, by an estimator or a command, is this one.
     """
-    averaging: dict[str, Any] = {"average": average, "n_threads": n_threads}
-    if counting != "merge":  # of the losses that count pairs
-        averaging["counting"] = counting
 
     def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
-        placed, measured = design.placed_for(LOSSES[loss](preferences, **averaging), options["tol"])
+        measured = pairwise_loss(loss, preferences, average=average, counting=counting, n_threads=n_threads)
+        placed, measured = design.placed_for(measured, options["tol"])
         return SOLVERS[solver].solve(placed, measured, alpha, **options)
 
     sampled = None
@@ -62,3 +60,11 @@ def solve_pairs(
         **more,
     )
     return replace(result, status="interrupted") if interrupted else result
+
+
+def pairwise_loss(
+    name: str, preferences: Preferences, *, average: str, counting: str, n_threads: int
+) -> PairwiseLoss:
+    """Return the loss with this name; `counting` is for those that count pairs."""
+    options: dict[str, Any] = {} if counting == "merge" else {"counting": counting}
+    return LOSSES[name](preferences, average=average, n_threads=n_threads, **options)

@@ -1,0 +1,117 @@
+"""Descents that alphas are compared by: against certified fits, on rows that are many for their features."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankwise import RankLogisticCV, RankSVM, RankSVMCV
+from rankwise.datasets import make_ranking
+from rankwise.design import as_design
+from rankwise.losses import LOSSES
+from rankwise.preferences import Preferences
+from rankwise.solvers import descent, descent_of
+from rankwise.solvers.descent import Descent, Metric
+
+LOSS_NAMES = ["hinge", "squared_hinge", "logistic"]
+ALPHAS = 10.0 ** -np.arange(1, 5)
+ANY_CHOICE = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
+
+
+def data(seed=0, rows=4200, features=6, noise=1.5, n_queries=60):
+    X, y, qid = make_ranking(rows, features, n_queries=n_queries, n_levels=5, noise=noise, random_state=seed)
+    return X * np.logspace(-1, 1, features), y, qid
+
+
+@pytest.mark.parametrize("loss", LOSS_NAMES)
+@settings(max_examples=2, deadline=None)
+@given(seed=st.integers(0, 10**6))
+def test_every_alpha_of_a_descent_is_within_the_tolerance(loss, seed):
+    X, y, qid = data(seed)
+    design, mean = as_design(X), LOSSES[loss](Preferences.from_scores(y, qid))
+    path = descent_of(design, mean)
+    for alpha in ALPHAS:
+        reached = path.minimise(alpha, 1e-3)
+        exact = tight(loss, alpha).fit(X, y, qid=qid)
+        assert mean.value(design.matvec(reached.coef)) + alpha * reached.coef @ reached.coef == pytest.approx(
+            reached.objective, rel=1e-9
+        )
+        above, winnable = reached.objective - exact.objective_, mean.at_zero - exact.objective_
+        assert above <= 1e-3 * winnable + 1e-12
+        assert reached.gap >= above - exact.gap_
+
+
+def tight(loss, alpha):
+    if loss == "logistic":
+        return RankLogisticCV([alpha], tol=1e-5)._with_alpha(alpha)
+    return RankSVM(alpha, loss=loss, tol=1e-5)
+
+
+def few_in_disguise(seed):
+    """Rows that are copies of 150, nearly, so that too small an alpha learns noise."""
+    X, y, qid = make_ranking(150, 12, n_queries=15, n_levels=4, noise=3.0, random_state=seed)
+    X, y, qid = (np.repeat(part, 42, axis=0) for part in (X, y, qid))
+    return X + 0.1 * np.random.default_rng(seed).normal(size=X.shape), y, qid
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize(("seed", "average"), [(0, "queries"), (2, "pairs"), (3, "pairs")])
+def test_the_choice_is_that_of_certified_fits(seed, average):
+    X, y, qid = few_in_disguise(seed)
+    options = {"average": average, "cv": 3}
+    quick = RankSVMCV([10.0, 1.0, 0.1, 1e-3], **options).fit(X, y, qid=qid)
+    slow = RankSVMCV([10.0, 1.0, 0.1, 1e-3], **options, solver="bundle").fit(X, y, qid=qid)
+    assert quick.alpha_ == slow.alpha_
+    assert (quick.cv_errors_ != slow.cv_errors_).any()  # they were fitted in another way
+    np.testing.assert_allclose(quick.cv_errors_, slow.cv_errors_, atol=6e-3)
+    assert quick.gap_ <= 1e-3 * (1 - quick.objective_ + quick.gap_)  # the model itself is certified
+    assert abs(quick.objective_ - slow.objective_) <= max(quick.gap_, slow.gap_)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.floats(1e-6, 1e3))
+def test_the_metric_knows_the_last_step_at_every_alpha(seed, alpha):
+    generator = np.random.default_rng(seed)
+    root, curvature = generator.normal(size=(2, 9, 5))
+    metric, curvature = Metric(root.T @ root), curvature.T @ curvature
+    gradient = generator.normal(size=5)
+    plain = np.linalg.solve(root.T @ root + 2 * alpha * np.eye(5), gradient)
+    np.testing.assert_allclose(metric.divided(gradient, alpha), plain, rtol=1e-6, atol=1e-9)
+    for step in generator.normal(size=(8, 5)):
+        metric.learn(step, curvature @ step)
+    np.testing.assert_allclose(metric.divided(curvature @ step + 2 * alpha * step, alpha), step, rtol=1e-6)
+
+
+def test_steps_that_break_their_promise_end_a_descent(monkeypatch):
+    X, y, qid = data()
+    path = descent_of(as_design(X), LOSSES["hinge"](Preferences.from_scores(y, qid)))
+    monkeypatch.setattr(descent, "KEPT_SHARE", 3.0)
+    assert path.minimise(1e-3, 1e-3) is None
+
+
+def test_the_certified_solver_takes_over_from_a_descent(monkeypatch):
+    X, y, qid = data(rows=4100)
+    preferences, kept = Preferences.from_scores(y, qid), Descent.minimise
+    refuse = lambda self, alpha, *more: kept(self, alpha, *more) if alpha > 0.05 else None  # noqa: E731
+    monkeypatch.setattr(Descent, "minimise", refuse)
+    scores = RankSVM(tol=1e-5)._path_scores(X, [preferences], X, ALPHAS[:3])[:, 0]
+    loss = LOSSES["hinge"](preferences)
+    for alpha, row in zip(ALPHAS[1:3], scores[1:], strict=True):
+        exact = RankSVM(alpha, tol=1e-5).fit(X, y, qid=qid)
+        assert loss.value(row) == pytest.approx(loss.value(exact.predict(X)), abs=1e-3)
+
+
+@pytest.mark.parametrize(("rows", "features"), [(4095, 2), (4200, 65)])
+def test_few_rows_and_many_features_have_no_descent(rows, features):
+    X, y = make_ranking(rows, features, random_state=0)
+    assert descent_of(as_design(X), LOSSES["hinge"](Preferences.from_scores(y))) is None
+
+
+def test_ctrl_c_in_a_descent_ends_the_search():
+    X, y, qid = data()
+
+    def interrupt(state):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        RankSVMCV(callback=interrupt).fit(X, y, qid=qid)
