@@ -6,9 +6,12 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from rankwise.io.model_nodes import Writer, apart, read_model, refusals, write_model
 from rankwise.io.model_values import decode
 from rankwise.linear_ranker import LinearRanker
+from rankwise.sparse_rows import SparseRows
 
 # The estimators whose `predict` gives the scores X w.
 SCORERS = ("RankSVM", "RankSVMCV", "RankLogistic", "RankLogisticCV", "RankRLS", "RankRLSCV")
@@ -51,11 +54,9 @@ def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRanker | None:
         names = ("coef_", "n_features_in_")
         coef, n_features = (decode(node["attributes"][name], arrays) for name in names)
         n_jobs = node["parameters"].get("n_jobs")
-    if not _fit_together(coef, n_features, n_jobs):
-        return None
     scorer = LinearRanker(n_jobs=n_jobs)
     scorer.coef_, scorer.n_features_in_ = coef, n_features
-    return scorer
+    return scorer if _fit_together(coef, n_features) and _scores_a_row(scorer) else None
 
 
 def _is_linear(header: dict[str, Any]) -> bool:
@@ -64,8 +65,16 @@ def _is_linear(header: dict[str, Any]) -> bool:
     return isinstance(learned, dict) and "coef_" in learned and "feature_names_in_" not in learned
 
 
-def _fit_together(coef: Any, n_features: Any, n_jobs: Any) -> bool:
-    is_matrix = hasattr(coef, "dtype") and coef.dtype.kind == "f" and coef.ndim in (1, 2)
-    is_count = type(n_features) is int and n_features >= 0
-    is_known = n_jobs is None or (type(n_jobs) is int and n_jobs != 0)
-    return is_matrix and is_count and is_known and coef.shape[-1] == n_features
+def _fit_together(coef: Any, n_features: Any) -> bool:
+    is_matrix = isinstance(coef, np.ndarray) and coef.dtype.kind == "f" and coef.ndim in (1, 2)
+    return is_matrix and type(n_features) is int and coef.shape[-1] == n_features
+
+
+def _scores_a_row(scorer: LinearRanker) -> bool:
+    """Return whether a row that is made up gets a score, as `load_model` asks too."""
+    empty = np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int32)
+    try:
+        scorer.predict(SparseRows(empty, (1, scorer.n_features_in_)))
+    except Exception:  # the file may say anything, such as a number of threads that is no number
+        return False
+    return True
