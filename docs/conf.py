@@ -51,6 +51,7 @@ sphinx_gallery_conf = {
     "filename_pattern": re.escape(sep) + ("plot_" if find_spec("torch") else "plot_(?!network)"),
     "within_subsection_order": "ExampleTitleSortKey",
     "thumbnail_size": (480, 320),
+    "default_thumb_file": str(Path(__file__).parent / "_static" / "logo.svg"),  # of what was not run
     "download_all_examples": False,
     "show_signature": False,
     "show_memory": False,

@@ -168,7 +168,8 @@ class Reader:
         follows = self.peek(1)[1]
         if text.partition("_")[0] in FUNCTIONS and follows == "(":
             self.place += 1
-            return NAMED.get(text, variable(text)) + self.bracket("(", in_words=True)
+            name = variable(text) if len(text.partition("_")[0]) == 1 else rf"\operatorname{{{text}}}"
+            return NAMED.get(text, name) + self.bracket("(", in_words=True)
         if text == "sqrt" and follows == "(":
             self.place += 1
             return rf"\sqrt{{{self.bracket('(')[1:-1]}}}"

@@ -217,6 +217,16 @@ def test_folds_are_open_on_paper(browser, pages):
     assert len(browser.find_elements(By.CSS_SELECTOR, "details:not([open])")) == 1
 
 
+def test_heads_of_tables_hold_no_button_on_paper(browser, pages):
+    """Chromium repeats the head of a table on the next page only where no control stands in it."""
+    opened(browser, pages, "queries")
+    shown = "return [...document.querySelectorAll('thead button')].map((b) => getComputedStyle(b).display)"
+    assert set(browser.execute_script(shown)) == {"inline-block"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert set(browser.execute_script(shown)) == {"contents"}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+
+
 def test_everything_is_reached_by_the_tab_key_and_shows_it(browser, pages):
     opened(browser, pages, "queries")
     reached = set()
