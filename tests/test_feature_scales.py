@@ -9,7 +9,13 @@ from scipy.optimize import check_grad
 
 from rankwise import OrdinalSVM, Preferences, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.estimators import feature_scales
-from rankwise.estimators.feature_scales import ALPHAS, _gradients, _parts, _single_values, learn_scales
+from rankwise.estimators.feature_scales import (
+    ALPHAS,
+    _gradients,
+    _parts,
+    _single_values,
+    learn_scales,
+)
 from rankwise.io.model_file import load_model, save_model
 from rankwise.kernels import kernel_scores, kernel_values
 from rankwise.report import Report

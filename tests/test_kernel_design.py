@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import laplacian_kernel
 
 from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, kernels
 from rankwise.design import as_design
+from rankwise.kernel_design import centred_gram
 from rankwise.kernels import KernelMap, kernel_values
 from rankwise.losses import LeastSquares, SquaredHinge
 from rankwise.solvers import least_squares, solve_conjugate_gradients, solve_newton
@@ -59,6 +60,26 @@ def test_normal_equations_are_those_of_the_features(kernel, cost, ties):
     expected = as_design(kernel_map.transform(X)).normal_equations(form)
     for ours, theirs in zip(design.normal_equations(form), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-8, atol=1e-10)
+
+
+@given(st.integers(1, 30), st.integers(1, 5), st.sampled_from([np.float32, np.float64]), st.integers(0, 99))
+def test_the_centred_gram_is_the_mean_of_centred_products(n_rows, n_groups, dtype, seed):
+    random = np.random.default_rng(seed)
+    K, weight = random.normal(size=(n_rows, 3)), random.uniform(0.1, 1.0, size=n_rows)
+    group = random.integers(n_groups, size=n_rows)
+    expected = np.zeros((3, 3))
+    for i in range(n_rows):
+        same = group == group[i]
+        centred = K[i] - np.average(K[same], axis=0, weights=weight[same])
+        expected += weight[i] / weight.sum() * np.outer(centred, centred)
+    actual = centred_gram(lambda part: K[part].astype(dtype), group, weight)
+    np.testing.assert_allclose(actual, expected, atol=1e-5 if dtype is np.float32 else 1e-13)
+
+
+def test_the_square_of_the_triangle_is_the_kernel_of_the_basis():
+    kernel_map, design = reduced(problem()[0])
+    expected = kernel_values(kernel_map.basis_[kernel_map._pivots], kernel="laplacian", gamma=0.5)
+    np.testing.assert_allclose(design._square, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

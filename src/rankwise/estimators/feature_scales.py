@@ -41,13 +41,15 @@ BASIS_ROWS, BASIS_ROWS_PER_FEATURE = (600, 1400), 25
 ROWS_PER_BASIS_ROW, HELD_OUT_ROWS, GRADIENT_ROWS = 8, 3000, 2000
 # The share of queries, or of rows of one ranking, that are held out.
 HELD_OUT_SHARE = 0.2
-# Rounds at most; they end early with an error by this share above the lowest.
-N_ROUNDS, WORSE = 5, 0.01
-# Typical distances of two rows, in widths of the kernel: of the rounds, and those that are tried in the end.
-WIDTH, OTHER_WIDTHS = 1.0, (0.3, 2.0)
-# Alphas to try at first, and around the last one in each round.
-ALPHAS, NEAR = 10.0 ** -np.arange(2.0, 9.0), np.array([3.0, 1.0, 1 / 3])
-# Alphas to try for another loss, around that of least squares.
+# Rounds at most.
+N_ROUNDS = 5
+# A round, or a smaller alpha, that lowers the error by no more than this share is the last one.
+LEAST_GAIN = 0.003
+# Typical distances of two rows, in widths of the kernel: of the rounds, and tried in the end.
+WIDTH, OTHER_WIDTH = 1.0, {"exponential": 2.0, "laplacian": 2.0, "rbf": 0.3}
+# Alphas to try at first, and around the last one in each round; smaller ones are lost in single precision.
+ALPHAS, NEAR = 10.0 ** -np.arange(2.0, 8.0), np.array([3.0, 1.0, 1 / 3])
+# Alphas to try for another loss, around that of least squares, falling like all of them.
 OF_LOSS = 10.0 ** -np.arange(-0.5, 4.0, 0.5)
 # What rounding in single precision takes from the smallest eigenvalues, as a share of their mean.
 SINGLE = 1e-9
@@ -118,13 +120,12 @@ def learn_scales(
     task = _Task.drawn(X, preferences, kernel, average, n_threads, check_random_state(random_state))
     n_features = X.shape[1]
     found = [task.best_fit(np.eye(n_features) if full else np.ones(n_features), WIDTH, ALPHAS)]
-    best = found[0]
-    while len(found) <= N_ROUNDS and found[-1].error <= (1 + WORSE) * best.error:
+    while len(found) == 1 or (len(found) <= N_ROUNDS and _gains(found[-1].error, found[-2].error)):
         scales = _root_of_gradients(task.gradients(found[-1]), full)
         found.append(task.best_fit(scales, WIDTH, found[-1].alpha * NEAR))
-        best = min(best, found[-1], key=_error)
-    others = [task.best_fit(best.scales, width, best.alpha * NEAR) for width in OTHER_WIDTHS]
-    best = min([best, *others], key=_error)
+    best = min(found, key=lambda fit: fit.error)
+    other = task.best_fit(best.scales, OTHER_WIDTH[kernel], best.alpha * NEAR)
+    best = other if other.error < best.error else best
     # What a row adds to the penalty's counterweight stays the same: more rows need less of a penalty.
     alpha = (best.alpha if path is None else task.alpha_of(path, best)) * len(task.X) / len(X)
     scales = task.spread * best.scales if best.scales.ndim == 1 else task.spread[:, None] * best.scales
@@ -149,8 +150,8 @@ class _Fit:
     dual_coef: FloatArray
 
 
-def _error(fit: _Fit) -> float:
-    return fit.error
+def _gains(error: float, previous: float) -> bool:
+    return error < (1 - LEAST_GAIN) * previous
 
 
 @dataclass(frozen=True)
@@ -196,6 +197,7 @@ class _Task:
         inverse = width / _typical_distance(rows, self.kernel, self.seed)
         gamma = inverse**2 if self.kernel == "rbf" else inverse
         chosen = np.random.default_rng(self.seed).choice(len(rows), self.n_basis, replace=False)
+        alphas = np.maximum(alphas, ALPHAS.min())
         dual = self._least_squares(rows, rows[chosen], gamma, alphas)
         held_out = _single_values(scaled_rows(self.held_out_rows, scales), rows[chosen], self.kernel, gamma)
         errors = self._errors(held_out.astype(np.float64) @ dual)
@@ -220,7 +222,7 @@ class _Task:
     def alpha_of(self, path: WeightsPath, fit: _Fit) -> float:
         """Return the alpha with which another loss has the lowest error, for as many rows as are fitted.
 
-        It is found near to that of least squares, with few basis rows, from above until errors rise.
+        It is found near to that of least squares, with few basis rows, from above until errors fall no more.
         """
         n_basis = min(self.n_basis, BASIS_ROWS[0])
         n_rows = min(len(self.X), ROWS_PER_BASIS_ROW * n_basis)
@@ -237,7 +239,7 @@ class _Task:
         for coef in path(design, self.preferences[:n_rows], alphas * len(self.X) / n_rows):
             scores = kernel_map.scores(self.held_out_rows, kernel_map.dual_coef(coef), self.n_threads)
             errors += self._errors(scores[:, None])
-            if errors[-1] > (1 + WORSE) * min(errors):
+            if len(errors) > 1 and not _gains(errors[-1], errors[-2]):
                 break
         return float(alphas[int(np.argmin(errors))])
 
