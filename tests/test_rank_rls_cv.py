@@ -12,6 +12,7 @@ from rankwise import Preferences, RankRLS, RankRLSCV
 from rankwise.datasets import load_diabetes_ranking, make_ranking
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
 from rankwise.model_selection.permutation import permuted_labels
+from rankwise.model_selection.search import AlphaSearch
 
 ALPHAS = [1e-3, 10.0, 0.1]
 # A few candidates do where it does not matter which is best.
@@ -249,3 +250,40 @@ def test_what_the_permutation_test_refuses():
     X, y, _ = data()
     with pytest.raises(ValueError, match="n_permutations must be a whole number of at least 1"):
         permutation_test(RankRLS(), X, y, n_permutations=0)
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize(
+    "parameters",
+    [{}, {"average": "pairs"}, {"cost": "unit"}, {"ties": "drop", "average": "pairs"}, {"cost": "relative"}],
+)
+@pytest.mark.parametrize("n_outputs", [1, 2])
+def test_folds_of_queries_share_their_parts(parameters, n_outputs, monkeypatch):
+    generator = np.random.default_rng(3)
+    X, qid = generator.normal(size=(120, 4)) + 1e4, generator.permutation(np.arange(120) % 9)
+    y = generator.integers(0, 4, (120, n_outputs)) + (X[:, :1] - 1e4 > 0)
+    y = y[:, 0] if n_outputs == 1 else y
+    weight = generator.integers(1, 4, 120).astype(float)
+    models = [RankRLSCV([10.0, 1.0, 1e-2], cv=3, **parameters) for _ in range(2)]
+    shared = models[0].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
+    monkeypatch.setattr(RankRLS, "_fold_scores", lambda *arguments: None)
+    apart = models[1].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
+    np.testing.assert_allclose(shared.cv_errors_, apart.cv_errors_, rtol=1e-9)
+    assert shared.alpha_ == apart.alpha_
+
+
+@pytest.mark.parametrize("with_queries", [True, False])
+def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
+    generator = np.random.default_rng(4)
+    X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
+    target = Preferences.from_scores(y, qid if with_queries else None)
+    search = AlphaSearch(RankRLS(), X, [target])
+    folds = search.folds(3)
+    assert (
+        search._dealt_out(folds) is None
+    ) is not with_queries  # rows of one ranking have pairs between folds
+    for (train, test), (_, scores) in zip(folds, search.scores(np.array([0.3]), folds), strict=True):
+        fitted = RankRLS(0.3).fit(X[train], target[train])
+        np.testing.assert_allclose(scores[0, 0], fitted.predict(X[test]), rtol=1e-8)
+    assert search._dealt_out([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
+    assert search._dealt_out(folds[:2]) is None

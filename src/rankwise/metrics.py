@@ -681,8 +681,10 @@ def _label_violations(
 
 def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
     # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
-    ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
-    wrong, wrong_or_tied = (preferences.violated_weight(ranks, margin) for margin in (0.0, 0.5))
+    levels, inverse = np.unique(scores, return_inverse=True)
+    ranks, tied = inverse.astype(np.float64), len(levels) < len(scores)
+    wrong = preferences.violated_weight(ranks, 0.0)
+    wrong_or_tied = preferences.violated_weight(ranks, 0.5) if tied else wrong
     return _Violations(wrong, wrong_or_tied, preferences.total_weight())
 
 

@@ -339,6 +339,15 @@ class BaseRanker(BaseEstimator):
                 scores.append([BaseRanker.predict(self, rows)])
         return np.array(scores)
 
+    def _fold_scores(
+        self, X: Any, targets: list[Any], tests: list[Any], alphas: FloatVector
+    ) -> Iterator[FloatArray] | None:
+        """Return the scores of each fold's test rows, all folds from one pass over X; None where none is.
+
+        No query is cut, and each row is in the test rows of one fold, which others learn from.
+        """
+        return None
+
     def _path_models(self, X: Any, target: Any, alphas: FloatVector) -> Iterator[Any]:
         """Yield the model of each alpha, fitted to X."""
         for alpha in alphas:

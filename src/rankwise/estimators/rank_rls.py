@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -22,7 +22,7 @@ from rankwise._checks import (
 )
 from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
@@ -42,6 +42,7 @@ from rankwise.solvers import (
     solve_primal,
     solve_reduced,
 )
+from rankwise.solvers.least_squares import Spectrum
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 # Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
@@ -321,6 +322,37 @@ class RankRLS(BaseRanker):
         scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, rows)
         return scores.reshape(len(alphas), len(targets), -1)
 
+    def _fold_scores(
+        self, X: Any, targets: list[Any], tests: list[Any], alphas: FloatArray
+    ) -> Iterator[FloatArray] | None:
+        """Return the scores of each fold's test rows: X'L X of the others is the sum of their parts.
+
+        Cost O(m n^2) for all folds, and O(n^3) for each.
+        """
+        m, n = X.shape
+        if not self._is_linear() or n * n > m or len(tests) < 2:  # a matrix for each fold must not be much
+            return None
+        shares = [form.row_shares() for form in self._forms(targets)]
+        parts = [X[test] for test in tests]
+        systems = [
+            [
+                (form_shares[test].sum(), *as_design(part, n_threads=self._threads()).normal_equations(form))
+                for form_shares, form in zip(shares, self._forms([one[test] for one in targets]), strict=True)
+            ]
+            for test, part in zip(tests, parts, strict=True)
+        ]
+        return self._scores_of_parts(parts, systems, alphas, len(targets))
+
+    def _scores_of_parts(
+        self, parts: list[Any], systems: list[list[Any]], alphas: FloatArray, n_outputs: int
+    ) -> Iterator[FloatArray]:
+        """Yield the scores of each part by the sums of the others' systems: a share, X'L X and X'r a form."""
+        for k, part in enumerate(parts):
+            others = zip(*(systems[:k] + systems[k + 1 :]), strict=True)
+            path = joined_paths([Spectrum.of(*mean_system(form)).solutions(alphas) for form in others])
+            scores = self._scores_by(path.reshape(-1, path.shape[-1]), None, part)
+            yield scores.reshape(len(alphas), n_outputs, -1)
+
     def _path_models(self, X: Any, target: Any, alphas: FloatArray) -> Iterator[RankRLS]:
         """Yield the model of each alpha, from one decomposition."""
         coef, kernel_map = self._paths(X, self._forms([target]), alphas)
@@ -478,6 +510,13 @@ def output_preferences(
         return Preferences.from_scores(labels[:, k], qid, sample_weight)
     except NoPairsError as error:
         raise NoPairsError(f"Output {k} of y: {error}") from None
+
+
+def mean_system(parts: Iterable[tuple[float, FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
+    """Return the mean of systems X'L X and X'r that have a share in it each."""
+    shares, grams, pulls = zip(*parts, strict=True)
+    weights = np.array(shares) / sum(shares)
+    return np.tensordot(weights, np.array(grams), 1), np.tensordot(weights, np.array(pulls), 1)
 
 
 def joined_paths(paths: list[FloatArray]) -> FloatArray:

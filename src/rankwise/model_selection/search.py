@@ -189,10 +189,36 @@ class AlphaSearch:
         self, alphas: FloatArray, folds: Iterable[Fold]
     ) -> Iterator[tuple[list[Preferences], FloatArray]]:
         """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows)."""
+        folds = list(folds)
+        tests = self._dealt_out(folds)
+        shared = None if tests is None else self.model._fold_scores(self.X, self.targets, tests, alphas)
+        if tests is not None and shared is not None:
+            yield from zip(
+                ([output[test] for output in self.held_out] for test in tests), shared, strict=True
+            )
+            return
         for fold in folds:
             parts = self._parts(fold)
             scores = self.model._path_scores(parts.X_train, parts.targets, parts.X_test, alphas)
             yield parts.held_out, scores
+
+    def _dealt_out(self, folds: list[Fold]) -> list[NDArray[np.int64]] | None:
+        """Return the test rows where each row is in those of one fold, and no query is cut; None otherwise.
+
+        What is learned from then is the sum of the parts that the other folds hold out.
+        """
+        rows = [fold for fold in folds if not isinstance(fold, PairFold | Validation)]
+        if self.scaler is not None or len(rows) < len(folds):
+            return None
+        fold_of = np.full(self.X.shape[0], -1, dtype=np.int64)
+        for k, (_, test) in enumerate(rows):
+            fold_of[test] = k
+        for k, (train, test) in enumerate(rows):
+            held_out = fold_of == k
+            if len(test) != held_out.sum() or not np.array_equal(np.sort(train), np.flatnonzero(~held_out)):
+                return None
+        uncut = all(_is_constant(fold_of, output.groups()) for output in self.held_out)
+        return [test for _, test in rows] if uncut and (fold_of >= 0).all() else None
 
     def _parts(self, fold: Fold) -> Parts:
         """Return what a fold learns from and what it is judged by."""
@@ -223,6 +249,13 @@ class AlphaSearch:
         scaler = clone(self.scaler).fit(parts.X_train)
         X_train, X_test = map(scaler.transform, (parts.X_train, parts.X_test))
         return parts._replace(X_train=X_train, X_test=X_test)
+
+
+def _is_constant(values: NDArray[np.int64], groups: NDArray[np.int64]) -> bool:
+    """Return whether all rows of a group have the same value."""
+    of_group = np.zeros(groups.max(initial=0) + 1, dtype=values.dtype)
+    of_group[groups] = values
+    return bool((of_group[groups] == values).all())
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:

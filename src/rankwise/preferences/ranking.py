@@ -274,11 +274,15 @@ class Ranking(Preferences):
 
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs of each query."""
-        return self._by_query(self.sums(None).up) * self._columns.query_scale
+        return self._pair_totals * self._columns.query_scale
 
     def by_query(self, parts: FloatVector) -> FloatVector:
         """Return the entries of the queries that have rows: a slice keeps the numbers of the whole."""
-        return parts[np.unique(self.groups())]
+        return parts[self._with_rows]
+
+    @cached_property
+    def _with_rows(self) -> NDArray[np.int64]:
+        return np.unique(self.groups())
 
     def query_importance(self) -> FloatVector:
         """Return what each query that has rows counts in the mean over queries."""
