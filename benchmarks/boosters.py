@@ -3,15 +3,19 @@
     python benchmarks/boosters.py [--quick] [--sets "cadata;ohsumed"] [--libraries lightgbm,xgboost] [--cost]
 
 The error is the share of pairs in the wrong order on test rows: mean and standard error over splits. All
-objectives of a library have the same budget: learning rate 0.1, trees of 31 leaves (depth 6), at most 1,000
-trees, and the number of trees where the ranking error of validation rows is lowest. A split is 60% training,
-20% validation and 20% test rows; OHSUMED has its official five folds. "on ranks" is regression on the rank
-of each label. LightGBM's lambdarank knows whole grades and queries of up to 10,000 rows, so other labels
-become 31 grades of equal counts and longer queries are cut; "whole list" has gains that grow by one and
-looks below the top of the list, at the cost of all pairs, so that its queries are cut to 1,000 rows.
-XGBoost's rank:pairwise takes labels as they are. The verdict compares the better of the two rankwise losses
-with the best of the library's own objectives, each as chosen by validation rows, by a paired t-test over
-splits: it is clear where p < 0.05.
+objectives of a library have the same budget: one thread, learning rate 0.1, trees of 31 leaves (depth 6), at
+most 500 trees, and the number of trees where the ranking error of validation rows is lowest. A split is 60%
+training, 20% validation and 20% test rows; of sets of more than 5,000 rows each split draws so many. OHSUMED
+is whole and has its official five folds. "on ranks" is regression on the rank of each label. LightGBM's
+lambdarank knows whole grades and queries of up to 10,000 rows, so other labels become 31 grades of equal
+counts and longer queries are cut; "whole list" has gains that grow by one and looks below the top of the
+list, at the cost of all pairs, so that its queries are cut to 200 rows. XGBoost's rank:pairwise takes labels
+as they are. The verdict compares the better of the two rankwise losses with the best of the library's own
+objectives, each as chosen by validation rows, by a paired t-test over splits: it is clear where p < 0.05.
+
+The errors go to benchmarks/results/boosters.json after each split, and as tables to docs/boosters.md at the
+end. A run that is stopped goes on where it was: what the file holds is not run again. Runs of different sets
+may go at the same time. With --quick nothing is read or written.
 
 Then the time of one call of an objective at 500,000 rows, as a share of a LightGBM tree of 63 leaves over 28
 features with one thread. Real data come from the folder named by RANKWISE_DATA; sets that are not there, and
@@ -20,8 +24,11 @@ libraries that are not installed, are named and left out.
 
 import argparse
 import importlib.util
+import json
+import re
 import warnings
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 from reproduce.data import Data, MissingDataError
@@ -33,7 +40,11 @@ from rankwise import Preferences, objectives
 from rankwise.metrics import ranking_error
 from rankwise.objectives._gradient import PairwiseGradient
 
-LEARNING_RATE, LEAVES, DEPTH, PATIENCE = 0.1, 31, 6, 50
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "boosters.json"
+PAGE = HERE.parent / "docs" / "boosters.md"
+LEARNING_RATE, LEAVES, DEPTH, PATIENCE, TREES = 0.1, 31, 6, 50, 500
+MOST_ROWS, N_SPLITS = 5000, 5
 LOSSES = ("squared_hinge", "logistic")
 FUNG = ("abalone", "stock", "autompg", "boston", "machine_cpu", "pyrimidines", "triazines", "wisconsin_wpbc")
 QUICK_SETS = ("diabetes", "breast cancer")
@@ -61,7 +72,7 @@ class Problem:
                 turned = (self.parts + number) % 5
                 yield tuple(np.flatnonzero(np.isin(turned, part)) for part in ((0, 1, 2), (3,), (4,)))
                 continue
-            order = np.random.default_rng(number).permutation(len(self.y))
+            order = np.random.default_rng(number).permutation(len(self.y))[:MOST_ROWS]
             yield np.split(order, [int(0.6 * len(order)), int(0.8 * len(order))])
 
 
@@ -72,18 +83,24 @@ def censored(X, time, seed=0):
 
 
 def problems(data):
-    """Return a function for each set: global rankings, two classes, survival and search."""
-    sets = {
-        "diabetes": lambda: Problem(*load_diabetes(return_X_y=True)),
-        "breast cancer": lambda: two_classes(*load_breast_cancer(return_X_y=True), 0),
-        "digits, 8 or not": lambda: two_classes(*load_digits(return_X_y=True), 8),
-        "diabetes, censored": lambda: censored(*load_diabetes(return_X_y=True)),
-        "cadata": lambda: Problem(*data.cadata()),
-        "cadata, five grades": lambda: graded(*data.cadata()),
-        "ohsumed": lambda: letor(data),
+    """Return a function for each set, by kind."""
+    return {
+        "one ranking": {
+            "diabetes": lambda: Problem(*load_diabetes(return_X_y=True)),
+            **{name: lambda name=name: Problem(*data.fung(name)) for name in FUNG},
+            "cadata": lambda: Problem(*data.cadata()),
+        },
+        "five grades": {"cadata, five grades": lambda: graded(*data.cadata())},
+        "two classes": {
+            "breast cancer": lambda: two_classes(*load_breast_cancer(return_X_y=True), 0),
+            "digits, 8 or not": lambda: two_classes(*load_digits(return_X_y=True), 8),
+        },
+        "survival": {
+            "diabetes, censored": lambda: censored(*load_diabetes(return_X_y=True)),
+            "abalone, censored": lambda: censored(*data.fung("abalone")),
+        },
+        "search": {"ohsumed": lambda: letor(data)},
     }
-    sets |= {name: lambda name=name: Problem(*data.fung(name)) for name in FUNG}
-    return sets | {"abalone, censored": lambda: censored(*data.fung("abalone"))}
 
 
 def two_classes(X, y, positive):
@@ -191,7 +208,7 @@ def lightgbm_models(split):
     if split.problem.event is None:
         gains = {"label_gain": list(range(31)), "lambdarank_truncation_level": 10**6}
         yield "lambdarank", fitted("lambdarank", split.grades, metric)
-        yield "lambdarank, whole list", fitted("lambdarank", split.grades, metric, 1000, **gains)
+        yield "lambdarank, whole list", fitted("lambdarank", split.grades, metric, 200, **gains)
 
 
 def xgboost_models(split):
@@ -291,15 +308,14 @@ def catboost_models(split):
 
 
 LIBRARIES = {"lightgbm": lightgbm_models, "xgboost": xgboost_models, "catboost": catboost_models}
+TITLES = {"lightgbm": "LightGBM", "xgboost": "XGBoost", "catboost": "CatBoost"}
 
 
-def compare(problem, models, n_splits, n_trees):
-    """Return validation and test errors by objective, shape (n_splits, 2)."""
-    errors = {}
-    for rows in problem.splits(n_splits):
-        for name, found in models(Split(problem, *rows, n_trees)):
-            errors.setdefault(name, []).append(found)
-    return {name: np.array(found) for name, found in errors.items()}
+def errors_of_split(problem, rows, library, n_trees):
+    """Return validation and test error by objective."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return {name: list(found) for name, found in LIBRARIES[library](Split(problem, *rows, n_trees))}
 
 
 def chosen(errors, names):
@@ -308,22 +324,65 @@ def chosen(errors, names):
     return np.take_along_axis(test, valid.argmin(axis=0)[None], axis=0)[0]
 
 
+def mean_and_error(values):
+    return values.mean(), values.std(ddof=1) / np.sqrt(len(values))
+
+
+def is_ours(name):
+    return name.startswith("rankwise")
+
+
+def gain(errors):
+    """Return by how much the better of our losses is below the best other, its standard error, and a word."""
+    ours = [name for name in errors if is_ours(name)]
+    lower = chosen(errors, [name for name in errors if name not in ours]) - chosen(errors, ours)
+    mean, spread = mean_and_error(lower)
+    clear = abs(mean) > t.ppf(0.975, len(lower) - 1) * spread
+    return mean, spread, ("helps" if mean > 0 else "harms") if clear else "no clear difference"
+
+
 def verdict(errors):
     """Say whether the losses of rankwise, chosen by validation rows, beat the library's own."""
-    ours = [name for name in errors if name.startswith("rankwise")]
-    gain = chosen(errors, [name for name in errors if name not in ours]) - chosen(errors, ours)
-    spread = gain.std(ddof=1) / np.sqrt(len(gain))
-    clear = abs(gain.mean()) > t.ppf(0.975, len(gain) - 1) * spread
-    word = ("helps" if gain.mean() > 0 else "harms") if clear else "no clear difference"
-    return f"{word}: lower by {gain.mean():+.4f} ± {spread:.4f}"
+    mean, spread, word = gain(errors)
+    return f"{word}: lower by {mean:+.4f} ± {spread:.4f}"
 
 
 def print_table(title, errors):
     print(f"\n{title}")
     for name, found in errors.items():
-        test = found[:, 1]
-        print(f"  {name:<24}{test.mean():.4f} ± {test.std(ddof=1) / np.sqrt(len(test)):.4f}")
+        mean, spread = mean_and_error(found[:, 1])
+        print(f"  {name:<24}{mean:.4f} ± {spread:.4f}")
     print(f"  {verdict(errors)}", flush=True)
+
+
+class Results:
+    """Errors by set, library and split, in a file where there is one."""
+
+    def __init__(self, path=None):
+        self.path = path
+        self.splits = {}
+        self.read()
+
+    def read(self):
+        """Take what the file holds: other runs, of other sets, may write to it too."""
+        if self.path is not None and self.path.exists():
+            self.splits = json.loads(self.path.read_text(encoding="utf-8"))
+
+    def of(self, name, library):
+        return self.splits.setdefault(name, {}).setdefault(library, [])
+
+    def add(self, name, library, errors):
+        self.read()
+        self.of(name, library).append(errors)
+        if self.path is not None:
+            self.path.write_text(json.dumps(self.splits, indent=1) + "\n", encoding="utf-8")
+
+    def errors(self, name, library):
+        """Return validation and test errors by objective, shape (n_splits, 2); none before two splits."""
+        splits = self.of(name, library)
+        if len(splits) < 2:
+            return None
+        return {objective: np.array([split[objective] for split in splits]) for objective in splits[0]}
 
 
 def installed(names):
@@ -333,26 +392,85 @@ def installed(names):
     return present
 
 
-def race(names, libraries, n_splits, n_trees):
-    data = Data()
-    known = problems(data)
-    verdicts = []
+def race(results, names, libraries, n_splits, n_trees):
+    """Run what the results lack, the smallest sets first."""
+    found = []
+    for name, problem in sorted(loaded(names).items(), key=lambda entry: len(entry[1].y)):
+        for library in libraries:
+            done = len(results.of(name, library))
+            for rows in list(problem.splits(n_splits))[done:]:
+                results.add(name, library, errors_of_split(problem, rows, library, n_trees))
+            title = f"{name}, {library} ({len(problem.y):,} rows)"
+            errors = results.errors(name, library)
+            print_table(title, errors)
+            found.append((title, verdict(errors)))
+    print("\nIn short")
+    for title, text in found:
+        print(f"  {title:<44}{text}")
+
+
+def loaded(names):
+    """Return the problems by name; those without their data are named and left out."""
+    known = {name: make for kind in problems(Data()).values() for name, make in kind.items()}
+    made = {}
     for name in known if names is None else names:
         try:
-            problem = known[name]()
+            made[name] = known[name]()
         except MissingDataError as error:
             print(f"\n{name} is left out. {error}")
-            continue
-        for library in libraries:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                errors = compare(problem, LIBRARIES[library], n_splits, n_trees)
-            title = f"{name}, {library} ({len(problem.y):,} rows)"
-            print_table(title, errors)
-            verdicts.append((title, verdict(errors)))
-    print("\nIn short")
-    for title, text in verdicts:
-        print(f"  {title:<44}{text}")
+    return made
+
+
+def short(mean, spread):
+    return f"{mean:.4f} ± {spread:.4f}".replace("0.", ".")
+
+
+def table_row(name, errors):
+    """Return a set's cells: our losses, regression, the best of the library's other objectives, the gain."""
+    cells = [name]
+    for objective in (*(f"rankwise {loss}" for loss in LOSSES), "regression", "on ranks"):
+        cells.append(short(*mean_and_error(errors[objective][:, 1])))
+    others = [key for key in errors if not is_ours(key) and key not in ("regression", "on ranks")]
+    best = min(others, key=lambda key: errors[key][:, 0].mean(), default=None)
+    cells.append("" if best is None else f"{short(*mean_and_error(errors[best][:, 1]))} {best}")
+    mean, spread, word = gain(errors)
+    mark = "" if word == "no clear difference" else "**"
+    return [*cells, f"{mark}{'+' if mean > 0 else '-'}{short(abs(mean), spread)}{mark}"]
+
+
+def table(results, library, n_splits):
+    """Return the table of a library over the sets that are complete, and what it comes to, as lines."""
+    title = ["", "squared hinge", "logistic", "regression", "on ranks", "its own", "gain"]
+    lines = [f"**{TITLES[library]}**", "", f"| {' | '.join(title)} |", "|---" * len(title) + "|"]
+    words, missing = [], []
+    for kind, sets in problems(Data()).items():
+        whole = [name for name in sets if len(results.of(name, library)) == n_splits]
+        missing += [name for name in sets if name not in whole]
+        lines += [f"| *{kind}* {'|' * len(title)}"] * bool(whole)
+        for name in whole:
+            errors = results.errors(name, library)
+            lines.append(f"| {' | '.join(table_row(name, errors))} |")
+            words.append(gain(errors)[2])
+    helped, harmed = words.count("helps"), words.count("harms")
+    lines += ["", f"Clearly better on {helped} of {len(words)} sets, clearly worse on {harmed}."]
+    return [*lines, *[f"Not run: {'; '.join(missing)}."] * bool(missing), ""]
+
+
+def tables(results, n_splits):
+    return "\n".join(line for library in LIBRARIES for line in table(results, library, n_splits))
+
+
+def write_page(results, n_splits):
+    """Put the tables between their marks on the page."""
+    begin, end = "<!-- boosters: begin -->\n", "<!-- boosters: end -->"
+    page, n_tables = re.subn(
+        f"(?<={begin}).*?(?={end})",
+        lambda _: f"\n{tables(results, n_splits)}\n",
+        PAGE.read_text(encoding="utf-8"),
+        flags=re.DOTALL,
+    )
+    assert n_tables == 1, "the page has no place for the tables, or several"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def cost(n_rows, repeats):
@@ -392,14 +510,16 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--sets", type=lambda text: [name.strip() for name in text.split(";")])
     parser.add_argument("--libraries", type=lambda text: text.split(","), default=list(LIBRARIES))
-    parser.add_argument("--splits", type=int, default=5)
     parser.add_argument("--cost", action="store_true", help="only the time of calls")
     options = parser.parse_args()
     libraries = installed(options.libraries)
     quick = options.quick
-    if not options.cost:
-        names = QUICK_SETS if quick and options.sets is None else options.sets
-        race(names, libraries, 2 if quick else options.splits, 50 if quick else 1000)
+    if quick and not options.cost:
+        race(Results(), options.sets or QUICK_SETS, libraries, 2, 50)
+    elif not options.cost:
+        results = Results(RESULTS)
+        race(results, options.sets, libraries, N_SPLITS, TREES)
+        write_page(results, N_SPLITS)
     if "lightgbm" in libraries:
         cost(20_000 if quick else 500_000, 3 if quick else 7)
 

@@ -103,7 +103,7 @@ def test_validation_rows_may_have_any_preferences():
     model = BoostedRanker(n_estimators=5).fit(X[TRAIN], Y[TRAIN], validation=(X[TEST], held_out))
     assert set(model.validation_errors_) <= {0.0, 0.5, 1.0}
     for wrong, message in (
-        (X, r"validation must be a tuple \(X, y\) or \(X, y, qid\)"),
+        (X, r"validation must be a tuple \(X, y\), \(X, y, qid\) or \(X, y, qid, init_score\)"),
         ((X[TEST], Y[TRAIN]), "validation has 150 rows in X, but 350 in y"),
         ((X[TEST][:, :2], Y[TEST]), "2 features, but BoostedRanker is expecting 4"),
     ):
@@ -227,6 +227,44 @@ def test_warm_start_goes_on_from_a_file_and_stops_by_validation_rows(tmp_path):
     assert model.n_iter_ == 4 + np.argmin(model.validation_errors_)
     error = ranking_error(Y[TEST], model.predict(X[TEST]))
     np.testing.assert_allclose(error, model.validation_errors_.min(), rtol=1e-9)
+
+
+def test_trees_learn_what_to_add_to_scores_to_begin_with():
+    first = BoostedRanker("logistic", n_estimators=4).fit(X, Y, qid=QID)
+    start = first.predict(X)
+    second = BoostedRanker("logistic", n_estimators=6).fit(X, Y, qid=QID, init_score=start)
+    whole = BoostedRanker("logistic", n_estimators=10).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(start + second.predict(X), whole.predict(X), rtol=1e-6, atol=1e-9)
+
+
+def test_validation_rows_have_scores_to_begin_with_too():
+    start = X[:, 0] * 3.0
+    model = BoostedRanker(n_estimators=30, early_stopping_rounds=5)
+    held_out = (X[TEST], Y[TEST], None, start[TEST])
+    model.fit(X[TRAIN], Y[TRAIN], init_score=start[TRAIN], validation=held_out)
+    error = ranking_error(Y[TEST], start[TEST] + model.predict(X[TEST]))
+    np.testing.assert_allclose(error, model.validation_errors_.min(), rtol=1e-9)
+    assert abs(ranking_error(Y[TEST], model.predict(X[TEST])) - error) > 1e-3
+
+
+@pytest.mark.parametrize(
+    ("options", "fit", "message"),
+    [
+        ({}, {"init_score": X[:10, 0]}, "init_score has 10 entries, but there are 500 rows"),
+        ({}, {"init_score": np.full(len(X), np.inf)}, "init_score contains NaN or infinity"),
+        ({"warm_start": True}, {"init_score": X[:, 0]}, "init_score must be None with warm_start=True"),
+        ({}, {"init_score": X[:, 0], "validation": (X, Y)}, "training rows have an init_score and the val"),
+        ({}, {"validation": (X, Y, None, X[:, 0])}, "validation rows have an init_score and the training"),
+        (
+            {},
+            {"init_score": X[:, 0], "validation": (X, Y, None, X[:9, 0])},
+            "init_score of validation has 9 entries, but there are 500 rows",
+        ),
+    ],
+)
+def test_wrong_scores_to_begin_with_are_refused(options, fit, message):
+    with pytest.raises(ValueError, match=message):
+        BoostedRanker(**options).fit(X, Y, **fit)
 
 
 def test_warm_start_keeps_the_numbers_of_categories():

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise import objectives
 from rankwise._categories import categories_of, encoded
-from rankwise._checks import check_count, check_positive
+from rankwise._checks import as_vector, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
@@ -179,6 +179,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         *,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
+        init_score: ArrayLike | None = None,
         validation: Any = None,
     ) -> Self:
         """Learn to rank.
@@ -194,18 +195,26 @@ class BoostedRanker(PairProbability, BaseRanker):
             The query of each row: only rows of the same query are compared.
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
-        validation : tuple (X, y) or (X, y, qid), optional
-            Rows that are not learned from: the number of trees is where their ranking error is lowest.
+        init_score : array of shape (n_rows,), optional
+            Scores to begin with, such as those of another model: the trees learn what to add to them.
+            `predict` returns what the trees add, and whoever predicts adds the scores to begin with.
+        validation : tuple (X, y), (X, y, qid) or (X, y, qid, init_score), optional
+            Rows that are not learned from: the number of trees is where their ranking error is lowest. They
+            have an `init_score` exactly where the training rows have one; `qid` may be None.
         """
         lightgbm = import_lightgbm()
         self._check_parameters()
+        self._check_begins_once(init_score)
         start = self._booster if self._goes_on() else None
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
-        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), categorical_feature=places)
-        held_out = self._held_out(validation)
+        begin = _as_start(init_score, X.shape[0], "init_score")
+        data = lightgbm.Dataset(X, np.zeros(X.shape[0]), init_score=begin, categorical_feature=places)
+        held_out = self._held_out(validation, begin is not None)
         objective = self._objective(preferences, held_out)
-        valid_sets = [data.create_valid(rows, np.zeros(rows.shape[0])) for rows, _ in held_out]
+        valid_sets = [
+            data.create_valid(rows, np.zeros(rows.shape[0]), init_score=begin) for rows, _, begin in held_out
+        ]
         booster, errors = self._trained(lightgbm, data, valid_sets, objective, start)
         self.__dict__.pop("_booster", None)  # of a previous fit
         self.validation_errors_ = np.array(errors)
@@ -226,6 +235,8 @@ class BoostedRanker(PairProbability, BaseRanker):
 
     def predict(self, X: Any) -> FloatVector:
         """Return the score of each row; within a query, sort by it.
+
+        After a fit with `init_score` it is what the trees add to that, and the sum of both is to sort by.
 
         Parameters
         ----------
@@ -315,6 +326,13 @@ class BoostedRanker(PairProbability, BaseRanker):
         if taken:
             raise ValueError(f"lightgbm_parameters must not hold {taken[0]!r}, which BoostedRanker sets.")
 
+    def _check_begins_once(self, init_score: Any) -> None:
+        if init_score is not None and self.warm_start:
+            raise ValueError(
+                "init_score must be None with warm_start=True: going on from trees, LightGBM begins with "
+                "their scores and would forget it."
+            )
+
     def _parameters(self, objective: Any) -> dict[str, Any]:
         seed = check_random_state(self.random_state).randint(2**31 - 1)
         return {
@@ -341,7 +359,7 @@ class BoostedRanker(PairProbability, BaseRanker):
             preferences,
             self.loss,
             average=self.average,
-            validation=[known for _, known in held_out],
+            validation=[known for _, known, _ in held_out],
             n_threads=self._threads(),
         )
 
@@ -369,18 +387,24 @@ class BoostedRanker(PairProbability, BaseRanker):
         )
         return booster, course.get("validation", {}).get("ranking_error", [])
 
-    def _held_out(self, validation: Any) -> list[tuple[Any, Preferences]]:
-        """Return the rows and preferences of the validation set, as a list of one or none."""
+    def _held_out(self, validation: Any, begins: bool) -> list[tuple[Any, Preferences, FloatVector | None]]:
+        """Return rows, preferences and first scores of the validation set, as a list of one or none."""
         if validation is None:
             return []
-        if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
-            raise ValueError("validation must be a tuple (X, y) or (X, y, qid).")
-        X, y, qid = (*validation, None)[:3]
+        if not isinstance(validation, tuple | list) or len(validation) not in (2, 3, 4):
+            raise ValueError("validation must be a tuple (X, y), (X, y, qid) or (X, y, qid, init_score).")
+        X, y, qid, init_score = (*validation, None, None)[:4]
         rows, preferences = self._rows(X), self._preferences(in_memory(y), in_memory(qid), None)
         if preferences.n_rows != rows.shape[0]:
             raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
         preferences.require_pairs()
-        return [(rows, preferences)]
+        if begins != (init_score is not None):
+            with_it, without = ("training", "validation") if begins else ("validation", "training")
+            raise ValueError(
+                f"The {with_it} rows have an init_score and the {without} rows have none; give both, as "
+                "fit(X, y, init_score=..., validation=(X, y, qid, init_score)), or neither."
+            )
+        return [(rows, preferences, _as_start(init_score, rows.shape[0], "init_score of validation"))]
 
     def _rows(self, X: Any) -> Any:
         if (place := place_of(X)) is not None:
@@ -411,6 +435,10 @@ class BoostedRanker(PairProbability, BaseRanker):
     def _importances(self) -> FloatVector:
         gain = self._booster.feature_importance("gain")
         return np.asarray(gain / (gain.sum() or 1.0), np.float64)
+
+
+def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
+    return None if init_score is None else as_vector(in_memory(init_score), name, n_rows)
 
 
 def _one_row(row: Any) -> Any:
