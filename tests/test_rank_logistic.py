@@ -199,6 +199,12 @@ def test_the_gap_bounds_the_distance_to_a_sharper_solution(seed, power, tol, sca
     assert model.objective_ <= np.log(2) + 1e-12
 
 
+def test_a_step_that_only_lowers_the_gradient_is_taken():
+    X, y, qid = data(30, n_queries=2, seed=344)
+    model = RankLogistic(10.0**-7.9375, tol=1e-10).fit(X, y, qid=qid)  # warns where it stalls
+    assert model.gap_ <= 1e-10 * (np.log(2) - model.objective_ + model.gap_)
+
+
 def exact_logistic(y, scores):
     """The mean loss over all pairs and its gradient, in extended precision."""
     difference = np.subtract.outer(scores.astype(np.longdouble), scores.astype(np.longdouble))

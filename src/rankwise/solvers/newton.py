@@ -22,6 +22,9 @@ from rankwise.solvers.rounding import Rounding, share_left
 # A line is searched until its slope is this share of that at its start: an evaluation of the squared hinge
 # costs as much as a product with its Hessian.
 SLOPE_SHARE = 0.25
+# A step that does not lower the objective is taken where it leaves at most this share of the square of the
+# gradient, which is what certifies.
+STALLED_SHARE = 0.75
 # The preconditioner costs about one product with the Hessian or a few, and is renewed after so many.
 PRODUCTS_PER_PRECONDITIONER = 10
 
@@ -193,11 +196,20 @@ class _Problem:
 
         origin = Point(0.0, point.objective, float(point.gradient @ step.coef))
         best = minimise_on_line(at, origin, 1.0, 0.0, slope_share=SLOPE_SHARE).best
-        if best is origin:
-            best = at(1.0)  # from zero it may fall by less than it is rounded by
-            if not (self.may_leave_zero(point) and best.value <= point.objective + self.rounded(point)):
-                return None
-        coef, scores = coef + best.step * step.coef, point.scores + best.step * step.scores
-        gone = best.step * self.rounding.path(step.way, step.n_terms)
+        if best is not origin:
+            return self._on_line(point, step, best)
+        # Near the optimum, and from zero, the objective may fall by less than it is rounded by.
+        whole = at(1.0)
+        if not whole.value <= point.objective + self.rounded(point):
+            return None
+        moved = self._on_line(point, step, whole)
+        steeper = moved.square > STALLED_SHARE * point.square
+        return None if steeper and not self.may_leave_zero(point) else moved
+
+    def _on_line(self, point: _Iterate, step: NewtonStep, there: Point) -> _Iterate:
+        """Return the iterate at a point of the line on which a step lies."""
+        coef = point.coef + there.step * step.coef
+        scores = point.scores + there.step * step.scores
+        gone = there.step * self.rounding.path(step.way, step.n_terms)
         drift = point.drift + gone + self.rounding.scores(coef)
-        return self._iterate(coef, scores, drift, best.extra)
+        return self._iterate(coef, scores, drift, there.extra)
