@@ -257,6 +257,6 @@ def draw(record, path):
         axes.set(xscale="log", yscale="linear" if key == "error" else "log", xlabel="rows", title=title)
         axes.grid(alpha=0.25)
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].legend(frameon=False, fontsize=8)
+    panels[-1].legend(frameon=False, fontsize=8)
     figure.savefig(path, dpi=100)
     pyplot.close(figure)
