@@ -200,9 +200,9 @@ def given_up(differences):
     if not names:
         return []
     return [
-        f"With absolute slack the chain is far behind on {joined(names, str)}: with one slack for each row it",
-        "costs less to give up the rows of whole classes than to order them. The optimum is a constant, which",
-        "is certified, and `HullRanker` warns of it.",
+        f"With absolute slack the chain is far behind on {joined(names, str)}: with one slack for each",
+        "row it costs less to give up the rows of whole classes than to order them. The optimum is a",
+        "constant, which is certified, and `HullRanker` warns of it.",
     ]
 
 
