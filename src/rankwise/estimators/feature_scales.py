@@ -38,15 +38,16 @@ LEARNED = ("learned", "learned-matrix")
 # there are, the better a function has to be known to tell them apart.
 BASIS_ROWS, BASIS_ROWS_PER_FEATURE = (600, 1400), 25
 # Rows of a fit for each of its basis rows, the most rows held out, and rows at which gradients are taken.
-ROWS_PER_BASIS_ROW, HELD_OUT_ROWS, GRADIENT_ROWS = 8, 3000, 2000
+ROWS_PER_BASIS_ROW, HELD_OUT_ROWS, GRADIENT_ROWS = 8, 3000, 4000
 # The share of queries, or of rows of one ranking, that are held out.
 HELD_OUT_SHARE = 0.2
 # Rounds at most.
 N_ROUNDS = 5
 # A round, or a smaller alpha, that lowers the error by no more than this share is the last one.
 LEAST_GAIN = 0.003
-# Typical distances of two rows, in widths of the kernel: of the rounds, and tried in the end.
-WIDTH, OTHER_WIDTH = 1.0, {"exponential": 2.0, "laplacian": 2.0, "rbf": 0.3}
+# Typical distances of two rows, in widths of the kernel: tried for the rounds, and tried in the end, too.
+WIDTHS = {"exponential": (1.0, 0.3), "laplacian": (1.0,), "rbf": (1.0,)}
+LAST_WIDTHS = {"exponential": (2.0,), "laplacian": (2.0,), "rbf": (0.3,)}
 # Alphas to try at first, and around the last one in each round; smaller ones are lost in single precision.
 ALPHAS, NEAR = 10.0 ** -np.arange(2.0, 8.0), np.array([3.0, 1.0, 1 / 3])
 # Alphas to try for another loss, around that of least squares, falling like all of them.
@@ -119,13 +120,14 @@ def learn_scales(
         raise ValueError(f"gamma={LEARNED[full]!r} needs dense rows; got a sparse matrix.")
     task = _Task.drawn(X, preferences, kernel, average, n_threads, check_random_state(random_state))
     n_features = X.shape[1]
-    found = [task.best_fit(np.eye(n_features) if full else np.ones(n_features), WIDTH, ALPHAS)]
+    equal = np.eye(n_features) if full else np.ones(n_features)
+    found = [_best(task.best_fit(equal, width, ALPHAS) for width in WIDTHS[kernel])]
     while len(found) == 1 or (len(found) <= N_ROUNDS and _gains(found[-1].error, found[-2].error)):
         scales = _root_of_gradients(task.gradients(found[-1]), full)
-        found.append(task.best_fit(scales, WIDTH, found[-1].alpha * NEAR))
-    best = min(found, key=lambda fit: fit.error)
-    other = task.best_fit(best.scales, OTHER_WIDTH[kernel], best.alpha * NEAR)
-    best = other if other.error < best.error else best
+        found.append(task.best_fit(scales, found[0].width, found[-1].alpha * NEAR))
+    best = _best(found)
+    last = (task.best_fit(best.scales, width, best.alpha * NEAR) for width in LAST_WIDTHS[kernel])
+    best = _best([best, *last])
     # What a row adds to the penalty's counterweight stays the same: more rows need less of a penalty.
     alpha = (best.alpha if path is None else task.alpha_of(path, best)) * len(task.X) / len(X)
     scales = task.spread * best.scales if best.scales.ndim == 1 else task.spread[:, None] * best.scales
@@ -148,6 +150,10 @@ class _Fit:
     error: float
     basis: FloatArray
     dual_coef: FloatArray
+
+
+def _best(fits: Iterable[_Fit]) -> _Fit:
+    return min(fits, key=lambda fit: fit.error)
 
 
 def _gains(error: float, previous: float) -> bool:
