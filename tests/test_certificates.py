@@ -5,6 +5,7 @@ For every fit, two things hold: the objective at the weights, computed with more
 among them. A gap above its goal is warned of: the tolerance times what can be won, or what rounding explains.
 """
 
+import math
 import warnings
 from dataclasses import replace
 from types import SimpleNamespace
@@ -327,7 +328,7 @@ def test_the_minimum_of_a_plane_is_off_by_no_more_than_its_allowance(point, alph
     assume(np.abs(apart - 1).min() > 1e-3 * max(1.0, np.abs(apart).max()))  # the same pairs are violated
     _, coefficients, offset = Hinge(preferences).plane(scores)
     slopes, exact = design.rmatvec(coefficients), exact_slopes(X, pairs, coef, "hinge")
-    exact_offset = sum(pair[2] for pair, d in zip(pairs, apart, strict=True) if d < 1)
+    exact_offset = math.fsum(pair[2] for pair, d in zip(pairs, apart, strict=True) if d < 1)
     off = offset - slopes @ slopes / (4 * alpha) - (exact_offset - exact @ exact / (4 * alpha))
     allowed = Rounding.of(design).plane(alpha, -slopes / (2 * alpha))
     assert abs(float(off)) <= allowed

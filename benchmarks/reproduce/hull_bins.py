@@ -38,6 +38,7 @@ def settings(quick):
         "alphas": list(hull.ALPHAS),
         "readings": list(READINGS)[: 2 if quick else None],
         "equal": EQUAL,
+        "basis_rows": hull.BASIS_ROWS,
         "largest_of_gaussian_process": hull.GP_ROWS,
         "seed": 0,
         "ties": "half",
