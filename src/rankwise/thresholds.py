@@ -273,7 +273,7 @@ class _Levels:
         """Return the middle of the gap at each cut, so that `ranks_of` puts the levels where the cuts do."""
         u, first, last = self.utility, float(self.utility[0]), float(self.utility[-1])
         half_gap = (last / 2 - first / 2) / max(len(u) - 1, 1) or max(abs(first), 1.0) / 2
-        largest = np.finfo(np.float64).max
+        largest = float(np.finfo(np.float64).max)
         below = max(min(first - 2 * half_gap, np.nextafter(first, -np.inf)), -largest)
         lower = np.concatenate([[below], u])[cuts]
         upper = np.append(u, min(last + 2 * half_gap, largest))[cuts]

@@ -146,7 +146,7 @@ def _terms_with_ties(ranking: Preferences) -> PairTerms:
     """Let all pairs count by their rows' weights; the mean divides by (sum of weights)^2 / 2."""
     rows: FloatArray = ranking.row_weight()  # type: ignore[attr-defined]
     rows = rows / rows.sum()
-    weight = 2.0 * np.outer(rows, rows)
+    weight = 2.0 * rows[:, None] * rows
     np.fill_diagonal(weight, 0.0)
     values = np.asarray(ranking.values)
     return PairTerms(weight, weight * (values[:, None] - values), weight, rows**2)

@@ -114,7 +114,7 @@ def _kernel_gap(
     In the function space a row has norm K_ii^(1/2), and what is summed for the function is not larger than
     `length`, as if no two terms cancelled.
     """
-    size = np.sqrt(max(float(K.diagonal().max()), np.finfo(np.float64).tiny))
+    size = np.sqrt(max(float(K.diagonal().max()), float(np.finfo(np.float64).tiny)))
     rounding = Rounding.of_rows(len(K), size, form.mass, form.constant)
     magnitude = np.abs(K) @ np.abs(a)
     length = np.maximum(np.sqrt(np.sum(np.abs(a) * magnitude, axis=0)), magnitude.max(axis=0) / size)
