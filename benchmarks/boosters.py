@@ -275,9 +275,9 @@ def catboost_models(split):
     """Yield a name and the errors for each objective of CatBoost."""
     import catboost
 
-    X, y, qid = split.problem.X, split.problem.y, split.problem.qid
+    X, y, qid, event = split.problem.X, split.problem.y, split.problem.qid, split.problem.event
 
-    def fitted(loss, labels, metric, grouped=False, **more):
+    def fitted(loss, labels, metric, grouped=False, sign=1.0, **more):
         train, valid = (
             catboost.Pool(X[rows], labels(rows), group_id=qid[rows] if grouped else None)
             for rows in (split.train, split.valid)
@@ -288,7 +288,7 @@ def catboost_models(split):
             "allow_writing_files": False, "boosting_type": "Plain", "early_stopping_rounds": PATIENCE,
         }  # fmt: skip
         model = catboost.CatBoost(options | more).fit(train, eval_set=valid)
-        return split.errors(model.predict)
+        return split.errors(lambda rows: sign * model.predict(rows))
 
     def numbered(rows):
         return np.arange(len(rows)) if rows is split.train else y[rows]
@@ -305,6 +305,20 @@ def catboost_models(split):
     if qid is not None:
         yield "YetiRank", fitted("YetiRank", lambda rows: y[rows], metric, grouped=True)
         yield "PairLogit", fitted("PairLogit", lambda rows: y[rows], metric, grouped=True)
+    if event is not None:  # which learns a hazard, not a time
+        signed = np.where(event, y, -y)
+        yield "Cox", fitted("Cox", lambda rows: signed[rows], ReversedMetric(metric), sign=-1.0)
+
+
+class ReversedMetric:
+    """A metric of CatBoost for scores that are low where labels are high."""
+
+    def __init__(self, metric):
+        self.metric = metric
+        self.is_max_optimal, self.get_final_error = metric.is_max_optimal, metric.get_final_error
+
+    def evaluate(self, approxes, target, weight):
+        return self.metric.evaluate([-np.asarray(approxes[0])], target, weight)
 
 
 LIBRARIES = {"lightgbm": lightgbm_models, "xgboost": xgboost_models, "catboost": catboost_models}
