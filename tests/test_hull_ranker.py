@@ -116,6 +116,20 @@ def test_optimum_for_any_graph_and_weights(draw):
     assert model.gap_ <= 1e-7 * model.objective_ + 1e-9  # of it 1e-9 for rounding, as zero costs about 1
 
 
+def test_a_second_solver_does_not_replace_a_better_optimum():
+    # Nothing can be won, so the interior point method goes on to its last digit; Clarabel leaves 8e-8.
+    X = np.full((14, 2), -2.0)
+    X[0, 1] = -1.0
+    codes, weight = np.zeros(14, dtype=int), np.zeros(14)
+    codes[[0, 1, 10]] = 3, 4, 3
+    weight[[0, 1, 10, 13]] = 1e-3, 1e-3, 5.0, 1.0
+    model = HullRanker(1e-2, order=[(3, 0), (4, 0), (4, 3)], slack="absolute", slack_per="row")
+    with pytest.warns(UserWarning, match="The scores of all rows are the same"):
+        model.fit(X, codes, sample_weight=weight)
+    assert model.objective_ == pytest.approx(1.001 / 6.002, rel=1e-10)  # a slack of 1 for the rows of 4 and 0
+    assert model.gap_ <= 1e-9 * model.objective_
+
+
 def test_a_newton_matrix_that_rounding_made_indefinite_is_told_as_such():
     with pytest.raises(np.linalg.LinAlgError, match="Rounding made the matrix indefinite"):
         hull_newton._scaled_cholesky(np.array([[-1e-3]]))

@@ -429,8 +429,9 @@ class HullRanker(BaseRanker):
             optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
             stuck = direct and result.status == "stalled" and optimum.bound <= ceiling
             if stuck and self.solver == "auto" and has_general_solver():
-                self.solver_ = "clarabel"
-                optimum, result = solve_general(design, program, penalty, **options)
+                other, course = solve_general(design, program, penalty, **options)
+                if other.gap < optimum.gap:
+                    self.solver_, optimum, result = "clarabel", other, course
         if not np.isfinite(optimum.objective):
             raise ValueError(self._why_not_separable(graph, optimum, result))
         constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
