@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    BoostedRanker,
     CurveRanker,
     CurveRankerCV,
     ModelFileError,
@@ -227,6 +228,30 @@ def test_missing_values_and_categories_have_their_own_parts():
     unseen = pd.DataFrame({"age": [0.0], "town": pd.Categorical(["elsewhere"])})
     assert model.terms(unseen)[0, 1] == 0.0
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame))
+
+
+CATEGORICAL = [CurveRanker(), BoostedRanker(n_estimators=5, min_child_samples=2)]
+
+
+@pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])
+@pytest.mark.parametrize("names", [[10, 20, 30], ["10", "20", "30"], ["red", "green", "blue"]], ids=str)
+def test_later_rows_may_hold_categories_as_plain_values(model, names):
+    colour = np.array(names, dtype=object)[GENERATOR.integers(0, 3, 60)]
+    rows = pd.DataFrame({"colour": pd.Categorical(colour), "size": X[:60, 0]})
+    model.fit(rows, 2.0 * (colour == names[1]) + X[:60, 0])
+    plain = [rows.astype({"colour": object}), rows.assign(colour=colour.tolist())]
+    for later in plain:
+        assert model.predict(later).tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])
+def test_infinite_values_beside_categories_are_refused(model):
+    rows = pd.DataFrame({"colour": pd.Categorical(["red", "green"] * 30), "size": X[:60, 0]})
+    bad = rows.assign(size=np.where(X[:60, 0] > 1, np.inf, X[:60, 0]))
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.fit(bad, Y[:60])
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.fit(rows, Y[:60]).predict(bad)
 
 
 def test_a_category_that_is_called_monotone_is_refused():
