@@ -399,6 +399,40 @@ def test_categories_go_by_their_names():
     assert tables[0]["features"][0]["categories"] == ["far", "near", "o'neil"]
 
 
+def test_sql_holds_whole_numbers_of_any_size_as_categories():
+    codes = [2**60, 2**60 + 1] * 3
+    model = CurveRanker().fit(pd.DataFrame({"code": pd.Categorical(codes)}), [0, 1] * 3)
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE rows (code INTEGER)")
+        database.executemany("INSERT INTO rows VALUES (?)", [(code,) for code in codes])
+        scores = [one for (one,) in database.execute(f"SELECT {export_model(model, None, 'sql')} FROM rows")]
+    database.close()
+    assert scores == pytest.approx(model.predict(pd.DataFrame({"code": codes})).tolist())
+
+
+def test_categories_cannot_leave_their_quotes():
+    """In MySQL and BigQuery, whose quote is a backtick, a backslash begins an escape."""
+    names = ["\\' OR 1 = 1 --", "it's"]
+    model = CurveRanker().fit(pd.DataFrame({"k": pd.Categorical(names * 3)}), [0, 1] * 3)
+    assert r"""WHEN `k` = '\\\' OR 1 = 1 --' THEN""" in export_model(model, None, "sql", quote="`")
+    assert r"""WHEN "k" = '\'' OR 1 = 1 --' THEN""" in export_model(model, None, "sql")
+
+
+def test_categories_that_sql_cannot_hold_are_refused():
+    days = pd.Categorical(pd.to_datetime(["2026-01-01", "2026-01-02"] * 3))
+    model = CurveRanker().fit(pd.DataFrame({"day": days}), [0, 1] * 3)
+    with pytest.raises(ValueError, match="texts or numbers; those of 'day' are of type Timestamp"):
+        export_model(model, None, "sql")
+
+
+def test_sql_of_many_curves():
+    rows = GENERATOR.normal(size=(30, 1200))
+    model = CurveRanker(n_bins=2).fit(rows, Y[:30])
+    names = [f"f{k + 1}" for k in range(1200)]
+    scores = in_sqlite(export_model(model, None, "sql"), rows, names)
+    np.testing.assert_allclose(scores, model.predict(rows), atol=1e-10)
+
+
 def test_formats_that_do_not_fit_are_refused():
     model = CurveRanker().fit(X, Y)
     with pytest.raises(ValueError, match="Format 'solr' does not hold a CurveRanker; use one of 'onnx', 'c'"):
