@@ -379,7 +379,11 @@ def test_a_winner_alone_needs_no_outcome():
     assert direct.scores_[0] > 0
 
 
-@pytest.mark.parametrize("date", [["2024-01-11", "2024-01-01", "2024-01-21"], [10, 0, 20]])
+@pytest.mark.parametrize(
+    "date",
+    [["2024-01-11", "2024-01-01", "2024-01-21"], [10, 0, 20], pd.Series([10, 0, 20.0], dtype=object)],
+    ids=["dates", "numbers", "objects"],
+)
 def test_a_match_weighs_half_after_each_half_life(date):
     model = BradleyTerry(alpha=0.01, half_life=10).fit(["x", "y", "y"], ["y", "x", "x"], date=date)
     other = BradleyTerry(alpha=0.01).fit(["x", "y", "y"], ["y", "x", "x"], [0.5, 0.25, 1.0])
@@ -599,6 +603,8 @@ def test_items_of_no_match_are_placed_by_their_features():
     assert (row.matches, row.won) == (0.0, None)
     assert row.standard_error == max(row.standard_error for row in board)
     assert row.score == pytest.approx(model.predict(frame)[3], abs=1e-9)
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        model.predict(frame[["age", "size"]])
     assert str(board).splitlines()[1 + board.index(row)].split()[-1] == "0"
     again = model.fit(["ann"], ["bob"])
     assert not hasattr(again, "coef_")

@@ -3,6 +3,7 @@
 import gzip
 import importlib
 import json
+import shlex
 import shutil
 import signal
 import subprocess
@@ -116,16 +117,48 @@ def test_exit_codes_of_processes(tmp_path):
     assert "-w must be 3" in run("svm_rank_learn", "-w", "9", "a", "b", code=2).stderr
 
 
-def test_a_reader_may_close_the_pipe_before_all_is_written(folder, tmp_path):
+@pytest.mark.parametrize(
+    "predict",
+    [
+        ["rankwise", "predict", "m.json", "many.txt"],
+        ["svm_rank_classify", "-v", "0", "many.txt", "m.json", "-"],
+    ],
+    ids=lambda predict: predict[0],
+)
+def test_a_reader_may_close_the_pipe_before_all_is_written(predict, folder, tmp_path):
     assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
-    (tmp_path / "many.txt").write_text("1 1:1\n" * 300_000)
-    predict = command("rankwise", "predict", tmp_path / "m.json", tmp_path / "many.txt")
-    process = subprocess.Popen(predict, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    (tmp_path / "many.txt").write_text("1 1:1\n0 1:1\n" * 150_000)
+    process = subprocess.Popen(
+        command(*predict), cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     process.stdout.readline()
     process.stdout.close()
     assert process.stderr.read() == b""
     assert process.wait() == 1
     process.stderr.close()
+
+
+@unix
+def test_scores_may_go_to_the_device_of_standard_output(folder, tmp_path):
+    assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
+    predict = ["predict", tmp_path / "m.json", folder / "train.txt", "-q"]
+    assert run("rankwise", *predict, "-o", "/dev/stdout").stdout == run("rankwise", *predict).stdout
+
+
+@unix
+@pytest.mark.parametrize(
+    ("closed", "said"),
+    [
+        ("0<&-", "Standard input (-) is closed; give the path of a file."),
+        (">&-", "Standard output is closed"),
+    ],
+)
+def test_closed_streams_are_told_of(closed, said, folder, tmp_path):
+    assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
+    predict = shlex.join(command("rankwise", "predict", tmp_path / "m.json", "-"))
+    done = subprocess.run(["sh", "-c", f"{predict} {closed}"], input=b"1 1:1\n", capture_output=True)
+    assert done.returncode == 1
+    assert done.stderr.decode().startswith(f"rankwise: {said}")
 
 
 def test_svmrank_scripts_work_unchanged(folder, tmp_path):

@@ -45,6 +45,16 @@ def test_a_curve_is_its_table(drawn, x):
     assert axis.counts(np.array(x)).sum() == pytest.approx(len(x))
 
 
+@given(st.integers(0, 2**32 - 1), st.sampled_from([-1.0, 1.0]))
+def test_lines_keep_the_direction_of_their_entries_to_the_last_bit(seed, direction):
+    generator = np.random.default_rng(seed)
+    axis = Axis("lines", np.unique(generator.normal(size=5)))
+    rises = generator.random(len(axis.knots)) * generator.integers(0, 2, len(axis.knots))
+    x = np.sort(np.r_[axis.knots, np.nextafter(axis.knots, -np.inf), generator.normal(size=50)])
+    scores = axis.look_up(x, np.r_[generator.normal() + direction * np.cumsum(rises), 0.0])
+    assert (direction * np.diff(scores) >= 0).all()
+
+
 @given(axes(), st.data())
 def test_weights_are_differences_of_neighbours(drawn, data):
     axis, _ = drawn

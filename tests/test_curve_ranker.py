@@ -18,6 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import (
+    BoostedRanker,
     CurveRanker,
     CurveRankerCV,
     ModelFileError,
@@ -229,6 +230,30 @@ def test_missing_values_and_categories_have_their_own_parts():
     assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(frame), model.predict(frame))
 
 
+CATEGORICAL = [CurveRanker(), BoostedRanker(n_estimators=5, min_child_samples=2)]
+
+
+@pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])
+@pytest.mark.parametrize("names", [[10, 20, 30], ["10", "20", "30"], ["red", "green", "blue"]], ids=str)
+def test_later_rows_may_hold_categories_as_plain_values(model, names):
+    colour = np.array(names, dtype=object)[GENERATOR.integers(0, 3, 60)]
+    rows = pd.DataFrame({"colour": pd.Categorical(colour), "size": X[:60, 0]})
+    model.fit(rows, 2.0 * (colour == names[1]) + X[:60, 0])
+    plain = [rows.astype({"colour": object}), rows.assign(colour=colour.tolist())]
+    for later in plain:
+        assert model.predict(later).tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])
+def test_infinite_values_beside_categories_are_refused(model):
+    rows = pd.DataFrame({"colour": pd.Categorical(["red", "green"] * 30), "size": X[:60, 0]})
+    bad = rows.assign(size=np.where(X[:60, 0] > 1, np.inf, X[:60, 0]))
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.fit(bad, Y[:60])
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        model.fit(rows, Y[:60]).predict(bad)
+
+
 def test_a_category_that_is_called_monotone_is_refused():
     with pytest.raises(ValueError, match="monotone names 1, whose categories have no order"):
         CurveRanker(categorical_features=[1], monotone={1: 1}).fit(np.round(X), Y)
@@ -372,6 +397,40 @@ def test_categories_go_by_their_names():
     np.testing.assert_allclose(scores, model.predict(frame), atol=1e-12)
     tables = json.loads(export_model(model, None, "json"))["tables"]
     assert tables[0]["features"][0]["categories"] == ["far", "near", "o'neil"]
+
+
+def test_sql_holds_whole_numbers_of_any_size_as_categories():
+    codes = [2**60, 2**60 + 1] * 3
+    model = CurveRanker().fit(pd.DataFrame({"code": pd.Categorical(codes)}), [0, 1] * 3)
+    with sqlite3.connect(":memory:") as database:
+        database.execute("CREATE TABLE rows (code INTEGER)")
+        database.executemany("INSERT INTO rows VALUES (?)", [(code,) for code in codes])
+        scores = [one for (one,) in database.execute(f"SELECT {export_model(model, None, 'sql')} FROM rows")]
+    database.close()
+    assert scores == pytest.approx(model.predict(pd.DataFrame({"code": codes})).tolist())
+
+
+def test_categories_cannot_leave_their_quotes():
+    """In MySQL and BigQuery, whose quote is a backtick, a backslash begins an escape."""
+    names = ["\\' OR 1 = 1 --", "it's"]
+    model = CurveRanker().fit(pd.DataFrame({"k": pd.Categorical(names * 3)}), [0, 1] * 3)
+    assert r"""WHEN `k` = '\\\' OR 1 = 1 --' THEN""" in export_model(model, None, "sql", quote="`")
+    assert r"""WHEN "k" = '\'' OR 1 = 1 --' THEN""" in export_model(model, None, "sql")
+
+
+def test_categories_that_sql_cannot_hold_are_refused():
+    days = pd.Categorical(pd.to_datetime(["2026-01-01", "2026-01-02"] * 3))
+    model = CurveRanker().fit(pd.DataFrame({"day": days}), [0, 1] * 3)
+    with pytest.raises(ValueError, match="texts or numbers; those of 'day' are of type Timestamp"):
+        export_model(model, None, "sql")
+
+
+def test_sql_of_many_curves():
+    rows = GENERATOR.normal(size=(30, 1200))
+    model = CurveRanker(n_bins=2).fit(rows, Y[:30])
+    names = [f"f{k + 1}" for k in range(1200)]
+    scores = in_sqlite(export_model(model, None, "sql"), rows, names)
+    np.testing.assert_allclose(scores, model.predict(rows), atol=1e-10)
 
 
 def test_formats_that_do_not_fit_are_refused():

@@ -74,6 +74,18 @@ def test_the_centred_gram_is_the_mean_of_centred_products(n_rows, n_groups, dtyp
         expected += weight[i] / weight.sum() * np.outer(centred, centred)
     actual = centred_gram(lambda part: K[part].astype(dtype), group, weight)
     np.testing.assert_allclose(actual, expected, atol=1e-5 if dtype is np.float32 else 1e-13)
+    alone, grown = np.r_[group, n_groups], np.r_[K, random.normal(size=(1, 3))]
+    actual = centred_gram(lambda part: grown[part].astype(dtype), alone, np.r_[weight, 0.0])
+    np.testing.assert_allclose(actual, expected, atol=1e-5 if dtype is np.float32 else 1e-13)
+
+
+@pytest.mark.parametrize("model", [RankRLS, RankSVM, RankLogistic])
+def test_scales_are_learned_where_queries_have_no_pairs(model):
+    X, y, qid = problem()
+    qid[0] = qid.max() + 1
+    assert np.isfinite(
+        model(kernel="laplacian", gamma="learned", random_state=0).fit(X, y, qid=qid).predict(X)
+    ).all()
 
 
 def test_the_square_of_the_triangle_is_the_kernel_of_the_basis():

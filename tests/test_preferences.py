@@ -13,7 +13,8 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing, indexable
 
 import reference
-from rankwise import NoPairsError, Preferences, RankRLS, metrics, pair_data
+from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
+from rankwise._checks import as_labels
 from strategies import cases
 
 
@@ -262,7 +263,17 @@ def test_declared_orders_are_kept():
     assert sorted(chain.edges) == [("high", "mid"), ("mid", "low")]
 
 
+def test_numbers_whose_declared_order_is_another_are_ranked_by_it():
+    places = pd.Categorical([1, 3, 2, 3], categories=[3, 2, 1], ordered=True)
+    X = np.arange(4.0)[:, None]
+    assert RankSVM().fit(X, places).predict(X).tolist() == RankSVM().fit(X, [2, 0, 1, 0]).predict(X).tolist()
+    assert metrics.ranking_error(places, [2, 0, 1, 0]) == 0.0
+    assert as_labels(pd.Categorical([1, 5], ordered=True), "y").tolist() == [1.0, 5.0]
+
+
 def test_lists_keep_their_values():
+    sets = [frozenset("a"), frozenset("b"), frozenset("a"), frozenset("b")]
+    assert Preferences.from_scores([0, 1, 2, 3], sets).n_pairs == 2
     assert Preferences.from_scores([0, 1, 2, 3], [1, 1, "1", "1"]).n_pairs == 2
     assert Preferences.from_scores([0, 1, 2, 3], [2**63 + 1, 2**63 + 1, 2**63 + 2, -1]).n_pairs == 1
     assert Preferences.from_scores([0, 1, 2, 3], [("a", 1), ("a", 1), ("a", 2), ("a", 2)]).n_pairs == 2

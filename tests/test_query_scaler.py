@@ -67,6 +67,22 @@ def test_sparse_rows_stay_sparse(table, method):
     np.testing.assert_allclose(found.toarray(), reference(X, qid, method), atol=1e-12)
 
 
+@pytest.mark.parametrize("method", ["minmax", "rank"])
+def test_features_of_sparse_rows_are_kept_apart_however_many_there_are(method):
+    """Features times queries may pass the range of 32 bits."""
+    narrow = np.array([[1.0, 10.0], [2.0, 30.0], [4.0, 20.0], [5.0, 60.0]] * 4)
+    qid = np.repeat(np.arange(4), 4)
+    entries = (
+        narrow.ravel(),
+        np.tile([3, 3 + 2**30], 16).astype(np.int32),
+        np.arange(0, 33, 2, dtype=np.int32),
+    )
+    wide = QueryScaler(method).fit_transform(sp.csr_array(entries, shape=(16, 2**30 + 4)), qid=qid).tocoo()
+    found = np.zeros((16, 2))
+    found[wide.row, (wide.col > 3).astype(int)] = wide.data
+    np.testing.assert_allclose(found, reference(narrow, qid, method), atol=1e-12)
+
+
 def test_what_would_become_dense_is_refused_by_name():
     X = sp.csr_matrix([[0.0, 1.0], [-2.0, 3.0], [4.0, -5.0]])
     with pytest.raises(ValueError, match=r"feature 0 has zeros and the negative value -2 in one query"):

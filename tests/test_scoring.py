@@ -12,7 +12,7 @@ from sklearn.metrics import make_scorer
 from rankwise import Preferences, RankLogisticCV, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
-from rankwise.metrics import average_precision, kendall_tau, ndcg, ranking_error
+from rankwise.metrics import average_precision, kendall_tau, ndcg, precision, ranking_error, reciprocal_rank
 from rankwise.model_selection import EqualErrorsWarning, QueryKFold
 from rankwise.model_selection.scoring import as_scoring, parsed_measure
 
@@ -49,6 +49,8 @@ def errors_by(model, measure):
     [
         ("ndcg@3", partial(ndcg, k=3)),
         ("map", average_precision),
+        ("mrr", reciprocal_rank),
+        ("p@2", partial(precision, k=2)),
         ("tau", kendall_tau),
         ("concordance", lambda *columns: 1 - ranking_error(*columns)),
     ],

@@ -26,8 +26,9 @@ def still_seen(event, time, at):
     return seen
 
 
-def reference(event, time, scores, stratum, uno=False, tau=np.inf, weight=None):
-    """Add up pair by pair."""
+def reference(event, time, scores, stratum, uno=False, tau=np.inf, weight=None, censoring=None):
+    """Add up pair by pair; None where there is none, infinity where G is zero."""
+    known = (event, time) if censoring is None else censoring
     n = len(time)
     weight = np.ones(n) if weight is None else weight
     right = total = 0.0
@@ -35,7 +36,10 @@ def reference(event, time, scores, stratum, uno=False, tau=np.inf, weight=None):
         for j in range(n):
             before = time[i] < time[j] or (time[i] == time[j] and event[i] and not event[j])
             if event[i] and before and stratum[i] == stratum[j] and time[i] < tau:
-                w = weight[i] * weight[j] * (still_seen(event, time, time[i]) ** -2 if uno else 1.0)
+                seen = still_seen(*known, time[i]) if uno else 1.0
+                if seen <= 0:
+                    return np.inf
+                w = weight[i] * weight[j] / seen**2
                 total += w
                 right += w * ((scores[i] < scores[j]) + (scores[i] == scores[j]) / 2)
     return right / total if total else None
@@ -72,6 +76,20 @@ def test_the_weights_of_uno_are_those_of_kaplan_and_meier(life):
     assume(expected is not None)
     y = Preferences.from_survival(event, time, qid=stratum)
     assert concordance_index(y, scores, weights="uno") == pytest.approx(expected, abs=1e-12)
+
+
+@given(lives(), lives())
+def test_the_weights_of_uno_may_come_from_other_rows(life, other):
+    event, time, scores, stratum, _ = life
+    expected = reference(event, time, scores, stratum, uno=True, censoring=other[:2])
+    assume(expected is not None)
+    y = Preferences.from_survival(event, time, qid=stratum)
+    given = {"weights": "uno", "censoring": other[:2]}
+    if expected < np.inf:
+        assert concordance_index(y, scores, **given) == pytest.approx(expected, abs=1e-12)
+    else:
+        with pytest.raises(ValueError, match="All lives are cut short before"):
+            concordance_index(y, scores, **given)
 
 
 @given(lives())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from rankwise._checks import as_array
 from rankwise._memory import require_memory
@@ -18,37 +18,49 @@ def categories_of(X: Any) -> Categories:
     """Return the categories of each column of a frame that has some, by its place; none of other rows."""
     if not hasattr(X, "columns"):
         return {}
-    columns = [X[name] for name in X.columns]
-    return {place: _categories(column) for place, column in enumerate(columns) if _is_categorical(column)}
+    return {place: _categories(column) for place, column in enumerate(_columns(X)) if _is_categorical(column)}
 
 
 def encoded(X: Any, categories: Categories) -> FloatArray:
     """Return the columns of a frame as numbers: of a category its number, NaN where it is not among those."""
     columns = [
-        _codes(X[name], categories[place]) if place in categories else _numbers(X[name], str(name))
-        for place, name in enumerate(X.columns)
+        _codes(column, categories[place]) if place in categories else _numbers(column, str(column.name))
+        for place, column in enumerate(_columns(X))
     ]
     return np.column_stack(columns)
 
 
 def validated_numbers(estimator: Any, X: Any, reset: bool) -> FloatArray:
-    """Return rows as a float64 array with NaN where values are missing; the estimator keeps `categories_`.
+    """Return the rows of `validated_rows` as a dense array.
 
-    Columns lie together in memory, as each is looked at by itself. Categories of a frame are the numbers that
-    `encoded` gives them, and sparse rows become dense.
+    Columns lie together in memory, as each is looked at by itself.
     """
-    found = categories_of(X)
-    if reset:
-        estimator.categories_ = found
-    if found:
-        validate_data(estimator, X, reset=reset, skip_check_array=True)
-        return encoded(X, estimator.categories_)
-    options = {"accept_sparse": "csc", "dtype": np.float64, "ensure_all_finite": "allow-nan", "order": "F"}
-    X = validate_data(estimator, X, reset=reset, **options)
+    X = validated_rows(estimator, X, reset, accept_sparse="csc", order="F")
     if not hasattr(X, "toarray"):
         return X
     require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
     return X.toarray(order="F")
+
+
+def validated_rows(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
+    """Return rows of float64 with NaN where values are missing; the estimator keeps `categories_`.
+
+    Categories of a frame are the numbers that `encoded` gives them, also where later rows hold them as plain
+    words or numbers. Options are those of scikit-learn's `check_array`.
+    """
+    found = categories_of(X)
+    if reset:
+        estimator.categories_ = found
+    options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"} | options
+    if not found and not (hasattr(X, "columns") and estimator.categories_):
+        return validate_data(estimator, X, reset=reset, **options)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return check_array(encoded(X, estimator.categories_), input_name="X", estimator=estimator, **options)
+
+
+def _columns(X: Any) -> list[Any]:
+    """Return the columns of a frame, of which several may have one name."""
+    return [X.iloc[:, place] if hasattr(X, "iloc") else X[name] for place, name in enumerate(X.columns)]
 
 
 def _is_categorical(column: Any) -> bool:

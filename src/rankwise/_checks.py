@@ -110,7 +110,9 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
 
 
 def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
-    """Return labels as numbers; of an ordered categorical column of text the rank of each category.
+    """Return labels as numbers; of an ordered categorical column the rank of each category.
+
+    Where the categories are numbers in ascending order they are the labels themselves.
 
     Examples
     --------
@@ -118,10 +120,14 @@ def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.f
     array([2., 0.])
     """
     declared = declared_order(values)
-    if declared is None or all(isinstance(value, Real) for value in declared):
+    if declared is None or _ascend(list(declared)):
         return as_vector(values, name, length)
     distinct, codes = as_codes(values, name, length)
     return np.array([declared[value] for value in distinct.tolist()], dtype=np.float64)[codes]
+
+
+def _ascend(values: list[Any]) -> bool:
+    return all(isinstance(value, Real) for value in values) and values == sorted(values)
 
 
 def _check_distinct(array: NDArray[Any], vector: NDArray[np.float64], name: str) -> None:
@@ -191,6 +197,8 @@ def as_codes(
         raise ValueError(f"{name} contains missing values.")
     try:
         distinct, codes = np.unique(array, return_inverse=True)
+        if len(set(_objects(distinct))) < len(_objects(distinct)):
+            raise TypeError  # sets, of which neither may be the smaller
     except TypeError:  # values of several types have no common order: number them as they come
         numbers = {value: number for number, value in enumerate(dict.fromkeys(array.tolist()))}
         distinct = np.array(list(numbers), dtype=object)

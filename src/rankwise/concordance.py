@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise._checks import as_vector, check_choice, check_count
 from rankwise._types import FloatArray, FloatVector
 from rankwise.preferences import Preferences
-from rankwise.preferences.ranking import Ranking, from_survival
+from rankwise.preferences.ranking import Ranking, lives
 
 WEIGHTS = ("harrell", "uno")
 INTERVALS = ("analytic", "bootstrap")
@@ -130,6 +130,7 @@ class _Concordance:
     def __init__(self, y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any):
         check_choice(weights, "weights", WEIGHTS)
         self.ranking = as_survival(y, "y")
+        self.ranking.require_pairs()
         self.scores = as_vector(scores, "scores", len(self.ranking))
         self.weights, self.tau = weights, tau
         self.censoring = None if censoring is None else as_survival(censoring, "censoring")
@@ -164,7 +165,7 @@ class _Concordance:
         counts = ranking.values < (np.inf if self.tau is None else self.tau)
         if self.weights == "uno":
             known = ranking if self.censoring is None else self.censoring
-            counts = counts & (ranking.event > 0)  # type: ignore[operator]
+            counts = counts & (ranking.sums(None, margin=1.0).up > 0)  # ends that someone outlives
             weight = weight / _checked(_still_seen(known, ranking.values), ranking.values, counts) ** 2
         return weight * counts
 
@@ -188,14 +189,14 @@ class _Concordance:
 
 
 def as_survival(y: Any, name: str) -> Ranking:
-    """Return right-censored life times: as they are, or from events and times."""
+    """Return right-censored life times, which may have no pairs: as they are, or from events and times."""
     if isinstance(y, Ranking) and y.event is not None:
         return y
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is not None and len(fields) == 2:
-        return from_survival(y[fields[0]], y[fields[1]])
+        return lives(y[fields[0]], y[fields[1]])
     if isinstance(y, tuple) and len(y) == 2:
-        return from_survival(*y)
+        return lives(*y)
     kind = repr(y) if isinstance(y, Preferences) else type(y).__name__
     raise TypeError(
         f"{name} must be a Preferences.from_survival, a pair (event, time) or a structured array with these "

@@ -232,7 +232,9 @@ def centred_gram(
     The products of a block of rows are summed in the precision of its values, and blocks in float64.
     """
     code = np.unique(group, return_inverse=True)[1]
-    of_row = sp.csr_array((weight / np.bincount(code, weight)[code], (code, np.arange(len(code)))))
+    total = np.bincount(code, weight)[code]  # zero for a query without pairs
+    share = np.divide(weight, total, where=total > 0, out=np.zeros(len(code)))
+    of_row = sp.csr_array((share, (code, np.arange(len(code)))))
     root = np.sqrt(weight / weight.sum())
     parts = list(row_blocks(len(code), 1, _GRAM_ROWS))
 

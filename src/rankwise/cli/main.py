@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from collections.abc import Sequence
 
@@ -11,7 +10,7 @@ from rankwise import __version__
 from rankwise.cli import demo, evaluate, export, leaderboard, predict, report, train, tune
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import Console, sentence
+from rankwise.cli.output import Console, leave_output, sentence
 
 COMMANDS = (train, predict, evaluate, tune, report, leaderboard, export, demo)
 EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
@@ -48,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruption, console.warnings_as_notes():
             options.run(options, console)
-            sys.stdout.flush()
+            print(end="", flush=True)  # nothing where standard output is closed
         if interruption.number is not None:  # a fit that was cut short gave what it had
             raise KeyboardInterrupt
     except UsageError as error:
@@ -61,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("rankwise: Interrupted.", file=sys.stderr)
         return exit_code(interruption.number)
     except BrokenPipeError:  # whoever reads our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_output()
         return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:
         print(f"rankwise: {sentence(error)}", file=sys.stderr)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Any
+from typing import IO, Any
 
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWINGS = 0.1
@@ -143,6 +144,18 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def standard_output() -> IO[str]:
+    """Return where results go that no file was named for."""
+    if sys.stdout is None:
+        raise ValueError("Standard output is closed, and no file is named for the scores.")
+    return sys.stdout
+
+
+def leave_output() -> None:
+    """Write no more to standard output, whose reader has seen enough."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def sentence(error: BaseException) -> str:

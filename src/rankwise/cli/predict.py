@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from time import perf_counter
@@ -11,7 +10,7 @@ from typing import IO, Any
 
 from rankwise._pipeline import last_step, scales_queries
 from rankwise.cli import arguments
-from rankwise.cli.output import Console
+from rankwise.cli.output import Console, standard_output
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   zcat test.txt.gz | rankwise predict model.json - | head
@@ -78,7 +77,7 @@ def opened(path: str) -> Iterator[IO[str]]:
     """Open the file of the scores, which appears when it is whole, or standard output."""
     from rankwise.io.atomic import atomic_write
 
-    with nullcontext(sys.stdout) if path == "-" else atomic_write(path, "w") as file:
+    with nullcontext(standard_output()) if path == "-" else atomic_write(path, "w") as file:
         yield file
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from rankwise._pipeline import last_step
 from rankwise._threads import available_cores
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import sentence
+from rankwise.cli.output import leave_output, sentence, standard_output
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
@@ -46,7 +46,7 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
             print(program.help, end="")
             return 0
         work(options)
-        sys.stdout.flush()
+        print(end="", flush=True)  # nothing where standard output is closed
     except RefusedError as refusal:
         print(f"{program.name}: {refusal}", file=sys.stderr)
         return 2
@@ -56,6 +56,9 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
     except KeyboardInterrupt:
         print(f"{program.name}: Interrupted.", file=sys.stderr)
         return exit_code(None)
+    except BrokenPipeError:  # whoever reads the scores has seen enough
+        leave_output()
+        return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:
         print(f"{program.name}: {sentence(error)}", file=sys.stderr)
         return 1
@@ -212,10 +215,10 @@ def _classify(options: Options) -> None:
 
     alone = options.files[2] == "-"  # scores on standard output, and all else on standard error
     check_output(None if alone else options.files[2])
-    standard_output = sys.stdout
-    with redirect_stdout(sys.stderr if alone else standard_output):
+    output = standard_output() if alone else sys.stdout
+    with redirect_stdout(sys.stderr if alone else output):
         scores, y, qid, seconds = _scored(options)
-        with nullcontext(standard_output) if alone else atomic_write(options.files[2], "w") as file:
+        with nullcontext(output) if alone else atomic_write(options.files[2], "w") as file:
             file.writelines(f"{line}\n" for line in map(decimal, scores.tolist()))
         options.say(1, "done")
         options.say(1, f"Runtime (without IO) in cpu-seconds: {seconds:.2f}")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rankwise.cli.arguments import count, number, positive_number
+from rankwise.cli.output import leave_output
 
 LEARN_HELP = """usage: svm_rank_learn [options] train.dat model.dat
 
@@ -157,7 +156,7 @@ def tell(text: str, end: str = "\n") -> None:
     try:
         print(text, end=end, flush=True)
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        leave_output()
 
 
 def parse(program: Program, arguments: list[str]) -> Options | None:

@@ -83,7 +83,7 @@ def add_selection_options(parser: Any) -> None:
         "--undefined",
         type=arguments.NUMBER,
         metavar="VALUE",
-        help="what a query without relevant rows counts in ndcg, map, mrr and p; 0 is LETOR's convention "
+        help="what a query without relevant rows counts in ndcg, map and mrr; 0 is LETOR's convention "
         "(default: it is left out)",
     )
     parser.add_argument(

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from rankwise import objectives
-from rankwise._categories import categories_of, encoded
+from rankwise._categories import validated_rows
 from rankwise._checks import as_vector, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
@@ -412,15 +412,8 @@ class BoostedRanker(PairProbability, BaseRanker):
         return self._validated(X, reset=False)
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        found, reset = categories_of(X), reset and not self._goes_on()
-        if reset:
-            self.categories_ = found
-        if not found:
-            options = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": "allow-nan"}
-            X = validate_data(self, X, reset=reset, **options)
-            return sp.csr_matrix(X) if sp.issparse(X) else X  # LightGBM knows no sparse arrays
-        validate_data(self, X, reset=reset, skip_check_array=True)
-        return encoded(X, self.categories_)
+        X = validated_rows(self, X, reset and not self._goes_on(), accept_sparse="csr")
+        return sp.csr_matrix(X) if sp.issparse(X) else X  # LightGBM knows no sparse arrays
 
     def _categorical_places(self) -> list[int]:
         """Return the places of categorical columns, those of the frame and those that are named."""

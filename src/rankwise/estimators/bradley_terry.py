@@ -13,7 +13,7 @@ from scipy.special import expit
 from scipy.stats import norm, rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise._checks import as_array, check_choice, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector, IntVector
@@ -200,6 +200,9 @@ class BradleyTerry(BaseEstimator):
         rows = as_rows(X)
         if rows.shape[1] != len(self.coef_):
             raise ValueError(f"X has {rows.shape[1]} features, but the model has {len(self.coef_)}.")
+        validate_data(
+            self, X, reset=False, skip_check_array=True
+        )  # the names of columns, where there are any
         return rows @ self.coef_ + self.intercept_
 
     def predict_pair_proba(self, a: Any, b: Any) -> Any:

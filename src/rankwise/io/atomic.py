@@ -50,11 +50,12 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         raise ValueError(f"mode must be 'wb' or 'w'; got {mode!r}.")
     if mode == "w":
         options = {"encoding": "utf-8"} | options
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
-        with open(target, mode, **options) as file:
+    # Of the path itself: the links of /dev/stdout lead to the name of a pipe, which no folder has.
+    if os.path.exists(path) and not os.path.isfile(path):
+        with open(path, mode, **options) as file:
             yield file
         return
+    target = Path(os.path.realpath(path))
     _check_writable(target)
     _remove_abandoned(target)
     with _temporary_beside(target) as temporary:

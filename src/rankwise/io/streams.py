@@ -54,6 +54,8 @@ class Input(NamedTuple):
 def open_input(source: Any) -> Iterator[Input]:
     """Open a path (unpacked as its suffix says), ``"-"`` for standard input, or a binary file as it is."""
     if isinstance(source, str) and source == "-":
+        if sys.stdin is None:
+            raise ValueError("Standard input (-) is closed; give the path of a file.")
         yield Input(sys.stdin.buffer, "<stdin>", None)
     elif isinstance(source, str | os.PathLike):
         with _open_path(Path(source)) as opened:

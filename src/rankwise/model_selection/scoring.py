@@ -27,8 +27,9 @@ METRICS: dict[str, Callable[..., Any]] = {
 LOWER_IS_BETTER = ("error", "log_loss")
 # A rank is written behind an at sign.
 RANKED = ("ndcg", "p")
-# What may stand for queries without relevant rows; the measures of pairs have no such number.
-COUNTED = ("ndcg", "map", "mrr", "p")
+# What may stand for queries without relevant rows; precision is 0 there, and measures of pairs have no such
+# number.
+COUNTED = ("ndcg", "map", "mrr")
 
 
 def parsed_measure(key: str, argument: str = "measures") -> tuple[str, dict[str, Any]]:

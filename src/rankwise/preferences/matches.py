@@ -203,7 +203,8 @@ def ages_of(date: Any, length: int) -> FloatVector:
     if date is None:
         raise ValueError("half_life needs the date of each match; got none.")
     array = as_array(date)
-    if array.dtype.kind in "OUM":
+    is_number = array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.ravel().tolist())
+    if array.dtype.kind in "OUM" and not is_number:
         try:
             array = array.astype("datetime64[s]")
         except (TypeError, ValueError) as error:

@@ -510,6 +510,18 @@ def from_survival(
     >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0], qid=["a", "a", "b"]).n_pairs
     1
     """
+    ranking = lives(event, time, sample_weight, qid)
+    ranking.require_pairs()
+    return ranking
+
+
+def lives(
+    event: ArrayLike,
+    time: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+    qid: ArrayLike | None = None,
+) -> Ranking:
+    """Return what `from_survival` does, also where no two lives can be compared."""
     times = as_vector(time, "time")
     events = as_vector(as_array(event), "event", len(times))
     if not np.isin(events, (0.0, 1.0)).all():
@@ -521,9 +533,7 @@ def from_survival(
     labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(times))
     query = None if qid is None else as_codes(qid, "qid", len(times))[1]
-    ranking = Ranking(labels, query, weight=weight, event=events, values=times)
-    ranking.require_pairs()
-    return ranking
+    return Ranking(labels, query, weight=weight, event=events, values=times)
 
 
 def _check_constant(query_weight: FloatVector, query: NDArray[np.int64] | None) -> None:

@@ -72,10 +72,16 @@ class Axis:
         return np.divide(x - low, high - low, where=inside, out=np.zeros(len(x)))
 
     def look_up(self, x: FloatVector, values: FloatVector) -> FloatVector:
-        """Return the value of the curve at each x, given the entries of its table."""
-        (codes, share), *more = self.entries(x)
-        found = share * values[codes]
-        return sum((share * values[codes] for codes, share in more), start=found)
+        """Return the value of the curve at each x, given the entries of its table.
+
+        Between two entries it never leaves them by rounding, so that lines keep the direction of the entries.
+        """
+        codes = self.codes(x)
+        if self.kind != "lines":
+            return values[codes]
+        share = self._share(x, codes)
+        left, right = values[codes], values[np.where(share > 0, codes + 1, codes)]
+        return np.clip(left + share * (right - left), np.minimum(left, right), np.maximum(left, right))
 
     def counts(self, x: FloatVector) -> FloatVector:
         """Return how many values meet each entry, in shares where a value meets two."""

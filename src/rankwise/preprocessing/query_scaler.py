@@ -172,7 +172,7 @@ def _sparse(rows: Any, query: IntArray, method: str) -> Any:
     scaled.eliminate_zeros()
     n_queries = int(query.max(initial=-1)) + 1
     row = np.repeat(np.arange(rows.shape[0]), np.diff(scaled.indptr))
-    _, cell = np.unique(scaled.indices * n_queries + query[row], return_inverse=True)
+    _, cell = np.unique(scaled.indices.astype(np.int64) * n_queries + query[row], return_inverse=True)
     size = np.bincount(query, minlength=n_queries)[query[row]]
     n_zeros = size - np.bincount(cell)[cell]
     _check_zeros(scaled, n_zeros)

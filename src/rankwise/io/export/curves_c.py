@@ -35,13 +35,15 @@ FUNCTIONS = {
     "line": """static double {name}_line(const double *knots, long n, double value, const double *values)
 {{
     long after;
-    double share;
+    double left, right, score;
     if (value != value) return values[n];
     after = {name}_entry(knots, n, value);
     if (after == 0) return values[0];
     if (after == n) return values[n - 1];
-    share = (value - knots[after - 1]) / (knots[after] - knots[after - 1]);
-    return (1.0 - share) * values[after - 1] + share * values[after];
+    left = values[after - 1];
+    right = values[after];
+    score = left + (value - knots[after - 1]) / (knots[after] - knots[after - 1]) * (right - left);
+    return (left <= right ? score > right : score < right) ? right : score;
 }}
 """,
 }

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 
 from rankwise._checks import check_choice
 from rankwise.io.export.curves import Table, TableScorer, table_scorer
-from rankwise.io.export.sql import QUOTES, quoted, sql_number
+from rankwise.io.export.sql import QUOTES, quoted, sql_number, sql_sum, sql_text
 from rankwise.preprocessing.curve_axis import Axis
 
 
@@ -29,32 +30,35 @@ def sql_tables(
     """
     check_choice(quote, "quote", QUOTES)
     scorer = table_scorer(model, feature_names, output)
-    return "\n + ".join(_case(scorer, table, quote) for table in scorer.tables) or "0.0"
+    return sql_sum([_case(scorer, table, quote) for table in scorer.tables])
 
 
 def _case(scorer: TableScorer, table: Table, quote: str) -> str:
-    columns = [quoted(scorer.names[place], quote) for place in table.places]
     if len(table.axes) == 1:
-        return _branches(scorer, table, 0, columns[0], lambda k: sql_number(table.values[k]))
+        return _branches(scorer, table, 0, quote, lambda k: sql_number(table.values[k]))
 
     def inner(row: int) -> str:
         values = table.values[row]
         return sql_number(values[0]) if np.ptp(values) == 0 else _branches(
-            scorer, table, 1, columns[1], lambda k: sql_number(values[k])
+            scorer, table, 1, quote, lambda k: sql_number(values[k])
         )  # fmt: skip
 
-    return _branches(scorer, table, 0, columns[0], inner)
+    return _branches(scorer, table, 0, quote, inner)
 
 
 def _branches(
-    scorer: TableScorer, table: Table, dimension: int, column: str, value: Callable[[int], str]
+    scorer: TableScorer, table: Table, dimension: int, quote: str, value: Callable[[int], str]
 ) -> str:
     """Return a CASE over the entries of one feature."""
     axis, place = table.axes[dimension], table.places[dimension]
+    name, column = scorer.names[place], quoted(scorer.names[place], quote)
     if axis.kind == "levels":
-        names = scorer.categories.get(place)
-        levels = [knot if names is None else names[int(knot)] for knot in axis.knots.tolist()]
-        parts = [f"WHEN {column} = {_literal(level)} THEN {value(k)}" for k, level in enumerate(levels)]
+        known = scorer.categories.get(place)
+        levels = [knot if known is None else known[int(knot)] for knot in axis.knots.tolist()]
+        parts = [
+            f"WHEN {column} = {_literal(level, name, quote)} THEN {value(k)}"
+            for k, level in enumerate(levels)
+        ]
         return f"CASE {' '.join(parts)} ELSE {value(axis.missing)} END"
     parts = [f"WHEN {column} IS NULL THEN {value(axis.missing)}"]
     ends = axis.knots.tolist()
@@ -75,5 +79,14 @@ def _line_branches(axis: Axis, values: Any, column: str) -> list[str]:
     ]
 
 
-def _literal(level: Any) -> str:
-    return "'" + level.replace("'", "''") + "'" if isinstance(level, str) else sql_number(level)
+def _literal(level: Any, name: str, quote: str) -> str:
+    """Return a category; whole numbers are not rounded to double precision."""
+    if isinstance(level, str):
+        return sql_text(level, quote)
+    if not isinstance(level, Real):
+        raise ValueError(
+            f"Format 'sql' holds categories that are texts or numbers; those of {name!r} are of type "
+            f"{type(level).__name__}."
+        )
+    is_whole = isinstance(level, Integral) and not isinstance(level, bool)
+    return f"{level}" if is_whole else sql_number(float(level))

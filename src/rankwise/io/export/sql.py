@@ -38,7 +38,9 @@ def sql_expression(
     scorer = linear_scorer(model, format, feature_names, output)
     if pair is not None:
         return _probability(model, scorer, quote, pair)
-    return _sum([_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0])
+    return sql_sum(
+        [_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0]
+    )
 
 
 def _probability(model: Any, scorer: LinearScorer, quote: str, pair: Sequence[str]) -> str:
@@ -55,11 +57,12 @@ def _probability(model: Any, scorer: LinearScorer, quote: str, pair: Sequence[st
     ]
     # Databases refuse the exponential of a large number. MySQL and SQL Server have no hyperbolic tangent.
     if quote == '"':
-        return f"0.5 + 0.5 * TANH(0.5 * ({_sum(terms)}))"
-    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, {_sum(terms)}))))"
+        return f"0.5 + 0.5 * TANH(0.5 * ({sql_sum(terms)}))"
+    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, {sql_sum(terms)}))))"
 
 
-def _sum(terms: list[str]) -> str:
+def sql_sum(terms: list[str]) -> str:
+    """Return the sum of expressions, zero where there is none."""
     if len(terms) <= 100:
         return " + ".join(terms) or "0.0"
     # Databases limit how deep an expression nests, and a plain sum nests once a term.
@@ -95,3 +98,18 @@ def sql_number(number: float) -> str:
     text = repr(float(number))
     text = text if "." in text or "e" not in text else text.replace("e", ".0e")
     return f"({text})" if text.startswith("-") else text
+
+
+def sql_text(text: str, quote: str) -> str:
+    """Return a text in quotes, in the manner of the databases that quote columns so.
+
+    Examples
+    --------
+    >>> print(sql_text("it's", '"'), sql_text("it's", "`"))
+    'it''s' 'it\\'s'
+    """
+    if quote != "`":
+        return "'" + text.replace("'", "''") + "'"
+    # In MySQL and BigQuery a backslash begins an escape: left alone, it would let a text end its quotes.
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
+    return f"'{escaped}'"
