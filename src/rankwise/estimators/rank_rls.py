@@ -27,6 +27,7 @@ from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
+from rankwise.model_selection.certified_path import AlphaProblem
 from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance, query_blocks
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
@@ -42,7 +43,7 @@ from rankwise.solvers import (
     solve_primal,
     solve_reduced,
 )
-from rankwise.solvers.least_squares import Spectrum
+from rankwise.solvers.least_squares import Spectrum, path_solver
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 # Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
@@ -305,6 +306,23 @@ class RankRLS(BaseRanker):
         check_closed_form(closed, design, forms[0], "path", "fit each alpha with solver='cg'", n_matrices=4)
         path = joined_paths([solve_path(design, form, alphas) for form in forms])
         return path if features is None else features.dual_coef(path), features
+
+    def _alpha_problem(
+        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> AlphaProblem:
+        """Return the fits of a path over alpha, all from one decomposition."""
+        self._check_parameters()
+        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        if len(outputs) > 1:
+            raise ValueError(f"y must have one output for a path with certificates; got {len(outputs)}.")
+        (form,) = self._forms(outputs)
+        self._learn_scales(X, form.preferences)
+        design, kernel_map = self._function_space(X)
+        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
+        check_closed_form(closed, design, form, "alpha_path", "use fewer features", n_matrices=4)
+        solve = path_solver(design, form, tol=float(self.tol))
+        alphas = self._default_alphas(design, outputs)
+        return AlphaProblem(lambda alpha, start: solve(alpha), form.constant, alphas, kernel_map)
 
     def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
         """Return powers of two times the mean squared distance of the two rows of a pair.
