@@ -28,7 +28,7 @@ from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.certified_path import AlphaProblem
-from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance, query_blocks
+from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -153,6 +153,8 @@ class RankRLS(BaseRanker):
     """
 
     _takes_places = True
+    # X'L X and X'r of each form, where a search knows them from its folds.
+    _handed_systems: list[tuple[FloatArray, FloatArray]] | None = None
 
     def __init__(
         self,
@@ -238,7 +240,9 @@ class RankRLS(BaseRanker):
             self._store_course(result)
         else:
             design, features = self._hinted_space(X)
-            results = [self._solve(design, *one, len(forms)) for one in zip(forms, alphas, strict=True)]
+            systems: list[Any] = self._handed_systems or [None] * len(forms)
+            each = zip(forms, alphas, systems, strict=True)
+            results = [self._solve(design, *one, len(forms)) for one in each]
             self._store(merged(results), features)
         return self
 
@@ -330,8 +334,7 @@ class RankRLS(BaseRanker):
         With alphas far above that distance the weights only shrink; far below it little is penalised.
         """
         loss = joint_loss(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
-        blocks = query_blocks(loss)
-        scale = mean_squared_distance(design.X, blocks) or 1.0
+        scale = mean_squared_distance(design, loss) or 1.0
         return np.asarray(scale * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
@@ -341,11 +344,11 @@ class RankRLS(BaseRanker):
         return scores.reshape(len(alphas), len(targets), -1)
 
     def _fold_scores(
-        self, X: Any, targets: list[Any], tests: list[Any], alphas: FloatArray
+        self, X: Any, targets: list[Any], tests: list[Any], held_out: list[Any], alphas: FloatArray
     ) -> Iterator[FloatArray] | None:
         """Return the scores of each fold's test rows: X'L X of the others is the sum of their parts.
 
-        Cost O(m n^2) for all folds, and O(n^3) for each.
+        Cost O(m n^2) for all folds, and O(n^3) for each. The sums over all folds are kept for a fit.
         """
         m, n = X.shape
         if not self._is_linear() or n * n > m or len(tests) < 2:  # a matrix for each fold must not be much
@@ -355,10 +358,11 @@ class RankRLS(BaseRanker):
         systems = [
             [
                 (form_shares[test].sum(), *as_design(part, n_threads=self._threads()).normal_equations(form))
-                for form_shares, form in zip(shares, self._forms([one[test] for one in targets]), strict=True)
+                for form_shares, form in zip(shares, self._forms(outputs), strict=True)
             ]
-            for test, part in zip(tests, parts, strict=True)
+            for test, part, outputs in zip(tests, parts, held_out, strict=True)
         ]
+        self._handed_systems = [mean_system(form) for form in zip(*systems, strict=True)]
         return self._scores_of_parts(parts, systems, alphas, len(targets))
 
     def _scores_of_parts(
@@ -453,14 +457,16 @@ class RankRLS(BaseRanker):
         cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
         return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
 
-    def _solve(self, design: Design, form: LeastSquares, alpha: Any, n_forms: int) -> SolverResult:
+    def _solve(
+        self, design: Design, form: LeastSquares, alpha: Any, system: Any, n_forms: int
+    ) -> SolverResult:
         if self.solver_ != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
         if self.solver_ == "primal" and isinstance(design, KernelDesign):
             return solve_reduced(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "primal":
-            return solve_primal(design, form, alpha, tol=float(self.tol))
+            return solve_primal(design, form, alpha, tol=float(self.tol), system=system)
         if self.solver_ == "dual":
             return solve_dual(design, form, alpha, tol=float(self.tol))
         monitor = self._monitor()
