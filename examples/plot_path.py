@@ -7,7 +7,7 @@ weights that can be explained and weights that cannot: below 0.1 two correlated 
 against each other, and gain nothing.
 
 All 81 models of the path, and the leave-pair-out error of each, come from one decomposition: ``RankRLS.path``
-gives the weights, ``RankRLSCV`` the errors. Losses without a closed form have ``alpha_path``: some fits, and a
+gives the weights, ``RankRLSCV`` the errors. Losses without a closed form have ``alpha_path``: some fits and a
 proof that for every alpha between two ends one of them is good enough.
 """
 

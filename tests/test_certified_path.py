@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 import independent
 import reference
-from rankwise import HullRanker, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import CurveRanker, HullRanker, OrdinalSVM, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import alpha_path
 from rankwise.model_selection.certified_path import AlphaProblem, Knot, _Path
@@ -142,6 +142,17 @@ def test_a_kernel_has_dual_coefficients(model):
     np.testing.assert_allclose(path.model(alpha).predict(X), expected.predict(X), atol=0.05)
 
 
+@pytest.mark.parametrize("monotone", [None, {0: 1}])
+def test_curves_have_a_path(monotone):
+    X, y, qid = data()
+    path = alpha_path(CurveRanker(monotone=monotone), X, y, (1.0, 1e-2), qid=qid, tol=1e-2)
+    for alpha in (0.9, 0.2, 0.011):
+        exact = CurveRanker(alpha, monotone=monotone, tol=1e-5).fit(X, y, qid=qid)
+        assert path.bound(alpha) <= exact.objective_
+        assert path.objective(alpha) - exact.objective_ <= path.gap(alpha)
+        assert path.share(alpha) <= 1e-2
+
+
 def test_a_model_of_the_path_is_fitted():
     X, y, qid = data()
     path = alpha_path(RankSVM(alpha=7.0, tol=0.3), X, y, (1.0, 1e-3), qid=qid)
@@ -190,8 +201,10 @@ def test_ctrl_c_ends_a_path():
 
 def test_what_has_no_path_is_told():
     X, y, qid = data()
-    with pytest.raises(TypeError, match=r"model must be a RankSVM, a RankLogistic or a RankRLS.*HullRanker"):
+    with pytest.raises(TypeError, match=r"model must be a RankSVM, RankLogistic, RankRLS or .*HullRanker"):
         alpha_path(HullRanker(), X, y)
+    with pytest.raises(TypeError, match=r"model must be .* got OrdinalSVM"):
+        alpha_path(OrdinalSVM(), X, y)  # whose boundaries a path does not place
     with pytest.raises(ValueError, match=r"one output .* got 2"):
         alpha_path(RankRLS(), X, np.column_stack([y, -y]), qid=qid)
     with pytest.raises(ValueError, match="tol"):
@@ -215,7 +228,7 @@ def test_any_lines_are_met_however_badly_they_are_solved(lines, seed):
         return SolverResult(np.sqrt(squares[k : k + 1]), objective, gap, 1, "converged", {})
 
     assume(values.min() + squares[values.argmin()] < at_zero)
-    knots = _Path(AlphaProblem(solve, at_zero, np.ones(1), None), tol).between(1.0, 1e-4)
+    knots = _Path(AlphaProblem(solve, at_zero, np.ones, None), tol).between(1.0, 1e-4)
     for alpha in np.geomspace(1.0, 1e-4, 50):
         minimum = (values + alpha * squares).min()
         upper = min(knot.intercept + knot.slope * alpha for knot in knots)

@@ -140,7 +140,7 @@ class PairwiseRanker(BaseRanker):
         return AlphaProblem(
             lambda alpha, start: self._solve(design, preferences, start, alpha, **more),
             pairwise_loss(self.loss, preferences, **self._averaging()).at_zero,
-            self._default_alphas(design, [preferences]),
+            lambda: self._default_alphas(design, [preferences]),
             kernel_map,
         )
 

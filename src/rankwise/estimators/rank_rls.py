@@ -325,8 +325,12 @@ class RankRLS(BaseRanker):
         closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
         check_closed_form(closed, design, form, "alpha_path", "use fewer features", n_matrices=4)
         solve = path_solver(design, form, tol=float(self.tol))
-        alphas = self._default_alphas(design, outputs)
-        return AlphaProblem(lambda alpha, start: solve(alpha), form.constant, alphas, kernel_map)
+        return AlphaProblem(
+            lambda alpha, start: solve(alpha),
+            form.constant,
+            lambda: self._default_alphas(design, outputs),
+            kernel_map,
+        )
 
     def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
         """Return powers of two times the mean squared distance of the two rows of a pair.

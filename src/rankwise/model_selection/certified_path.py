@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone
+from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise._checks import as_alphas, check_positive
@@ -42,15 +42,15 @@ class AlphaProblem(NamedTuple):
         `solve(alpha, start)` returns a `SolverResult` from weights to begin with, or from None.
     at_zero : float
         The objective of the zero function.
-    alphas : array
-        The grid by default, from the largest down.
+    grid : callable
+        Returns the alphas of a search by default.
     kernel_map : KernelMap or None
         What the weights are for.
     """
 
     solve: Callable[[float, FloatVector | None], SolverResult]
     at_zero: float
-    alphas: FloatVector
+    grid: Callable[[], FloatVector]
     kernel_map: Any
 
 
@@ -176,10 +176,10 @@ def alpha_path(
 
     Parameters
     ----------
-    model : RankSVM, RankLogistic or RankRLS, or the CV class of one
+    model : RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one
         It is not changed, and need not be fitted; its `tol` and `alpha` do not matter. One output.
     X, y, qid, sample_weight :
-        As for `fit`.
+        As for `fit`; rows may be on Dask.
     ends : pair of float, optional
         The largest and the smallest alpha; by default those of the grid from which the CV class chooses.
     tol : float
@@ -202,9 +202,9 @@ def alpha_path(
     0.7
     """
     check_positive("tol", tol)
-    if not hasattr(model, "_alpha_problem"):
+    if not hasattr(model, "_alpha_problem") or is_classifier(model):
         raise TypeError(
-            f"model must be a RankSVM, a RankLogistic or a RankRLS, or the CV class of one; "
+            f"model must be a RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one; "
             f"got {type(model).__name__}."
         )
     plain = model._with_alpha(1.0) if hasattr(model, "_with_alpha") else clone(model).set_params(alpha=1.0)
@@ -214,7 +214,7 @@ def alpha_path(
 @with_one_blas_thread
 def _path_of(model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: float) -> CertifiedPath:
     problem = model.set_params(tol=FIT_SHARE * tol)._alpha_problem(*data)
-    grid = problem.alphas if ends is None else as_alphas(ends)
+    grid = problem.grid() if ends is None else as_alphas(ends)
     knots = _Path(problem, tol).between(float(np.max(grid)), float(np.min(grid)))
     coef = np.stack([knot.coef for knot in knots])
     return CertifiedPath(
