@@ -3,24 +3,32 @@
     python benchmarks/tuning.py                   # 240,000 x 136 rows in 2,000 queries: a minute, 1 GB
     python benchmarks/tuning.py --quick           # 24,000 rows
 
-"certified" is the search with a solver by name, which certifies the fit of every fold. Real data are added
-where RANKWISE_DATA names a folder that has them (OHSUMED, California housing). One thread.
+"certified" is the search with a solver by name, which certifies the fit of every fold; "by itself" fits the
+rows of each fold apart, as for splits that share no parts. A path is `alpha_path` over the grid of a search,
+with a proof at every alpha. Real data are added where RANKWISE_DATA names a folder that has them (OHSUMED,
+California housing). One thread; --threads compares it with two, in seconds of the clock.
 """
 
 import argparse
 import gzip
 import os
 import warnings
+from functools import partial
+from itertools import product
 from pathlib import Path
 from time import process_time
+from unittest import mock
 
 import numpy as np
 from rank_svm import graded_rows
+from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
+from timing import best_times
 
-from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.model_selection import alpha_path
 
 SEARCHES = {
     "hinge": (RankSVMCV(), RankSVM()),
@@ -31,7 +39,15 @@ SEARCHES = {
         RankSVM(loss="squared_hinge"),
     ),
     "least squares, folds": (RankRLSCV(cv=5), RankRLS()),
+    "least squares, by itself": (RankRLSCV(cv=5), RankRLS()),
 }
+PATHS = {
+    "hinge": RankSVM(),
+    "squared hinge": RankSVM(loss="squared_hinge"),
+    "logistic": RankLogistic(),
+    "least squares": RankRLS(),
+}
+TOLERANCES = (1e-2, 1e-3)
 
 
 def read(path):
@@ -50,10 +66,10 @@ def real_data(folder):
         yield "California housing", StandardScaler().fit_transform(X.toarray()), y, None
 
 
-def cpu_seconds(model, X, y, qid):
+def cpu_seconds(task):
     start = process_time()
-    model.fit(X, y, qid=qid)
-    return process_time() - start
+    found = task()
+    return process_time() - start, found
 
 
 def table(name, X, y, qid):
@@ -61,11 +77,35 @@ def table(name, X, y, qid):
     print(f"\n{name}: {X.shape[0]:,} x {X.shape[1]} rows, queries: {queries:,}")
     print(f"{'':<26}{'a fit, s':>10}{'search, s':>11}{'in fits':>9}{'alpha':>10}{'error':>10}")
     for label, (search, fit) in SEARCHES.items():
-        seconds = cpu_seconds(search, X, y, qid)
-        one = cpu_seconds(fit.set_params(alpha=search.alpha_), X, y, qid)
+        share = RankRLS._fold_scores if "by itself" not in label else lambda *arguments: None
+        with mock.patch.object(RankRLS, "_fold_scores", share):
+            seconds, _ = cpu_seconds(partial(search.fit, X, y, qid=qid))
+        one, _ = cpu_seconds(partial(fit.set_params(alpha=search.alpha_).fit, X, y, qid=qid))
         error = search.cv_errors_.reshape(len(search.alphas_), -1).mean(axis=1).min()
         times = f"{one:>10.2f}{seconds:>11.2f}{seconds / one:>9.1f}"
         print(f"{label:<26}{times}{search.alpha_:>10.1e}{error:>10.5f}", flush=True)
+
+
+def path_table(X, y, qid):
+    """Fits that a path with a proof at every alpha takes, and its price in fits of its smallest alpha."""
+    print(f"{'a path':<16}{'tol':>7}{'alphas':>18}{'fits':>6}{'path, s':>9}{'last, s':>9}{'in those':>9}")
+    for (label, model), tol in product(PATHS.items(), TOLERANCES):
+        seconds, path = cpu_seconds(partial(alpha_path, model, X, y, qid=qid, tol=tol))
+        alphas = path.alphas
+        smallest = clone(model).set_params(alpha=alphas[-1], tol=tol)
+        last, _ = cpu_seconds(partial(smallest.fit, X, y, qid=qid))
+        ends = f"{alphas[0]:.1e}..{alphas[-1]:.0e}"
+        times = f"{seconds:>9.2f}{last:>9.2f}{seconds / last:>9.1f}"
+        print(f"{label:<16}{tol:>7.0e}{ends:>18}{len(alphas):>6}{times}", flush=True)
+
+
+def thread_table(X, y, qid):
+    """Searches with one thread and with two, by the clock, in turn."""
+    print(f"{'seconds of the clock':<26}{'1 thread':>10}{'2 threads':>11}{'faster':>9}")
+    for label in ("hinge", "squared hinge", "least squares, folds"):
+        searches = {n: clone(SEARCHES[label][0]).set_params(n_jobs=n) for n in (1, 2)}
+        best = best_times({n: partial(search.fit, X, y, qid=qid) for n, search in searches.items()}, 3)
+        print(f"{label:<26}{best[1]:>10.2f}{best[2]:>11.2f}{best[1] / best[2]:>9.2f}", flush=True)
 
 
 def main():
@@ -73,10 +113,15 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="24,000 rows")
+    parser.add_argument("--threads", action="store_true", help="one thread against two, nothing else")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
+    made = graded_rows(24_000 if options.quick else 240_000)
+    if options.threads:
+        return thread_table(*made)
     with threadpool_limits(1):
-        table("Made", *graded_rows(24_000 if options.quick else 240_000))
+        table("Made", *made)
+        path_table(*made)
         for name, *rows in real_data(Path(os.environ.get("RANKWISE_DATA", "no folder"))):
             table(name, *rows)
 

@@ -20,6 +20,7 @@
 #include "comparisons.hpp"
 #include "dense_product.hpp"
 #include "logistic_ranking.hpp"
+#include "order_errors.hpp"
 #include "order_graph.hpp"
 #include "ranking.hpp"
 #include "row_sums.hpp"
@@ -87,6 +88,18 @@ nb::tuple count_ranking(InputVector<double> scores, InputVector<std::int32_t> ro
                                 losses.data());
     }
     return nb::make_tuple(net, violations, losses);
+}
+
+nb::tuple count_order_errors(InputVector<double> scores, InputVector<std::int32_t> row,
+                             InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin,
+                             int n_threads) {
+    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    auto wrong = new_vector<std::int64_t>(ranking.n_queries), wrong_or_tied = new_vector<std::int64_t>(ranking.n_queries);
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::count_order_errors(ranking, scores.data(), n_threads, wrong.data(), wrong_or_tied.data());
+    }
+    return nb::make_tuple(wrong, wrong_or_tied);
 }
 
 // The four sums as numpy arrays; those of the moment are None where there is none.
@@ -577,6 +590,9 @@ NB_MODULE(_native, m) {
     m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
           nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
           "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");
+    m.def("count_order_errors", &count_order_errors, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
+          nb::arg("query_begin"), nb::arg("n_threads"),
+          "(wrong, wrong or tied): pairs of each query in the wrong order, compared one by one.");
     m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
           nb::arg("query_begin"), nb::arg("margin"), nb::arg("method"), nb::arg("weight").none(),
           nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),

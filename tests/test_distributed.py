@@ -17,6 +17,7 @@ from rankwise.distributed.codec import decode_counts, decode_scores, encode_coun
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import Hinge
 from rankwise.metrics import ndcg, ranking_error
+from rankwise.model_selection import alpha_path
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
 distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
@@ -402,3 +403,14 @@ def test_what_is_on_dask_is_recognised():
 def test_dask_is_not_imported_without_need():
     code = "import sys, rankwise; sys.exit('dask' in sys.modules or 'distributed' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("name", ["hinge", "logistic", "least squares, primal"])
+def test_a_path_over_alpha_has_the_same_proof(name):
+    model, qid = MODELS[name], np.arange(N_ROWS) // 20
+    there, here = (alpha_path(model, rows, Y, qid=qid, tol=1e-2) for rows in (dask_rows(), X))
+    alphas = np.geomspace(there.alphas[0], there.alphas[-1], 50)[1:-1]
+    assert there.alphas[[0, -1]].tolist() == pytest.approx(here.alphas[[0, -1]].tolist())
+    assert (there.share(alphas) <= 1e-2).all()
+    assert (there.bound(alphas) <= here.objective(alphas)).all()
+    assert (here.bound(alphas) <= there.objective(alphas)).all()

@@ -14,7 +14,7 @@ from rankwise.evaluation.bootstrap import interval
 from rankwise.evaluation.distribution import Distribution, roc
 from rankwise.evaluation.graph_layout import layout
 from rankwise.evaluation.measures import named_measure
-from rankwise.evaluation.training import alpha_path, gap_curve
+from rankwise.evaluation.training import error_path, gap_curve
 from rankwise.evaluation.utility import LANE, UtilityAxis
 from rankwise.evaluation.weights import by_size, largest_parts
 
@@ -207,7 +207,7 @@ def test_a_gap_without_a_logarithm_is_left_out():
 
 
 def test_a_path_without_folds_is_its_own_mean():
-    path = alpha_path([1.0, 2.0], [0.3, 0.4], 1.0)
+    path = error_path([1.0, 2.0], [0.3, 0.4], 1.0)
     assert path.mean.tolist() == [0.3, 0.4]
     assert path.folds.shape == (2, 0)
 

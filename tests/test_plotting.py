@@ -12,8 +12,10 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV, plotting
 from rankwise.datasets import make_ranking
 from rankwise.metrics import ndcg, ranking_error
+from rankwise.model_selection import alpha_path
 from rankwise.plotting import (
     AlphaPathDisplay,
+    CertifiedPathDisplay,
     ConvergenceDisplay,
     CostDisplay,
     PairExplanationDisplay,
@@ -93,6 +95,19 @@ def test_a_path_over_alpha_needs_errors(model):
         AlphaPathDisplay.from_estimator(model)
     with pytest.raises(ValueError, match="there are 2 alphas"):
         AlphaPathDisplay(alphas=[1, 2], errors=[1.0, 2.0, 3.0])
+
+
+def test_a_certified_path_draws_its_shares(rows):
+    X, y, qid = rows
+    path = alpha_path(RankSVM(), X, y, (1.0, 1e-4), qid=qid, tol=1e-2)
+    display = CertifiedPathDisplay(path=path).plot(color="green")
+    np.testing.assert_array_equal(display.knots_.get_xdata(), path.alphas)
+    alphas, shares = display.line_.get_data()
+    np.testing.assert_array_equal(shares, path.share(alphas))
+    np.testing.assert_allclose(alphas[::8], path.alphas)
+    assert display.line_.get_color() == display.knots_.get_color() == "green"
+    key = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert key == ["at most", f"{len(path.alphas)} fits", "asked for"]
 
 
 def test_query_quality_counts_the_queries(rows, model):

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
 from rankwise._checks import as_labels
+from rankwise.preferences.ranking import Ranking
 from strategies import cases
 
 
@@ -397,3 +398,31 @@ def test_names_that_fit_no_row_are_refused():
         Preferences.from_pairs(["a", None], ["b", "b"], items=["a", "b"])
     with pytest.raises(ValueError, match="must hold row numbers"):
         Preferences.from_pairs([0.5], [1.0])
+
+
+@given(cases())
+def test_a_structure_knows_whether_it_has_pairs(case):
+    preferences = case.preferences
+    assert preferences.has_pairs
+    for rows in (slice(0, 1), slice(0, 3), slice(1, None, 2)):
+        part = preferences[rows]
+        assert part.has_pairs is (part.n_pairs > 0)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.sampled_from([3, 20, 100]), st.sampled_from([2, 7, 10**6]))
+def test_pairs_of_small_queries_in_the_wrong_order(seed, size, n_scores):
+    generator = np.random.default_rng(seed)
+    n = int(generator.integers(2, 400))
+    labels, query = generator.integers(0, 5, n).astype(float), generator.integers(0, 1 + n // size, n)
+    ranking = Ranking(labels, query)
+    scores = generator.integers(-n_scores, n_scores, n) * np.array([1.0, -0.0])[generator.integers(0, 2, n)]
+    better, worse, _, _ = ranking.pairs()
+    wrong, wrong_or_tied = (
+        np.bincount(query[better[hit]], minlength=query.max() + 1)
+        for hit in (scores[better] < scores[worse], scores[better] <= scores[worse])
+    )
+    assert ranking._has_small_queries
+    for found in (ranking.misordered_weight(scores), Preferences.misordered_weight(ranking, scores)):
+        np.testing.assert_array_equal(found[0], wrong)
+        np.testing.assert_array_equal(found[1], wrong_or_tied)

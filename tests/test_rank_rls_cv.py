@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import Preferences, RankRLS, RankRLSCV
 from rankwise.datasets import load_diabetes_ranking, make_ranking
+from rankwise.design import MemoryDesign
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
 from rankwise.model_selection.permutation import permuted_labels
 from rankwise.model_selection.search import AlphaSearch
@@ -287,3 +288,21 @@ def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
         np.testing.assert_allclose(scores[0, 0], fitted.predict(X[test]), rtol=1e-8)
     assert search._dealt_out([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
     assert search._dealt_out(folds[:2]) is None
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_the_fit_to_all_rows_takes_the_sums_of_the_folds(offset, monkeypatch):
+    generator = np.random.default_rng(5)
+    X, y, qid = generator.normal(size=(90, 3)) + offset, generator.normal(size=90), np.arange(90) // 10
+    made, made_by = [], MemoryDesign.normal_equations
+    monkeypatch.setattr(
+        MemoryDesign, "normal_equations", lambda self, form: made.append(self.shape[0]) or made_by(self, form)
+    )
+    model = RankRLSCV([10.0, 1.0, 1e-2], cv=3).fit(X, y, qid=qid)
+    assert made == ([30, 30, 30] if offset == 0 else [30, 30, 30, 90])  # far from zero they lose digits
+    expected = RankRLS(model.alpha_).fit(X, y, qid=qid)
+    np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
+    assert model.gap_ <= 1e-6 * model.objective_
+    assert "_handed_systems" not in vars(model)

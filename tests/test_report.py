@@ -31,6 +31,7 @@ from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.evaluation import bootstrap, reliability
 from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
+from rankwise.model_selection import alpha_path
 from rankwise.report import Report
 from rankwise.report.page import short
 
@@ -252,6 +253,17 @@ def test_other_steps_have_weights_of_what_they_make(rows):
     assert sorted(page.names("weights")) == ["pca0", "pca1", "pca2"]
     a, b = (page.data["pair-data"]["rows"][k] for k in page.data["pair-data"]["pair"])
     close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-8)
+
+
+def test_a_path_with_certificates_is_drawn(rows):
+    X, y, qid = rows
+    path = alpha_path(RankSVM(), X, y, (1.0, 1e-3), qid=qid, tol=1e-2)
+    html = Report(path.model(0.05), X, y, qid).to_html()
+    assert f"{len(path.alphas)} fits, one of which is proven good" in Page(html).words
+    for alpha, objective in zip(path.alphas, path.objectives, strict=True):
+        assert f"<title>alpha {alpha:.3g}: objective {objective:.4g}, at most" in html
+    without = Report(RankSVM(0.05).fit(X, y, qid=qid), X, y, qid).to_html()
+    assert "is proven good" not in Page(without).words
 
 
 def test_what_was_learned(rows):

@@ -37,6 +37,13 @@ def check_count(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
 
 
+def is_constant(values: NDArray[Any], groups: NDArray[np.int64]) -> bool:
+    """Return whether all rows of a group have the same value."""
+    of_group = np.zeros(groups.max(initial=-1) + 1, dtype=values.dtype)
+    of_group[groups] = values
+    return bool((of_group[groups] == values).all())
+
+
 def check_size(name: str, values: ArrayLike) -> None:
     """Refuse numbers whose squares, summed and multiplied, would not be finite."""
     largest = float(np.max(np.abs(values), initial=0.0))

@@ -13,6 +13,13 @@ def count_ranking(
     margin: float,
     n_threads: int,
 ) -> tuple[Vector, NDArray[np.int64], Vector]: ...
+def count_order_errors(
+    scores: Vector,
+    row: NDArray[np.int32],
+    level_begin: NDArray[np.int32],
+    query_begin: NDArray[np.int64],
+    n_threads: int,
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
 def sum_ranking(
     scores: Vector,
     row: NDArray[np.int32],

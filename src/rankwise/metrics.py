@@ -680,12 +680,7 @@ def _label_violations(
 
 
 def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
-    # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
-    levels, inverse = np.unique(scores, return_inverse=True)
-    ranks, tied = inverse.astype(np.float64), len(levels) < len(scores)
-    wrong = preferences.violated_weight(ranks, 0.0)
-    wrong_or_tied = preferences.violated_weight(ranks, 0.5) if tied else wrong
-    return _Violations(wrong, wrong_or_tied, preferences.total_weight())
+    return _Violations(*preferences.misordered_weight(scores), preferences.total_weight())
 
 
 def _n_pairs(n: IntArray) -> FloatArray:

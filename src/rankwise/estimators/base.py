@@ -340,11 +340,12 @@ class BaseRanker(BaseEstimator):
         return np.array(scores)
 
     def _fold_scores(
-        self, X: Any, targets: list[Any], tests: list[Any], alphas: FloatVector
+        self, X: Any, targets: list[Any], tests: list[Any], held_out: list[Any], alphas: FloatVector
     ) -> Iterator[FloatArray] | None:
         """Return the scores of each fold's test rows, all folds from one pass over X; None where none is.
 
-        No query is cut, and each row is in the test rows of one fold, which others learn from.
+        No query is cut, and each row is in the test rows of one fold, which others learn from. `held_out` has
+        the targets of each fold's test rows.
         """
         return None
 

@@ -17,6 +17,7 @@ from rankwise.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.losses import LOSSES
+from rankwise.model_selection.certified_path import AlphaProblem
 from rankwise.model_selection.search import Choice
 from rankwise.preferences import Preferences
 from rankwise.solvers import SOLVERS, Descent, SolverResult, chosen_solver, descent_of
@@ -127,6 +128,21 @@ class PairwiseRanker(BaseRanker):
             yield result
             if result.status == "interrupted":
                 return
+
+    def _alpha_problem(
+        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> AlphaProblem:
+        """Return the certified fits of a path over alpha; the planes of the hinge are handed on."""
+        self._check_solver()
+        X, preferences = self._checked_input(X, y, qid, sample_weight)
+        design, kernel_map = self._space(X, preferences)
+        more = SOLVERS[self.solver_].carried(design.shape[1])
+        return AlphaProblem(
+            lambda alpha, start: self._solve(design, preferences, start, alpha, **more),
+            pairwise_loss(self.loss, preferences, **self._averaging()).at_zero,
+            lambda: self._default_alphas(design, [preferences]),
+            kernel_map,
+        )
 
     def _weights_path(self) -> Callable[..., Iterator[FloatArray]]:
         """Return what solves for several alphas, only as well as it takes to compare them."""

@@ -27,7 +27,8 @@ from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernel_design import KernelDesign
 from rankwise.kernels import KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
-from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance, query_blocks
+from rankwise.model_selection.certified_path import AlphaProblem
+from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -42,7 +43,7 @@ from rankwise.solvers import (
     solve_primal,
     solve_reduced,
 )
-from rankwise.solvers.least_squares import Spectrum
+from rankwise.solvers.least_squares import Spectrum, path_solver
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 # Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
@@ -152,6 +153,8 @@ class RankRLS(BaseRanker):
     """
 
     _takes_places = True
+    # X'L X and X'r of each form, where a search knows them from its folds.
+    _handed_systems: list[tuple[FloatArray, FloatArray]] | None = None
 
     def __init__(
         self,
@@ -237,7 +240,9 @@ class RankRLS(BaseRanker):
             self._store_course(result)
         else:
             design, features = self._hinted_space(X)
-            results = [self._solve(design, *one, len(forms)) for one in zip(forms, alphas, strict=True)]
+            systems: list[Any] = self._handed_systems or [None] * len(forms)
+            each = zip(forms, alphas, systems, strict=True)
+            results = [self._solve(design, *one, len(forms)) for one in each]
             self._store(merged(results), features)
         return self
 
@@ -306,14 +311,34 @@ class RankRLS(BaseRanker):
         path = joined_paths([solve_path(design, form, alphas) for form in forms])
         return path if features is None else features.dual_coef(path), features
 
+    def _alpha_problem(
+        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    ) -> AlphaProblem:
+        """Return the fits of a path over alpha, all from one decomposition."""
+        self._check_parameters()
+        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        if len(outputs) > 1:
+            raise ValueError(f"y must have one output for a path with certificates; got {len(outputs)}.")
+        (form,) = self._forms(outputs)
+        self._learn_scales(X, form.preferences)
+        design, kernel_map = self._function_space(X)
+        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
+        check_closed_form(closed, design, form, "alpha_path", "use fewer features", n_matrices=4)
+        solve = path_solver(design, form, tol=float(self.tol))
+        return AlphaProblem(
+            lambda alpha, start: solve(alpha),
+            form.constant,
+            lambda: self._default_alphas(design, outputs),
+            kernel_map,
+        )
+
     def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
         """Return powers of two times the mean squared distance of the two rows of a pair.
 
         With alphas far above that distance the weights only shrink; far below it little is penalised.
         """
         loss = joint_loss(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
-        blocks = query_blocks(loss)
-        scale = mean_squared_distance(design.X, blocks) or 1.0
+        scale = mean_squared_distance(design, loss) or 1.0
         return np.asarray(scale * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
@@ -323,11 +348,11 @@ class RankRLS(BaseRanker):
         return scores.reshape(len(alphas), len(targets), -1)
 
     def _fold_scores(
-        self, X: Any, targets: list[Any], tests: list[Any], alphas: FloatArray
+        self, X: Any, targets: list[Any], tests: list[Any], held_out: list[Any], alphas: FloatArray
     ) -> Iterator[FloatArray] | None:
         """Return the scores of each fold's test rows: X'L X of the others is the sum of their parts.
 
-        Cost O(m n^2) for all folds, and O(n^3) for each.
+        Cost O(m n^2) for all folds, and O(n^3) for each. The sums over all folds are kept for a fit.
         """
         m, n = X.shape
         if not self._is_linear() or n * n > m or len(tests) < 2:  # a matrix for each fold must not be much
@@ -337,10 +362,11 @@ class RankRLS(BaseRanker):
         systems = [
             [
                 (form_shares[test].sum(), *as_design(part, n_threads=self._threads()).normal_equations(form))
-                for form_shares, form in zip(shares, self._forms([one[test] for one in targets]), strict=True)
+                for form_shares, form in zip(shares, self._forms(outputs), strict=True)
             ]
-            for test, part in zip(tests, parts, strict=True)
+            for test, part, outputs in zip(tests, parts, held_out, strict=True)
         ]
+        self._handed_systems = [mean_system(form) for form in zip(*systems, strict=True)]
         return self._scores_of_parts(parts, systems, alphas, len(targets))
 
     def _scores_of_parts(
@@ -435,14 +461,16 @@ class RankRLS(BaseRanker):
         cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
         return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
 
-    def _solve(self, design: Design, form: LeastSquares, alpha: Any, n_forms: int) -> SolverResult:
+    def _solve(
+        self, design: Design, form: LeastSquares, alpha: Any, system: Any, n_forms: int
+    ) -> SolverResult:
         if self.solver_ != "cg":
             way_out = "solver='cg' keeps no such matrix"
             check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
         if self.solver_ == "primal" and isinstance(design, KernelDesign):
             return solve_reduced(design, form, alpha, tol=float(self.tol))
         if self.solver_ == "primal":
-            return solve_primal(design, form, alpha, tol=float(self.tol))
+            return solve_primal(design, form, alpha, tol=float(self.tol), system=system)
         if self.solver_ == "dual":
             return solve_dual(design, form, alpha, tol=float(self.tol))
         monitor = self._monitor()

@@ -178,12 +178,14 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         else:
             errors = self._over_folds(search, self._folds(search, task, cv, y, qid))
         choices = self._choose(errors, search.scoring)
-        model = self._with_alpha(self.alpha_).fit(X, y, qid=qid, sample_weight=sample_weight)
+        model = self._with_alpha(self.alpha_)
+        model._handed_systems = search.model._handed_systems
+        model.fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
         learned = {
             name: value
             for name, value in vars(model).items()
-            if name not in {*parameters, "alpha", "_handed_scales"}
+            if name not in {*parameters, "alpha", "_handed_scales", "_handed_systems"}
         }
         self.__dict__.update(learned)
         for choice in choices:

@@ -45,7 +45,7 @@ def history_of(model: Any) -> dict[str, Any] | None:
 
 
 @dataclass(frozen=True)
-class AlphaPath:
+class ErrorPath:
     """The error on held-out data for each alpha.
 
     Attributes
@@ -66,29 +66,44 @@ class AlphaPath:
     measure: str = RANKING_ERROR
 
 
-def alpha_path(
+def error_path(
     alphas: ArrayLike, errors: ArrayLike, alpha: float | None = None, measure: str = RANKING_ERROR
-) -> AlphaPath:
+) -> ErrorPath:
     """Return the path of errors of shape (n_alphas,) or (n_alphas, n_folds).
 
     Examples
     --------
-    >>> alpha_path([0.1, 1.0], [[0.2, 0.4], [0.5, 0.5]]).mean
+    >>> error_path([0.1, 1.0], [[0.2, 0.4], [0.5, 0.5]]).mean
     array([0.3, 0.5])
     """
     values, grid = np.asarray(errors, dtype=np.float64), np.asarray(alphas, dtype=np.float64)
     if values.shape[:1] != grid.shape:
         raise ValueError(f"errors has shape {values.shape}, but there are {len(grid)} alphas.")
     if values.ndim == 1:
-        return AlphaPath(grid, values, np.empty((len(grid), 0)), alpha, measure)
-    return AlphaPath(grid, values.mean(axis=1), values, alpha, measure)
+        return ErrorPath(grid, values, np.empty((len(grid), 0)), alpha, measure)
+    return ErrorPath(grid, values.mean(axis=1), values, alpha, measure)
 
 
-def alpha_path_of(model: Any) -> AlphaPath | None:
+def error_path_of(model: Any) -> ErrorPath | None:
     """Return the path of a fitted search over alpha, or None for other models."""
     ranker = last_step(model)
     if getattr(ranker, "cv_errors_", None) is None:
         return None
     measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
     one = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # outputs may have one each
-    return alpha_path(ranker.alphas_, ranker.cv_errors_, one, measure)
+    return error_path(ranker.alphas_, ranker.cv_errors_, one, measure)
+
+
+class ShareCurve(NamedTuple):
+    """The share of what can be won that the models of a certified path may miss, over alpha."""
+
+    alphas: FloatArray
+    shares: FloatArray
+
+
+def share_curve(path: Any, per_step: int = 8) -> ShareCurve:
+    """Return the curve of a `CertifiedPath` at its knots, with some alphas between each two of them."""
+    knots = np.log(path.alphas)
+    inner = knots[:-1, None] + np.diff(knots)[:, None] * np.arange(per_step) / per_step
+    alphas = np.clip(np.exp(np.append(inner.ravel(), knots[-1])), path.alphas[-1], path.alphas[0])
+    return ShareCurve(alphas, path.share(alphas))

@@ -11,12 +11,13 @@ import scipy.sparse as sp
 
 from rankwise._memory import require_memory
 from rankwise._types import FloatArray, IntArray
-from rankwise.design import row_blocks
+from rankwise.design import Design, float_matrix, row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
 from rankwise.solvers.least_squares import Spectrum
 
 _BLOCK_ENTRIES = 1 << 22
+_CACHE_ENTRIES = 1 << 17
 
 
 @dataclass
@@ -153,16 +154,23 @@ def _check_memory(X: Any) -> None:
         )
 
 
-def mean_squared_distance(Phi: Any, blocks: list[Block]) -> float:
+def mean_squared_distance(design: Design, loss: LeastSquares) -> float:
     """Return the mean over pairs of ||phi_i - phi_j||^2, averaged as the cost is: the scale of alpha.
 
-    Features add up, so that sparse ones become dense some at a time.
+    It is the trace of Phi'L Phi, from some rows of R Phi at a time, or from some columns of Phi.
     """
-    columns = Phi.tocsc() if sp.issparse(Phi) else Phi
+    if design.place is not None:
+        return float(np.trace(design.normal_equations(loss)[0]))
+    Phi, (m, n) = design.X, design.shape
+    if loss.root_is_sparse:
+        root: Any = loss.root
+        means, parts = root.means(float_matrix(Phi)), row_blocks(m, n, _CACHE_ENTRIES)
+        rows = (root.rows(design.dense(part), means, part) for part in parts)
+        return root.common**2 * sum(float(np.vdot(some, some)) for some in rows)
+    Phi = Phi.tocsc() if sp.issparse(Phi) else Phi
     total = 0.0
-    for some in row_blocks(Phi.shape[1], Phi.shape[0], _BLOCK_ENTRIES):
-        part = columns[:, some].toarray() if sp.issparse(Phi) else np.asarray(columns[:, some], np.float64)
-        for block in blocks:
-            rows = centred(part[block.rows])
-            total += float(np.sum(rows * block.times(rows)))
-    return total / sum(block.mass for block in blocks)
+    for some in row_blocks(n, m, _BLOCK_ENTRIES):
+        part = Phi[:, some].toarray() if sp.issparse(Phi) else np.asarray(Phi[:, some], np.float64)
+        part = loss.centred(part)
+        total += float(np.vdot(part, loss.product(part)))
+    return total

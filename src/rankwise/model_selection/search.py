@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
-from rankwise._checks import as_alphas, as_array, check_count
+from rankwise._checks import as_alphas, as_array, check_count, is_constant
 from rankwise._types import FloatArray
 from rankwise.design import Design
 from rankwise.losses import Hinge
@@ -138,7 +138,7 @@ class AlphaSearch:
         kept: list[Fold] = [
             (train, test)
             for train, test in splits
-            if all(output[train].n_pairs and output[test].n_pairs for output in self.held_out)
+            if all(output[train].has_pairs and output[test].has_pairs for output in self.held_out)
         ]
         if not kept:
             raise NoPairsError(
@@ -191,12 +191,12 @@ class AlphaSearch:
         """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows)."""
         folds = list(folds)
         tests = self._dealt_out(folds)
-        shared = None if tests is None else self.model._fold_scores(self.X, self.targets, tests, alphas)
-        if tests is not None and shared is not None:
-            yield from zip(
-                ([output[test] for output in self.held_out] for test in tests), shared, strict=True
-            )
-            return
+        if tests is not None:
+            held_out = [[output[test] for output in self.held_out] for test in tests]
+            shared = self.model._fold_scores(self.X, self.targets, tests, held_out, alphas)
+            if shared is not None:
+                yield from zip(held_out, shared, strict=True)
+                return
         for fold in folds:
             parts = self._parts(fold)
             scores = self.model._path_scores(parts.X_train, parts.targets, parts.X_test, alphas)
@@ -214,10 +214,12 @@ class AlphaSearch:
         for k, (_, test) in enumerate(rows):
             fold_of[test] = k
         for k, (train, test) in enumerate(rows):
-            held_out = fold_of == k
-            if len(test) != held_out.sum() or not np.array_equal(np.sort(train), np.flatnonzero(~held_out)):
+            held_out, learned = fold_of == k, np.zeros(len(fold_of), dtype=bool)
+            learned[train] = True
+            once = len(test) == held_out.sum() and len(train) == learned.sum()
+            if not once or (learned == held_out).any():
                 return None
-        uncut = all(_is_constant(fold_of, output.groups()) for output in self.held_out)
+        uncut = all(is_constant(fold_of, output.groups()) for output in self.held_out)
         return [test for _, test in rows] if uncut and (fold_of >= 0).all() else None
 
     def _parts(self, fold: Fold) -> Parts:
@@ -249,13 +251,6 @@ class AlphaSearch:
         scaler = clone(self.scaler).fit(parts.X_train)
         X_train, X_test = map(scaler.transform, (parts.X_train, parts.X_test))
         return parts._replace(X_train=X_train, X_test=X_test)
-
-
-def _is_constant(values: NDArray[np.int64], groups: NDArray[np.int64]) -> bool:
-    """Return whether all rows of a group have the same value."""
-    of_group = np.zeros(groups.max(initial=0) + 1, dtype=values.dtype)
-    of_group[groups] = values
-    return bool((of_group[groups] == values).all())
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:

@@ -1,6 +1,7 @@
 """Pictures of rankings and models, in the manner of scikit-learn's displays. They need matplotlib."""
 
 from rankwise.plotting.alpha_path import AlphaPathDisplay
+from rankwise.plotting.certified_path import CertifiedPathDisplay
 from rankwise.plotting.convergence import ConvergenceDisplay
 from rankwise.plotting.cost import CostDisplay
 from rankwise.plotting.curves import CurveDisplay
@@ -15,6 +16,7 @@ from rankwise.plotting.weights import WeightsDisplay
 
 __all__ = [
     "AlphaPathDisplay",
+    "CertifiedPathDisplay",
     "ConvergenceDisplay",
     "CostDisplay",
     "CurveDisplay",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise._pipeline import last_step
-from rankwise.evaluation.training import RANKING_ERROR, alpha_path, alpha_path_of
+from rankwise.evaluation.training import RANKING_ERROR, error_path, error_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 
 
@@ -53,7 +53,7 @@ class AlphaPathDisplay:
         self.errors = np.asarray(errors, dtype=np.float64)
         self.alpha = alpha
         self.measure = measure
-        self._path = alpha_path(self.alphas, self.errors, alpha, measure)
+        self._path = error_path(self.alphas, self.errors, alpha, measure)
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
@@ -68,7 +68,7 @@ class AlphaPathDisplay:
             Of matplotlib's plot, for the mean.
         """
         model = last_step(estimator)
-        path = alpha_path_of(model)
+        path = error_path_of(model)
         if path is None:
             name = type(model).__name__
             raise ValueError(f"{name} has no cv_errors_: fit RankSVMCV, RankLogisticCV or RankRLSCV.")

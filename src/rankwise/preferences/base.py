@@ -143,6 +143,11 @@ class Preferences(ABC):
         return len(self.pairs().better)
 
     @property
+    def has_pairs(self) -> bool:
+        """Whether there is any pair."""
+        return self.n_pairs > 0
+
+    @property
     def counts_pairs(self) -> bool:
         """Whether every pair weighs the same within its query, so that `count` counts them."""
         return False
@@ -279,6 +284,17 @@ class Preferences(ABC):
         """Return the weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
         return self.sums(self.check_scores(scores), margin=margin, n_threads=n_threads).up.sum(keepdims=True)
 
+    def misordered_weight(self, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Return the weight of the pairs in the wrong order, and of these with the pairs of equal scores.
+
+        Each is for every query, as `violated_weight` is.
+        """
+        # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
+        levels, inverse = np.unique(scores, return_inverse=True)
+        ranks, tied = inverse.astype(np.float64), len(levels) < len(scores)
+        wrong = self.violated_weight(ranks, 0.0)
+        return wrong, self.violated_weight(ranks, 0.5) if tied else wrong
+
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs, for each query (or edge of an order graph, or in all)."""
         return self.sums(None).up.sum(keepdims=True)
@@ -322,7 +338,7 @@ class Preferences(ABC):
 
     def require_pairs(self) -> None:
         """Raise `NoPairsError` with the reason when there is nothing to put in order."""
-        if self.n_pairs == 0:
+        if not self.has_pairs:
             raise NoPairsError(self._why_no_pairs())
 
     def check_scores(self, scores: ArrayLike, name: str = "scores") -> FloatVector:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_codes, as_labels, as_vector, as_weights, check_choice
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, as_weights, check_choice, is_constant
 from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
@@ -20,6 +20,9 @@ from rankwise.preferences.base import (
     Preferences,
     check_pair_memory,
 )
+
+# Rows of a query up to which comparing all pairs is faster than sorting the rows.
+SMALL_QUERY = 600
 
 
 class Ranking(Preferences):
@@ -95,6 +98,13 @@ class Ranking(Preferences):
         lower = np.concatenate([[0], np.cumsum(self.event[index.row] > 0)])
         start = index.query_begin[index.query_of_position]
         return int((lower[start + index.level_begin] - lower[start]).sum())
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether some query has two labels, which is found without sorting where all rows count."""
+        if self.weight is not None or self.event is not None:
+            return self.n_pairs > 0
+        return not is_constant(self.labels, self.groups())
 
     def groups(self) -> NDArray[np.int64]:
         """Return the number of each row's query."""
@@ -271,6 +281,22 @@ class Ranking(Preferences):
             return self.count(scores, margin=margin, n_threads=n_threads)[1].astype(np.float64)
         sums = self.sums(scores, margin=margin, n_threads=n_threads)
         return self._by_query(sums.up) * self._columns.query_scale
+
+    def misordered_weight(self, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
+        """Return what is in the wrong order in each query; the pairs of small queries are compared."""
+        if not (self.counts_pairs and self._has_small_queries):
+            return super().misordered_weight(scores)
+        index = self._index
+        wrong, wrong_or_tied = _native.count_order_errors(
+            scores, index.row, index.level_begin, index.query_begin, 1
+        )
+        return wrong.astype(np.float64), wrong_or_tied.astype(np.float64)
+
+    @cached_property
+    def _has_small_queries(self) -> bool:
+        """Whether a row has so few others in its query, on average, that sorting does not pay."""
+        sizes = np.diff(self._index.query_begin).astype(np.float64)
+        return bool(sizes @ sizes <= SMALL_QUERY * self.n_rows)
 
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs of each query."""
@@ -537,10 +563,7 @@ def lives(
 
 
 def _check_constant(query_weight: FloatVector, query: NDArray[np.int64] | None) -> None:
-    codes = np.zeros(len(query_weight), dtype=np.int64) if query is None else query
-    first = np.zeros(codes.max(initial=0) + 1)
-    first[codes[::-1]] = query_weight[::-1]
-    if (first[codes] != query_weight).any():
+    if not is_constant(query_weight, np.zeros(len(query_weight), dtype=np.int64) if query is None else query):
         raise ValueError("query_weight must be constant within each query.")
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.subject import Subject
-from rankwise.evaluation.training import alpha_path_of, gap_curve, history_of
+from rankwise.evaluation.training import error_path_of, gap_curve, history_of, share_curve
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
 from rankwise.report.svg import Chart
 
@@ -22,7 +22,7 @@ def learned_section(subject: Subject) -> str:
             "What was learned",
             paragraph("Only scores were given: nothing is known of their model."),
         )
-    charts = [gap_chart(ranker), alpha_chart(ranker)]
+    charts = [gap_chart(ranker), alpha_chart(ranker), certified_chart(ranker)]
     figures = "".join(chart for chart in charts if chart)
     grid = f'<div class="figures">{figures}</div>' if figures else ""
     return section("learned", "What was learned", facts(model_facts(subject)), grid)
@@ -109,7 +109,7 @@ def gap_chart(ranker: Any) -> str:
 
 def alpha_chart(ranker: Any) -> str:
     """Draw the error of cross-validation over alpha."""
-    path = alpha_path_of(ranker)
+    path = error_path_of(ranker)
     if path is None or len(path.alphas) < 2:
         return ""
     alphas, mean = path.alphas, path.mean
@@ -135,3 +135,30 @@ def alpha_chart(ranker: Any) -> str:
     )
     folds = "; thin lines are folds" if path.folds.size else ""
     return figure(chart.render(), f"Choice of alpha: {path.measure} on held-out data{folds}.")
+
+
+def certified_chart(ranker: Any) -> str:
+    """Draw what a path over alpha proves, where the model has one as `alpha_path_`."""
+    path = getattr(ranker, "alpha_path_", None)
+    if path is None or len(path.alphas) < 2:
+        return ""
+    knots, curve = path.alphas, share_curve(path)
+    ends = float(knots[-1]), float(knots[0])
+    chart = Chart(
+        f"{len(knots)} fits for every alpha from {ends[0]:.3g} to {ends[1]:.3g}: each within "
+        f"{curve.shares.max():.2g} of what can be won",
+        ends,
+        (0.0, 1.1 * max(path.tol, float(curve.shares.max()))),
+        x_label="alpha",
+        y_label="missed of what can be won, at most",
+        x_log=True,
+    )
+    chart.rule(y=path.tol)
+    chart.line(curve.alphas, curve.shares)
+    titles = [
+        f"alpha {alpha:.3g}: objective {objective:.4g}, at most {gap:.2g} above the minimum"
+        for alpha, objective, gap in zip(knots, path.objectives, path.gaps, strict=True)
+    ]
+    chart.points(knots, path.share(knots), titles=titles)
+    caption = f"Every alpha: {len(knots)} fits, one of which is proven good for each alpha between the ends."
+    return figure(chart.render(), caption)

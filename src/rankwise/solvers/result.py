@@ -37,7 +37,10 @@ STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
 
 @dataclass
 class SolverResult:
-    """The best point found, with its certificate; for several outputs an array with one entry for each."""
+    """The best point found, with its certificate; for several outputs an array with one entry for each.
+
+    `rounding` is how much of the gap rounding may be to blame for: twice what it may have done to it.
+    """
 
     coef: NDArray[np.float64]
     objective: Any
@@ -45,6 +48,7 @@ class SolverResult:
     n_iter: int
     status: str
     history: dict[str, NDArray[np.float64]]
+    rounding: Any = 0.0
 
 
 def require(loss: Any, method: str, solver: str) -> None:
@@ -82,7 +86,7 @@ def concluded(
         status = "converged"
     if np.ndim(objective) == 0:
         objective, gap = float(objective), float(gap)
-    return SolverResult(coef, objective, gap, n_iter, status, history)
+    return SolverResult(coef, objective, gap, n_iter, status, history, rounding)
 
 
 def distance(objective: float, bound: float, error: float) -> float:

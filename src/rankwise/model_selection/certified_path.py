@@ -1,0 +1,319 @@
+"""A few models for all alphas between two ends, each proven good for the alphas around its own.
+
+Let p(alpha) be the minimum over w of loss(w) + alpha ||w||^2. With w fixed that is a line in alpha. So p, the
+lowest of all lines, is concave: between two alphas it lies above the chord of lower bounds at the two, and
+below the line of any weights. A few fits with their gaps thus bound p everywhere, whatever the loss.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise._checks import as_alphas, check_positive
+from rankwise._threads import with_one_blas_thread
+from rankwise._types import FloatArray, FloatVector, IntArray
+from rankwise.solvers import SolverResult
+from rankwise.solvers.rounding import UNIT, terms
+
+# Fits go on to this share of the tolerance: the rest is for the way between them. With a smaller share there
+# are fewer fits, and each of them costs more.
+FIT_SHARE = 0.3
+# A step is as long as it takes to use this share of the tolerance half-way, and changes by a factor at most.
+AIM_SHARE, STEP_CHANGE = 0.85, 4.0
+# Steps below this share of the shortest that is ever needed, (2 tol)^(1/2), would not help.
+LEAST_SHARE = 0.01
+
+
+class AlphaProblem(NamedTuple):
+    """What a path asks of an estimator and its rows.
+
+    Attributes
+    ----------
+    solve : callable
+        `solve(alpha, start)` returns a `SolverResult` from weights to begin with, or from None.
+    at_zero : float
+        The objective of the zero function.
+    grid : callable
+        Returns the alphas of a search by default.
+    kernel_map : KernelMap or None
+        What the weights are for.
+    """
+
+    solve: Callable[[float, FloatVector | None], SolverResult]
+    at_zero: float
+    grid: Callable[[], FloatVector]
+    kernel_map: Any
+
+
+@dataclass(frozen=True)
+class Knot:
+    """Weights that were fitted for an alpha, with what is proven of their objective.
+
+    The objective of the weights at any alpha is at most `intercept` + `slope` alpha, rounding included. At
+    the alpha of the knot no weights have an objective below `bound`.
+    """
+
+    alpha: float
+    coef: FloatVector = field(repr=False)
+    objective: float
+    gap: float
+    intercept: float
+    slope: float
+    bound: float
+
+    @classmethod
+    def of(cls, alpha: float, result: SolverResult) -> Knot:
+        """Return the knot that a fit makes."""
+        square = float(result.coef @ result.coef)
+        intercept = result.objective - alpha * square + result.rounding / 2
+        slope = square * (1.0 + UNIT * terms(len(result.coef)))
+        bound = max(result.objective - result.gap, 0.0)  # no objective is negative
+        return cls(alpha, result.coef, result.objective, result.gap, intercept, slope, bound)
+
+
+@dataclass
+class CertifiedPath:
+    """Models for all alphas between two ends, from `alpha_path`.
+
+    Attributes
+    ----------
+    alphas : array of shape (n_knots,)
+        The alphas that were fitted, from the largest down.
+    coef : array of shape (n_knots, n_features)
+        The `coef_` of each, or for a kernel the `dual_coef_`.
+    objectives, gaps : arrays of shape (n_knots,)
+        The objective of each at its own alpha, and how far it is above the minimum at most.
+    tol : float
+        The share of what can be won that was asked for.
+    at_zero : float
+        The objective of the zero function, at every alpha.
+    """
+
+    alphas: FloatVector
+    coef: FloatArray = field(repr=False)
+    objectives: FloatVector = field(repr=False)
+    gaps: FloatVector = field(repr=False)
+    tol: float
+    at_zero: float
+    _knots: list[Knot] = field(repr=False)
+    _model: Any = field(repr=False)
+    _kernel_map: Any = field(repr=False)
+
+    def knot(self, alpha: ArrayLike) -> IntArray:
+        """Return the number of the knot whose weights have the lowest objective at each alpha."""
+        return np.argmin(self._lines(alpha), axis=-1)
+
+    def objective(self, alpha: ArrayLike) -> FloatArray:
+        """Return the objective of these weights at each alpha, at most."""
+        return self._lines(alpha).min(axis=-1)
+
+    def bound(self, alpha: ArrayLike) -> FloatArray:
+        """Return what no weights go below at each alpha: the chords of the bounds of the knots."""
+        return np.asarray(np.interp(self._checked(alpha), self.alphas[::-1], self._column("bound")[::-1]))
+
+    def gap(self, alpha: ArrayLike) -> FloatArray:
+        """Return how far the objective is above its minimum at each alpha, at most."""
+        return self.objective(alpha) - self.bound(alpha)
+
+    def share(self, alpha: ArrayLike) -> FloatArray:
+        """Return the gap as a share of what can be won at each alpha; zero where there is nothing to win."""
+        return shares(self.gap(alpha), self.at_zero - self.bound(alpha))
+
+    def model(self, alpha: float) -> Any:
+        """Return the fitted model of the knot for an alpha, with its objective and gap at that alpha.
+
+        It knows the path as `alpha_path_`, which a report draws.
+        """
+        k = int(self.knot(alpha))
+        model = copy.copy(self._model).set_params(alpha=float(alpha))
+        model._store_function(self.coef[k], self._kernel_map)
+        model.objective_, model.gap_ = float(self.objective(alpha)), float(self.gap(alpha))
+        model.alpha_path_ = self
+        return model
+
+    def _lines(self, alpha: ArrayLike) -> FloatArray:
+        return self._column("intercept") + self._checked(alpha)[..., None] * self._column("slope")
+
+    def _column(self, name: str) -> FloatVector:
+        return np.array([getattr(knot, name) for knot in self._knots])
+
+    def _checked(self, alpha: ArrayLike) -> FloatArray:
+        alphas = np.asarray(alpha, dtype=np.float64)
+        low, high = self.alphas[-1], self.alphas[0]
+        if not np.all((alphas >= low) & (alphas <= high)):
+            ends = f"{low:g} and {high:g}, the ends of the path"
+            raise ValueError(f"alpha must be between {ends}; got {alphas}.")
+        return alphas
+
+
+def alpha_path(
+    model: Any,
+    X: Any,
+    y: Any,
+    ends: ArrayLike | None = None,
+    *,
+    qid: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    tol: float = 1e-3,
+) -> CertifiedPath:
+    """Fit a few alphas such that for every alpha between two ends one of the models is good enough, proven.
+
+    Good enough is the rule of all fits: at every alpha the objective of the model for it is at most `tol`
+    times what can be won above the minimum, which is the objective of the zero function less the minimum.
+
+    Cost: about log(largest / smallest) / (2 tol)^(1/2) fits at worst, where the penalty is most of the
+    objective, and far fewer where it is not. Each begins near its optimum, where the last two lead to. All
+    fits of `RankRLS` share one decomposition.
+
+    Parameters
+    ----------
+    model : RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one
+        It is not changed, and need not be fitted; its `tol` and `alpha` do not matter. One output.
+    X, y, qid, sample_weight :
+        As for `fit`; rows may be on Dask.
+    ends : pair of float, optional
+        The largest and the smallest alpha; by default those of the grid from which the CV class chooses.
+    tol : float
+        The share of what can be won that a model may miss.
+
+    Returns
+    -------
+    CertifiedPath
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> from rankwise.model_selection import alpha_path
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> path = alpha_path(RankSVM(), X, y, (1e-1, 1e-4))
+    >>> bool(path.share([0.03, 0.002, 0.0007]).max() <= 0.001)
+    True
+    >>> round(path.model(0.002).score(X, y), 1)
+    0.7
+    """
+    check_positive("tol", tol)
+    if not hasattr(model, "_alpha_problem") or is_classifier(model):
+        raise TypeError(
+            f"model must be a RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one; "
+            f"got {type(model).__name__}."
+        )
+    plain = model._with_alpha(1.0) if hasattr(model, "_with_alpha") else clone(model).set_params(alpha=1.0)
+    return _path_of(plain, (X, y, qid, sample_weight), ends, float(tol))
+
+
+@with_one_blas_thread
+def _path_of(model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: float) -> CertifiedPath:
+    problem = model.set_params(tol=FIT_SHARE * tol)._alpha_problem(*data)
+    grid = problem.grid() if ends is None else as_alphas(ends)
+    knots = _Path(problem, tol).between(float(np.max(grid)), float(np.min(grid)))
+    coef = np.stack([knot.coef for knot in knots])
+    return CertifiedPath(
+        np.array([knot.alpha for knot in knots]),
+        coef if problem.kernel_map is None else problem.kernel_map.dual_coef(coef),
+        np.array([knot.objective for knot in knots]),
+        np.array([knot.gap for knot in knots]),
+        tol,
+        problem.at_zero,
+        knots,
+        model.set_params(tol=tol),
+        problem.kernel_map,
+    )
+
+
+class _Path:
+    """Goes from the largest alpha down in steps that are as long as the tolerance allows."""
+
+    def __init__(self, problem: AlphaProblem, tol: float):
+        self._problem, self._tol = problem, tol
+        self._shortest = float(np.sqrt(2.0 * tol))  # where nothing but the penalty is won
+        self._unfinished = False
+
+    def between(self, largest: float, smallest: float) -> list[Knot]:
+        """Return the knots from the largest alpha to the smallest."""
+        knots = [self._fitted(largest)]
+        step = self._shortest
+        while knots[-1].alpha > smallest:
+            last = knots[-1]
+            ahead = self._fitted(max(smallest, float(last.alpha * np.exp(-step))), *knots[-2:])
+            step *= self._change(last, ahead)
+            knots += self._filled(last, ahead)
+        self._warn(knots)
+        return knots
+
+    def _filled(self, upper: Knot, lower: Knot) -> list[Knot]:
+        """Return the knots after one, down to another, with as many between as it takes."""
+        close = np.log(upper.alpha / lower.alpha) <= LEAST_SHARE * self._shortest
+        if close or self._worst(upper, lower) <= self._tol or not self._can_be_met(upper, lower):
+            return [lower]
+        middle = self._fitted(float(np.sqrt(upper.alpha * lower.alpha)), upper, lower)
+        return self._filled(upper, middle) + self._filled(middle, lower)
+
+    def _worst(self, upper: Knot, lower: Knot) -> float:
+        """Return the largest share of what can be won that may be missed between two knots.
+
+        Where both lines and the chord are straight, it is at an end or where the lines cross.
+        """
+        turn = upper.slope - lower.slope
+        cross = (lower.intercept - upper.intercept) / turn if turn else upper.alpha
+        at = np.array([upper.alpha, float(np.clip(cross, lower.alpha, upper.alpha)), lower.alpha])
+        lines = np.minimum(*(knot.intercept + knot.slope * at for knot in (upper, lower)))
+        chord = np.interp(at, (lower.alpha, upper.alpha), (lower.bound, upper.bound))
+        return float(shares(lines - chord, self._problem.at_zero - chord).max())
+
+    def _own(self, knot: Knot) -> float:
+        gap = knot.intercept + knot.slope * knot.alpha - knot.bound
+        return float(shares(gap, self._problem.at_zero - knot.bound))
+
+    def _can_be_met(self, *knots: Knot) -> bool:
+        """Return whether the fits themselves leave something of the tolerance: rounding may take it all."""
+        return max(map(self._own, knots)) <= AIM_SHARE * self._tol
+
+    def _change(self, upper: Knot, lower: Knot) -> float:
+        """Return by what to multiply a step: what is lost between two knots grows with its square."""
+        own = max(self._own(upper), self._own(lower))
+        room, lost = AIM_SHARE * self._tol - own, self._worst(upper, lower) - own
+        if room <= 0 or lost <= 0:
+            return STEP_CHANGE
+        return float(np.clip(np.sqrt(room / lost), 1.0 / STEP_CHANGE, STEP_CHANGE))
+
+    def _fitted(self, alpha: float, *near: Knot) -> Knot:
+        result = self._problem.solve(alpha, on_line(alpha, *near))
+        if result.status == "interrupted":
+            raise KeyboardInterrupt  # what is known so far does not hold everywhere
+        self._unfinished |= result.status != "converged"
+        return Knot.of(alpha, result)
+
+    def _warn(self, knots: list[Knot]) -> None:
+        worst = max(map(self._worst, knots, [*knots[1:], knots[-1]]))
+        if self._unfinished and worst > self._tol:
+            warnings.warn(
+                f"Some fits ended before their goal: a share {worst:.2g} of what can be won may be missed, "
+                f"where tol is {self._tol:g}.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+
+def on_line(alpha: float, *near: Knot) -> FloatVector | None:
+    """Return weights to begin with: on the straight line through two knots, by log alpha; of one; or None."""
+    if len(near) < 2:
+        return near[0].coef if near else None
+    first, second = near
+    share = np.log(alpha / first.alpha) / np.log(second.alpha / first.alpha)
+    return first.coef + share * (second.coef - first.coef)
+
+
+def shares(gap: Any, winnable: Any) -> FloatArray:
+    """Return a gap as a share of what can be won; zero where there is nothing to win."""
+    gap, winnable = np.asarray(gap, dtype=np.float64), np.asarray(winnable, dtype=np.float64)
+    return np.divide(gap, winnable, where=winnable > 0, out=np.zeros(np.broadcast(gap, winnable).shape))
