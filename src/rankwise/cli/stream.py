@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import os
+import hashlib
+import sys
 import tempfile
 from collections.abc import Iterator
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise._checks import as_codes
 from rankwise.cli.data import CHUNK_ROWS, Data
-from rankwise.cli.output import Console, Progress
+from rankwise.cli.output import Console, Progress, time_left
+from rankwise.cli.stream_options import arrays_of_stream, folder_of
 from rankwise.io.chunks import join_queries
 
 # Of the range of a column: an error of this size turns the order of many rows round.
@@ -21,24 +25,28 @@ SHARE_OF_RANGE = 1e-4
 
 def read_stream(options: argparse.Namespace, console: Console) -> Data:
     """Read labels and queries; the features go to a file without a name, which ends with the process."""
-    folder = os.path.dirname(os.path.abspath(options.output))
-    digits = _Digits(np.dtype(options.stream))
-    labels, queries, names = [], [], None
-    with tempfile.TemporaryFile(dir=folder) as file, console.progress() as progress:
-        for chunk in _told(_chunks(options), progress):
+    digits, queries = _Digits(np.dtype(options.stream)), Queries()
+    digest = hashlib.blake2b(digest_size=16)
+    labels, names = [], None
+    with tempfile.TemporaryFile(dir=folder_of(options)) as file, console.progress() as progress:
+        for chunk in _told(_chunks(options), _rows_to_come(options), progress):
             if names is not None and chunk.feature_names != names:
                 raise ValueError("The tables must have the same feature columns in the same order.")
             names = chunk.feature_names
-            file.write(digits.kept(chunk.X).tobytes())
-            labels.append(chunk.y)
-            queries.append(chunk.qid)
+            rows = digits.kept(chunk.X).tobytes()
+            file.write(rows)
+            digest.update(rows)
+            labels.append(chunk.y.copy())  # what was read might hold it together with the features
+            queries.add(chunk.qid)
         if names is None:
             return Data(np.empty((0, 0)), np.empty(0))
         file.flush()
-        y = np.concatenate(labels)
+        _release_readers()
+        with arrays_of_stream(options):
+            y, qid = np.concatenate(labels), queries.joined()
         X: Any = np.memmap(file, dtype=options.stream, mode="r+", shape=(len(y), len(names)))
     digits.tell(names, console)
-    return Data(X, y, join_queries(queries), names)
+    return Data(X, y, qid, names, digest.digest())
 
 
 def scale_rows(scaler: Any, X: Any) -> Any:
@@ -53,6 +61,45 @@ def scale_rows(scaler: Any, X: Any) -> Any:
     for rows in parts:
         X[rows] = scaler.transform(X[rows])
     return X
+
+
+class Queries:
+    """Puts the queries of chunks together, with numbers for words, so that no row holds a word.
+
+    A chunk holds words where one of its queries is no integer, and integers otherwise.
+
+    Examples
+    --------
+    >>> queries = Queries()
+    >>> queries.add(np.array([7, 8]))
+    >>> queries.add(np.array(["8", "b", "b"], dtype=object))
+    >>> queries.joined().tolist()
+    [2, 0, 0, 1, 1]
+    """
+
+    def __init__(self) -> None:
+        self._chunks: list[Any] = []
+        self._hold_words: list[bool] = []
+        self._number_of: dict[str, int] = {}
+
+    def add(self, qid: NDArray[Any] | None) -> None:
+        """Take the queries of the next chunk."""
+        words = qid is not None and qid.dtype == object
+        self._chunks.append(self._numbered(qid) if words else qid)
+        self._hold_words.append(words)
+
+    def joined(self) -> NDArray[np.int64] | None:
+        """Return the queries of all rows; integers become numbers, too, where another chunk has words."""
+        if any(self._hold_words):
+            for place in np.flatnonzero(~np.array(self._hold_words)):
+                self._chunks[place] = self._numbered(self._chunks[place])
+        return join_queries(self._chunks)
+
+    def _numbered(self, qid: Any) -> NDArray[np.int64]:
+        distinct, codes = as_codes(qid, "qid")
+        known = self._number_of
+        numbers = [known.setdefault(str(value), len(known)) for value in distinct.tolist()]
+        return np.array(numbers, dtype=np.int64)[codes]
 
 
 class _Digits:
@@ -96,9 +143,24 @@ def _chunks(options: argparse.Namespace) -> Iterator[Any]:
         yield from iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
 
 
-def _told(chunks: Iterator[Any], progress: Progress) -> Iterator[Any]:
-    n_rows = 0
+def _release_readers() -> None:
+    """Give back what pyarrow keeps for the next table: some hundred megabytes."""
+    if (pyarrow := sys.modules.get("pyarrow")) is not None:
+        pyarrow.default_memory_pool().release_unused()
+
+
+def _rows_to_come(options: argparse.Namespace) -> int | None:
+    """Return the number of rows of all tables, where the files tell it before they are read."""
+    from rankwise.io.table_size import known_rows
+
+    rows = [known_rows(path) for path in options.data]
+    return None if None in rows else sum(filter(None, rows))
+
+
+def _told(chunks: Iterator[Any], total: int | None, progress: Progress) -> Iterator[Any]:
+    n_rows, start = 0, perf_counter()
     for chunk in chunks:
         yield chunk
         n_rows += len(chunk.y)
-        progress.show(None, f"{n_rows:,} rows read")
+        share = n_rows / total if total else None
+        progress.show(share, f"{n_rows:,} rows read{time_left(share, perf_counter() - start)}")
