@@ -19,6 +19,7 @@
 #include "column_range.hpp"
 #include "comparisons.hpp"
 #include "dense_product.hpp"
+#include "file_memory.hpp"
 #include "logistic_ranking.hpp"
 #include "order_errors.hpp"
 #include "order_graph.hpp"
@@ -51,13 +52,64 @@ Output<T> own(std::unique_ptr<T[]> memory, std::size_t n) {
     return Output<T>(entries, {n}, owner);
 }
 
+// A new numpy vector of zeros in a file.
+template <class T>
+Output<T> vector_in_file(std::size_t n) {
+    void* entries = rankwise::file_memory::allocate(n * sizeof(T));
+    if (!entries) throw std::bad_alloc();
+    nb::capsule owner(entries, [](void* p) noexcept { rankwise::file_memory::release(p); });
+    return Output<T>(static_cast<T*>(entries), {n}, owner);
+}
+
 // A new numpy vector whose entries are not set.
 template <class T = double>
 Output<T> new_vector(std::size_t n) {
+    if (rankwise::file_memory::wanted(n * sizeof(T))) return vector_in_file<T>(n);
     return own(std::make_unique_for_overwrite<T[]>(n), n);
 }
 
-OutputVector zeros(std::size_t n) { return own(std::make_unique<double[]>(n), n); }
+OutputVector zeros(std::size_t n) {
+    if (rankwise::file_memory::wanted(n * sizeof(double))) return vector_in_file<double>(n);
+    return own(std::make_unique<double[]>(n), n);
+}
+
+// While it is entered, large arrays that this thread makes, numpy's and ours, are in files of a folder.
+class FileArrays {
+public:
+    FileArrays(std::string folder, std::size_t fewest_bytes, nb::object numpy_api)
+        : place_{std::move(folder), fewest_bytes} {
+        // PyDataMem_SetHandler has this number in numpy's table of functions, which numpy keeps to since 1.22.
+        constexpr std::size_t number = 304;
+        void** table = static_cast<void**>(PyCapsule_GetPointer(numpy_api.ptr(), nullptr));
+        if (table == nullptr) throw nb::python_error();
+        set_handler_ = reinterpret_cast<SetHandler>(table[number]);
+    }
+
+    void enter() {
+        if (!rankwise::file_memory::supported) return;
+        handler_ = set(nb::capsule(&rankwise::file_memory::numpy_handler, "mem_handler"));
+        std::swap(rankwise::file_memory::place(), place_);
+    }
+
+    void leave() {
+        if (!handler_) return;
+        std::swap(rankwise::file_memory::place(), place_);
+        set(handler_);
+        handler_.reset();
+    }
+
+private:
+    using SetHandler = PyObject* (*)(PyObject*);
+    rankwise::file_memory::Place place_;
+    SetHandler set_handler_;
+    nb::object handler_;  // that of before
+
+    nb::object set(nb::object handler) {
+        PyObject* before = set_handler_(handler.ptr());
+        if (before == nullptr) throw nb::python_error();
+        return nb::steal<nb::object>(before);
+    }
+};
 
 void check_length(std::size_t given, std::size_t expected, const char* sentence) {
     if (given != expected) throw nb::value_error(sentence);
@@ -587,6 +639,12 @@ void bind_products(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::class_<FileArrays>(m, "FileArrays", "A context in which large arrays are in files without a name.")
+        .def(nb::init<std::string, std::size_t, nb::object>(), nb::arg("folder"), nb::arg("fewest_bytes"),
+             nb::arg("numpy_api"))
+        .def("__enter__", &FileArrays::enter)
+        .def("__exit__", [](FileArrays& self, nb::args) { self.leave(); });
+    m.def("bytes_in_files", &rankwise::file_memory::total, "The bytes of all arrays that are in files.");
     m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
           nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
           "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");

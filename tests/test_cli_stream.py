@@ -1,8 +1,15 @@
 """`rankwise train --stream`: the same model from rows that are in a file, not in memory."""
 
+import itertools
+import json
+import os
+import signal
+from argparse import Namespace
+
 import numpy as np
 import pytest
 
+from rankwise.cli import stream, training
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.model_file import load_model
@@ -93,3 +100,81 @@ def test_svmlight_files_are_sent_elsewhere(tmp_path, capsys):
     (tmp_path / "rows.txt").write_text("1 1:1\n0 1:2\n")
     assert main(["train", str(tmp_path / "rows.txt"), "-o", str(tmp_path / "m.json"), "--stream"]) == 2
     assert "--dask threads" in capsys.readouterr().err
+
+
+def test_an_interrupted_training_goes_on(folder, capsys, monkeypatch):
+    options = ["--stream", "--alpha", "1e-4", "--tol", "1e-6", "--json"]
+    assert train(folder, "whole.json", *options) == 0
+    whole = json.loads(capsys.readouterr().out)
+    hear = training.Watch.__call__
+
+    def hear_and_raise(self, state):
+        hear(self, state)
+        if state.iteration == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training.Watch, "__call__", hear_and_raise)
+        assert train(folder, "part.json", *options) == 130
+    assert "part.json.checkpoint keeps iteration 3" in capsys.readouterr().err
+    other = [*options[:-1], "--json", "--resume"]
+    assert train(folder, "part.json", *other, data=["first.csv"]) == 1
+    assert "belongs to other data or settings" in capsys.readouterr().err
+    assert train(folder, "part.json", *other) == 0
+    resumed = json.loads(capsys.readouterr().out)
+    assert resumed["resumed"]
+    assert resumed["iterations"] > 3
+    assert resumed["objective"] == pytest.approx(whole["objective"], abs=2e-6)
+    assert {path.name for path in folder.glob("*part.json*")} == {"part.json"}
+
+
+def test_an_interruption_while_rows_are_read_leaves_nothing(folder, capsys, monkeypatch):
+    before = {path.name for path in folder.iterdir()}
+
+    def interrupt(self, X):
+        os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr("rankwise.cli.stream._Digits.kept", interrupt)
+    assert train(folder, "never.json", "--stream") == 130
+    assert "Interrupted." in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} == before
+
+
+class Bars:
+    """A progress bar that keeps what it is to show."""
+
+    def __init__(self):
+        self.shown = []
+
+    def show(self, share, text):
+        self.shown.append((share, text))
+
+
+def test_the_time_left_is_told_where_the_number_of_rows_is_known(folder, monkeypatch):
+    pytest.importorskip("pyarrow")
+    pd.read_csv(folder / "first.csv").to_parquet(folder / "first.parquet")
+    chunks = [Namespace(y=np.zeros(50)), Namespace(y=np.zeros(50)), Namespace(y=np.zeros(30))]
+    for name, shares, texts in (
+        ("first.parquet", [5 / 13, 10 / 13, 1], ["8 seconds", "3 seconds", "0 seconds"]),
+        ("first.csv", [None] * 3, None),
+    ):
+        monkeypatch.setattr(stream, "perf_counter", itertools.count(0, 5).__next__)
+        bars = Bars()
+        total = stream._rows_to_come(Namespace(data=[str(folder / name)]))
+        assert list(stream._told(iter(chunks), total, bars)) == chunks
+        assert [share for share, _ in bars.shown] == shares
+        for (_, text), rows, left in zip(bars.shown, (50, 100, 130), texts or [None] * 3, strict=True):
+            assert text == f"{rows} rows read" + ("" if left is None else f", about {left} left")
+
+
+def test_words_and_integers_are_the_queries_they_would_be_at_once(tmp_path):
+    pieces = [np.array([3, 3, -4]), np.array(["3", "b", "03"], dtype=object), np.array([5, 3])]
+    pieces.append(np.array(["b", str(2**63), "c"], dtype=object))
+    with open(tmp_path / "numbers", "w+b") as file:
+        queries = stream.Queries(file)
+        for piece in pieces:
+            queries.add(piece)
+        found = queries.joined()
+    words = [str(value) for piece in pieces for value in piece.tolist()]
+    np.testing.assert_array_equal(found[:, None] == found, np.array(words)[:, None] == np.array(words))
+    assert found.dtype == np.int64

@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
 from rankwise._checks import as_labels
+from rankwise.preferences import ranking
 from rankwise.preferences.ranking import Ranking
 from strategies import cases
 
@@ -42,6 +43,31 @@ def test_pairs_are_those_of_the_definition(case):
     if len(targets) == len(case.pairs):
         for i, j, t in zip(counted.better, counted.worse, counted.magnitude, strict=True):
             assert targets[i, j] == pytest.approx(t)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 5), st.integers(0, 2), st.sampled_from([0.0, 1.0, 2.0])), min_size=2),
+    st.integers(1, 7),
+    st.booleans(),
+)
+def test_rows_of_sorted_queries_are_put_in_order_block_by_block(rows, block_rows, weighted):
+    qid, y, weight = map(list, zip(*sorted(rows, key=lambda row: row[0]), strict=True))
+    weight = weight if weighted else None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ranking, "BLOCK_ROWS", block_rows)
+        preferences = ranking.Ranking(
+            np.array(y, dtype=float),
+            np.unique(qid, return_inverse=True)[1],
+            weight=None if weight is None else np.array(weight),
+        )
+        expected = as_set((i, j, w) for i, j, w, _, _ in reference.ranking_pairs(y, qid, weight, None))
+        assert of_structure(preferences) == expected
+    assert preferences.n_pairs == len(expected)
+    kept = np.ones(len(y)) if weight is None else np.array(weight)
+    totals = [sum(w for i, _, w in expected if qid[i] == query) for query in np.unique(qid)]
+    largest = [max(kept[np.array(qid) == query].max(), 1e-9) for query in np.unique(qid)]
+    np.testing.assert_allclose(preferences._pair_totals, np.divide(totals, np.square(largest)))
 
 
 @settings(max_examples=200, deadline=None)

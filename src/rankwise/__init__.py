@@ -7,6 +7,7 @@ from rankwise import places
 
 if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
+    from rankwise.arrays import arrays_on_disk
     from rankwise.estimators import (
         BoostedRanker,
         BradleyTerry,
@@ -49,6 +50,7 @@ __all__ = [
     "RankRLSCV",
     "RankSVM",
     "RankSVMCV",
+    "arrays_on_disk",
     "datasets",
     "evaluation",
     "explain_pair",
@@ -71,6 +73,7 @@ places.announce("rankwise.distributed")
 
 # Where each name lives. Names are imported when first used: a command that prints its help needs none.
 _HOMES = {
+    "arrays": ("arrays_on_disk",),
     "estimators": (
         "BoostedRanker",
         "BradleyTerry",

@@ -203,7 +203,7 @@ def as_codes(
     if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(is_missing, _objects(array))):
         raise ValueError(f"{name} contains missing values.")
     try:
-        distinct, codes = np.unique(array, return_inverse=True)
+        distinct, codes = _numbered(array)
         if len(set(_objects(distinct))) < len(_objects(distinct)):
             raise TypeError  # sets, of which neither may be the smaller
     except TypeError:  # values of several types have no common order: number them as they come
@@ -213,7 +213,18 @@ def as_codes(
     if declared is not None:
         rank = np.argsort(np.argsort([declared[value] for value in distinct.tolist()]))
         distinct, codes = distinct[np.argsort(rank)], rank[codes]
-    return distinct, codes.astype(np.int64)
+    return distinct, codes.astype(np.int64, copy=False)
+
+
+def _numbered(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the distinct values, sorted, and the number of each; numbers that are sorted are not sorted."""
+    if array.dtype.kind not in "iuf" or (array[1:] < array[:-1]).any():
+        return np.unique(array, return_inverse=True)
+    begins = np.ones(len(array), dtype=bool)
+    np.not_equal(array[1:], array[:-1], out=begins[1:])
+    codes = np.cumsum(begins)
+    codes -= 1
+    return array[begins], codes
 
 
 def as_they_are(values: Any) -> NDArray[Any]:

@@ -55,20 +55,20 @@ class Progress:
         is_first, self._next_line = self._next_line == FIRST_SECONDS, seconds + SECONDS_BETWEEN_LINES
         left = seconds * (self.total - self._done) / self._done
         if self.verbose:
-            print(f"{self.name}: {self._done / self.total:.0%} done, {_about(left)} left", file=sys.stderr)
+            print(f"{self.name}: {self._done / self.total:.0%} done, {about(left)} left", file=sys.stderr)
         elif is_first and left > LONG_SECONDS:
             self._warn(seconds + left)
 
     def _warn(self, seconds: float) -> None:
-        logger.warning("%s will take %s; with verbose=1 it tells how far it is.", self.name, _about(seconds))
+        logger.warning("%s will take %s; with verbose=1 it tells how far it is.", self.name, about(seconds))
 
 
-def _about(seconds: float) -> str:
+def about(seconds: float) -> str:
     """Write a time as one would say it.
 
     Examples
     --------
-    >>> _about(12.3), _about(600), _about(1e5)
+    >>> about(12.3), about(600), about(1e5)
     ('about 12 seconds', 'about 10 minutes', 'about 28 hours')
     """
     for unit, length in (("hours", 3600), ("minutes", 60)):

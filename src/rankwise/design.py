@@ -265,8 +265,13 @@ class DenseDesign(TiledDesign):
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
         w = _vector(w)
-        parts = [_native.dense_matvec(X, w, self.n_threads) for _, X in self._stretches()]
-        return parts[0] if len(parts) == 1 else np.concatenate(parts)
+        stretches = self._stretches()
+        if len(stretches) == 1:
+            return _native.dense_matvec(self.X, w, self.n_threads)
+        result = np.empty(self.shape[0])
+        for rows, X in stretches:
+            result[rows] = _native.dense_matvec(X, w, self.n_threads)
+        return result
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
         c = _vector(c)

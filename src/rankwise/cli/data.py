@@ -20,12 +20,13 @@ CHUNK_ROWS = 65_536
 
 @dataclass
 class Data:
-    """Rows with their labels and queries, as read."""
+    """Rows with their labels and queries, as read, and a digest of the rows where reading gave one."""
 
     X: Any
     y: Any
     qid: Any = None
     feature_names: list[str] | None = None
+    digest: bytes | None = None
 
     @property
     def n_queries(self) -> int:

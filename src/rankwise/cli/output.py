@@ -13,8 +13,11 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import IO, Any
 
+from rankwise._progress import about
+
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWINGS = 0.1
+SECONDS_BEFORE_ESTIMATE = 2.0
 
 
 class Console:
@@ -131,6 +134,19 @@ def share_of_gap(first: float, gap: float, goal: float) -> float:
     if gap <= goal or first <= goal:
         return 1.0
     return max(0.0, math.log(first / gap) / math.log(first / goal)) if goal > 0 else 0.0
+
+
+def time_left(share: float | None, seconds: float) -> str:
+    """Write how long work will take that has come that far; nothing where that cannot be told yet.
+
+    Examples
+    --------
+    >>> time_left(0.25, 100.0)
+    ', about 5 minutes left'
+    """
+    if share is None or share <= 0 or seconds < SECONDS_BEFORE_ESTIMATE:
+        return ""
+    return f", {about(seconds * (1 - share) / share)} left"
 
 
 def plain(value: Any) -> Any:

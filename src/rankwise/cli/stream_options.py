@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
@@ -17,8 +20,28 @@ def add_stream_option(parser: Any) -> None:
         const="float32",
         choices=("float32", "float64"),
         help="for tables that are larger than memory: put the features into a nameless file beside the "
-        "model, as float32 (by default) or float64, and read them from there in each pass",
+        "model, as float32 (by default) or float64, and read them from there in each pass; other large "
+        "arrays are in such files, too",
     )
+
+
+def folder_of(options: argparse.Namespace) -> str:
+    """Return the folder of the model, where there is room for large files."""
+    return os.path.dirname(os.path.abspath(options.output))
+
+
+@contextmanager
+def arrays_of_stream(options: argparse.Namespace) -> Iterator[None]:
+    """Have large arrays in files beside the model; that numbers are finite is seen as they are read."""
+    if options.stream is None:
+        yield
+        return
+    from sklearn import config_context
+
+    from rankwise.arrays import arrays_on_disk
+
+    with arrays_on_disk(folder_of(options)), config_context(assume_finite=True):
+        yield
 
 
 def check_stream_options(options: argparse.Namespace) -> None:

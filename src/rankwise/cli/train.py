@@ -10,7 +10,7 @@ from rankwise.cli import arguments
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.output import Console
-from rankwise.cli.stream_options import add_stream_option, check_stream_options
+from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, check_stream_options
 
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
@@ -137,7 +137,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
         data = read_rows(options, console, recipe.light)
         reading = perf_counter() - start
         require_rows(data)
-        outcome = learn(options, console, recipe, data, options.tune)
+        with arrays_of_stream(options):
+            outcome = learn(options, console, recipe, data, options.tune)
     if options.calibrate is not None:
         calibrate(outcome, data, options)
     values = report_values(options, data, outcome, reading)

@@ -23,7 +23,7 @@ from rankwise.cli.models import (
     takes_queries,
     with_scaler,
 )
-from rankwise.cli.output import Console, Progress, sentence, share_of_gap
+from rankwise.cli.output import Console, Progress, sentence, share_of_gap, time_left
 
 if TYPE_CHECKING:
     from rankwise.model_selection.search import AlphaSearch, Choice, Fold
@@ -205,9 +205,10 @@ class Watch:
         gap, seconds = float(np.max(state.gap)), self.seconds_before + state.seconds
         self._first_gap = gap if self._first_gap is None else self._first_gap
         iteration = self.iterations_before + state.iteration
+        share = share_of_gap(self._first_gap, gap, state.goal)
+        left = time_left(share, state.seconds)
         self.progress.show(
-            share_of_gap(self._first_gap, gap, state.goal),
-            f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s",
+            share, f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s{left}"
         )
         if self.checkpoint is not None:
             saved = self.checkpoint.state

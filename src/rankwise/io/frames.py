@@ -21,7 +21,7 @@ __all__ = ["TableData", "TableError", "iter_table", "read_table"]
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t"}
 _PARQUET = (".parquet", ".pq")
-_PIECE_ROWS = 1 << 16
+_PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 # What is in a text file besides numbers, in small letters. Readers know these words, but not in every column.
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "nan", "na", "n/a", "null", "none"), np.nan)
 
@@ -439,7 +439,8 @@ class _Pandas:
         if n_rows is None:
             yield pd.read_parquet(path, engine="pyarrow", columns=wanted)
             return
-        with parquet.ParquetFile(path) as file:
+        # With a buffer of its own for each column, and without the one that keeps all that was read.
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             for batch in file.iter_batches(n_rows, columns=wanted):
                 yield batch.to_pandas()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from rankwise.preferences.base import (
 
 # Rows of a query up to which comparing all pairs is faster than sorting the rows.
 SMALL_QUERY = 600
+# Rows that are put in order at a time: they stay in a cache.
+BLOCK_ROWS = 1 << 16
 
 
 class Ranking(Preferences):
@@ -74,7 +77,7 @@ class Ranking(Preferences):
     @property
     def has_queries(self) -> bool:
         """Whether rows are of several queries."""
-        return len(np.unique(self.groups())) > 1
+        return self.query is not None and len(np.unique(self.query)) > 1
 
     @cached_property
     def _index(self) -> _Index:
@@ -338,11 +341,18 @@ class Ranking(Preferences):
         return scores - (self._by_query(scores) / size)[query]
 
     def _by_query(self, values: FloatVector) -> FloatVector:
+        if self.query is None:
+            return values.sum(keepdims=True)
         return np.asarray(np.bincount(self._index.query_of_row, values, minlength=self.n_queries), np.float64)
 
     @cached_property
     def _pair_totals(self) -> FloatVector:
-        return self._by_query(self.sums(None).up)
+        if not self.counts_pairs:
+            return self._by_query(self.sums(None).up)
+        begin = self._index.query_begin
+        totals, filled = np.zeros(self.n_queries), begin[:-1] < begin[1:]
+        totals[filled] = np.add.reduceat(self._index.level_begin, begin[:-1][filled], dtype=np.int64)
+        return totals
 
     def row_weight(self) -> FloatVector:
         """Return the weights of the rows as `sums` takes them: the largest of each query is 1."""
@@ -400,28 +410,77 @@ class Ranking(Preferences):
 
 
 class _Index:
-    """Rows by query, then by label: what the counting works on. Rows of weight zero are left out."""
+    """Rows by query, then by label: what the counting works on. Rows of weight zero are left out.
+
+    It keeps 8 bytes a row. Where the rows of each query follow one another they are put in order some whole
+    queries at a time, which takes little memory beside.
+    """
 
     def __init__(self, labels: FloatVector, query: NDArray[np.int64] | None, weight: FloatVector | None):
         n_rows = len(labels)
         if n_rows >= 2**31 - 1:
             raise ValueError(f"A ranking holds at most 2^31 - 2 rows; got {n_rows}.")
-        self.query_of_row = np.zeros(n_rows, dtype=np.int64) if query is None else query
-        n_queries = 1 if query is None else int(query.max(initial=-1)) + 1
-        order = np.argsort(labels, kind="stable")
-        if query is not None:
-            order = order[np.argsort(query[order], kind="stable")]
-        if weight is not None:
-            order = order[weight[order] > 0]
-        self.query_of_position = self.query_of_row[order]
-        self.query_begin = np.searchsorted(self.query_of_position, np.arange(n_queries + 1))
+        self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
+        kept = None if weight is None else weight > 0
+        self.query_begin = _query_begin(query, kept, n_rows)
+        parts = [self._ordered(block, labels, query, kept) for block in _blocks_of_queries(query, n_rows)]
+        self.row, self.level_begin = (
+            columns[0] if len(columns) == 1 else np.concatenate(columns)
+            for columns in zip(*parts, strict=True)
+        )
+
+    @property
+    def query_of_position(self) -> NDArray[np.int64]:
+        """The query of each entry of `row`."""
+        return np.repeat(np.arange(len(self.query_begin) - 1), np.diff(self.query_begin))
+
+    def _ordered(
+        self,
+        block: slice,
+        labels: FloatVector,
+        query: NDArray[np.int64] | None,
+        kept: NDArray[np.bool_] | None,
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """Return the rows of whole queries in order, and where in its query the level of each begins."""
+        labels = labels[block]
+        if query is None:
+            queries, order = slice(0, 1), np.argsort(labels, kind="stable").astype(np.int32)
+        else:
+            numbers = query[block]
+            queries = slice(numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1) + 1)
+            order = np.lexsort((labels, numbers)).astype(np.int32)
+        if kept is not None:
+            order = order[kept[block][order]]
         ordered = labels[order]
-        new_level = np.ones(len(order), dtype=bool)
-        new_level[1:] = ordered[1:] != ordered[:-1]
-        new_level[self.query_begin[:-1][np.diff(self.query_begin) > 0]] = True
-        level = np.maximum.accumulate(np.where(new_level, np.arange(len(order)), 0))
-        self.row = order.astype(np.int32)
-        self.level_begin = (level - self.query_begin[self.query_of_position]).astype(np.int32)
+        level = np.arange(len(order), dtype=np.int32)
+        level[1:] *= ordered[1:] != ordered[:-1]
+        size = np.diff(self.query_begin)[queries]
+        start = np.cumsum(size, dtype=np.int32) - size.astype(np.int32)
+        level[start[size > 0]] = start[size > 0]
+        np.maximum.accumulate(level, out=level)
+        if len(size) > 1:
+            level -= np.repeat(start, size)
+        order += np.int32(block.start)
+        return order, level
+
+
+def _query_begin(
+    query: NDArray[np.int64] | None, kept: NDArray[np.bool_] | None, n_rows: int
+) -> NDArray[np.int64]:
+    """Return where each query begins among the rows kept, and the number of these."""
+    if query is None:
+        return np.array([0, n_rows if kept is None else np.count_nonzero(kept)], dtype=np.int64)
+    size = np.bincount(query if kept is None else query[kept], minlength=int(query.max(initial=-1)) + 1)
+    return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
+
+
+def _blocks_of_queries(query: NDArray[np.int64] | None, n_rows: int) -> list[slice]:
+    """Cut the rows into blocks of whole queries, of about `BLOCK_ROWS` where no query is larger."""
+    if query is None or n_rows <= BLOCK_ROWS or (query[1:] < query[:-1]).any():
+        return [slice(0, n_rows)]
+    begin = np.searchsorted(query, query[BLOCK_ROWS::BLOCK_ROWS])
+    cuts = np.unique(np.concatenate([[0], begin, [n_rows]])).tolist()
+    return [slice(*span) for span in pairwise(cuts)]
 
 
 class _Columns:

@@ -1,0 +1,47 @@
+"""Where large arrays are: in memory, or in files that the system reads and writes page by page."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from typing import Any
+
+import numpy as np
+
+from rankwise import _native
+
+# Smaller arrays are kept in memory.
+FEWEST_BYTES = 1 << 25
+
+
+def arrays_on_disk(folder: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Return a context in which every array of 32 MB and more is kept in a file without a name.
+
+    A fit holds a few numbers for each row besides X: labels, orders, scores, coefficients. They are
+    read and written from end to end, so they need not stay in memory all the time: in files, the system keeps
+    what it has room for. With X in a memory map, a fit of the hinge then needs some 40 bytes of memory a row,
+    all of them for counting within the largest query.
+
+    It is about the arrays of numpy and of rankwise that this thread makes inside the context; they may be
+    used, and end, outside. A disk that is full raises a MemoryError. On Windows the context does nothing.
+
+    Parameters
+    ----------
+    folder : path
+        A folder on a disk, with room for some 100 bytes a row. On many systems the folder for temporary files
+        is in memory, and would not do.
+
+    Examples
+    --------
+    >>> import numpy as np, rankwise, tempfile
+    >>> X = np.random.default_rng(0).normal(size=(1000, 3))
+    >>> with tempfile.TemporaryDirectory() as folder, rankwise.arrays_on_disk(folder):
+    ...     model = rankwise.RankSVM().fit(X, X[:, 0])
+    >>> bool(model.coef_[0] > 1)
+    True
+    """
+    place = os.fspath(folder)
+    if not os.path.isdir(place):
+        raise NotADirectoryError(f"folder must be a folder that exists; got {place!r}.")
+    core: Any = getattr(np, "_core", None) or np.core  # type: ignore[attr-defined]
+    return _native.FileArrays(place, FEWEST_BYTES, core._multiarray_umath._ARRAY_API)
