@@ -92,10 +92,12 @@ browser: ## Install the browser that the tests of pages need: with apt where the
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then \
 	  echo "There is a browser and its driver."; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && apt-get install -y -qq chromium chromium-driver; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-liberation; \
 	elif command -v npx >/dev/null; then \
-	  npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
-	  npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; \
+	  { npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
+	    npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; } || \
+	  { echo "The npm package fetches the browser from googlechromelabs.github.io and storage.googleapis.com," \
+	    "which must be within reach." >&2; exit 1; }; \
 	else echo "Neither apt (as root) nor npx is here: install chromium and chromedriver by hand." >&2; exit 1; fi
 
 reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
