@@ -189,7 +189,6 @@ sanitize-threads: $(SANITIZE_VENV)-thread/.installed ## Run the threaded tests u
 	  $(SANITIZE_VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
 
 clean: ## Remove environments, builds and caches
-	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated docs/sg_execution_times.rst \
-	  demo-report
+	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated demo-report
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -3,41 +3,12 @@
 import numpy as np
 import pytest
 
-from browser import By, Keys, Select, needs_browser, outside_requests, show, started
+from browser import CONTRAST, By, Keys, Select, needs_browser, outside_requests, show, started
 from rankwise import HullRanker, OrdinalSVM, RankSVM
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.report import Report
 
 pytestmark = needs_browser
-# The ratio of luminance that the guidelines ask for, for each piece of text that shows.
-CONTRAST = """
-const luminance = (c) => {
-  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const [r, g, b] = c.map((n) => linear(n / 255));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const parse = (s) => s.match(/[\\d.]+/g).map(Number);
-const behind = (e) => {
-  for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0) return c;
-  }
-  return [255, 255, 255];
-};
-const found = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const e = walker.currentNode.parentElement;
-  if (!walker.currentNode.textContent.trim() || ["SCRIPT", "STYLE", "title"].includes(e.tagName)) continue;
-  if (!e.checkVisibility()) continue;
-  const style = getComputedStyle(e), svg = e.closest("svg");
-  const ink = luminance(parse(svg ? style.fill : style.color).slice(0, 3));
-  const page = luminance(behind(e).slice(0, 3));
-  const ratio = (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
-  found.push([ratio, walker.currentNode.textContent.slice(0, 40), e.tagName]);
-}
-return found;
-"""
 # What a screen reader would call each control and picture.
 UNNAMED = """
 const named = (e) => (e.labels && e.labels.length) || e.getAttribute("aria-label") || e.textContent.trim();
