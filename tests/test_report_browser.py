@@ -30,7 +30,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     X, y, qid = make_ranking(400, 6, n_queries=25, n_levels=4, noise=0.9, random_state=3)
     model = RankSVM(1e-2).fit(X, y, qid=qid)
-    names = ["<script>document.title='broken'</script>", *"bcdef"]
+    names = ["<script>document.title='broken'</script>", "a feature with a long name, number 2", *"cdef"]
     reports = {"queries": Report(model, X, y, qid, feature_names=names, models={"one": X[:, 0]})}
     points, ranks = make_ordinal(200, random_state=0)
     reports["ranks"] = Report(OrdinalSVM(1e-2).fit(points, ranks), points, ranks)
@@ -80,6 +80,23 @@ def test_text_stands_out_and_everything_has_a_name(browser, pages, name, scheme)
         != "rgb(255, 255, 255)"
     )
     assert dark == (scheme == "dark")
+
+
+# Words that a picture cuts off at its edge.
+CUT = """
+return Array.from(document.querySelectorAll("figure svg text")).filter((e) => {
+  const word = e.getBoundingClientRect(), picture = e.closest("svg").getBoundingClientRect();
+  return word.left < picture.left - 1 || word.right > picture.right + 1;
+}).map((e) => e.textContent);
+"""
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+@pytest.mark.parametrize("name", KINDS)
+def test_no_picture_cuts_words_off(browser, pages, name, width):
+    opened(browser, pages, name, width=width)
+    assert browser.execute_script("return document.querySelectorAll('figure svg text').length") > 5
+    assert browser.execute_script(CUT) == []
 
 
 @pytest.mark.parametrize("name", KINDS)

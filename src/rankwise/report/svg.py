@@ -16,8 +16,8 @@ WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 46
 # A chart with names beside it.
 WIDE, LONGEST_NAME = 560, 34
-# The width of a letter on a phone, where letters are largest beside the picture.
-LETTER = 7.5
+# The width of a letter on a phone, where letters are large beside the picture.
+LETTER = 8.5
 
 
 class Chart:
