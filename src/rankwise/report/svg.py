@@ -13,7 +13,7 @@ from rankwise._types import FloatArray
 from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270
-LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 72, 18, 14, 46
 # A chart with names beside it.
 WIDE, LONGEST_NAME = 560, 34
 # The width of a letter on a phone, where letters are large beside the picture.
