@@ -92,10 +92,12 @@ browser: ## Install the browser that the tests of pages need: with apt where the
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then \
 	  echo "There is a browser and its driver."; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && apt-get install -y -qq chromium chromium-driver; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-liberation; \
 	elif command -v npx >/dev/null; then \
-	  npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
-	  npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; \
+	  { npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
+	    npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; } || \
+	  { echo "The npm package fetches the browser from googlechromelabs.github.io and storage.googleapis.com," \
+	    "which must be within reach." >&2; exit 1; }; \
 	else echo "Neither apt (as root) nor npx is here: install chromium and chromedriver by hand." >&2; exit 1; fi
 
 reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
@@ -187,7 +189,6 @@ sanitize-threads: $(SANITIZE_VENV)-thread/.installed ## Run the threaded tests u
 	  $(SANITIZE_VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
 
 clean: ## Remove environments, builds and caches
-	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated docs/sg_execution_times.rst \
-	  demo-report
+	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated demo-report
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

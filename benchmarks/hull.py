@@ -3,7 +3,7 @@
     RANKWISE_DATA=... python benchmarks/hull.py           # everything: some fifteen minutes
     python benchmarks/hull.py --quick                     # one small set, up to 64,000 rows: some seconds
     python benchmarks/hull.py --only figure --output benchmarks/results
-    python benchmarks/hull.py --only drawing              # docs/images/hull_figure.png, from results/
+    python benchmarks/hull.py --only drawing              # the pictures of docs/images/, from results/
 
 Section 3: nine regression sets (fung2006 in the folder that RANKWISE_DATA names; without it, diabetes and a
 generated set), targets cut into five bins of equal size, as far as ties allow, ten-fold cross-validation.
@@ -395,34 +395,42 @@ def shown_time(seconds):
 
 
 def draw_again(results, images):
-    """Draw the nine sets as `make reproduce` recorded them."""
+    """Draw the nine sets as `make reproduce` recorded them, and the graphs as this script did."""
     sets = json.loads((results / "hull_bins.json").read_text())["result"]["sets"]
     by_size = sorted(sets.items(), key=lambda entry: entry[1]["rows"])
     tables = {f"{name}: {table['rows']:,} rows": table for name, table in by_size}
     draw_comparison(tables, images / "hull_figure.png")
+    draw_graphs(json.loads((results / "hull_graphs.json").read_text())["graphs"], images / "hull_graphs.png")
 
 
 def draw_graphs(tables, path):
-    """Draw chain - full against alpha; hollow where the chain's solution is that of the full graph."""
-    figure, panels = pyplot().subplots(1, 2, figsize=(11, 4), sharey=True, layout="constrained")
-    colours = pyplot().get_cmap("viridis")(np.linspace(0, 0.95, len(tables)))
-    markers = "osv^DPX*<"
+    """Draw chain less full against alpha, each kind of slack on a scale of its own."""
+    figure, panels = pyplot().subplots(1, 2, figsize=(11, 4.4), layout="constrained")
     for axes, slack in zip(panels, ("squared", "absolute"), strict=True):
         for place, (name, rows) in enumerate(tables.items()):
-            cells = [row for row in rows if row["slack"] == slack]
-            gain = np.array([row["chain"] - row["full"] for row in cells])
-            same = np.array([row["same"] == 1 for row in cells])
-            line = {"color": colours[place], "marker": markers[place % len(markers)], "markersize": 5}
-            axes.plot(ALPHAS, gain, **line, linewidth=1, label=name, markerfacecolor="white")
-            axes.plot(np.array(ALPHAS)[~same], gain[~same], **line, linestyle="none")
+            draw_differences(axes, [row for row in rows if row["slack"] == slack], f"C{place}", name)
         axes.axhline(0, color="black", linewidth=0.8)
-        axes.set(xscale="log", xlabel="alpha", title=f"{slack} slack, one per row")
+        axes.set(xscale="log", xlabel="alpha", title=f"{slack} slacks, one for each row")
         axes.spines[["top", "right"]].set_visible(False)
-    panels[0].set_ylabel("chain - full, pairs in order")
-    figure.legend(
-        *panels[0].get_legend_handles_labels(), loc="outside right center", frameon=False, fontsize=9
-    )
+    panels[0].set_ylabel("pairs in the right order, chain less full")
+    marks = (("equal solutions", "o", "white"), ("different ones", "o", "0.3"),
+             ("constant scores in a fold", "x", "0.3"))  # fmt: skip
+    for name, mark, face in marks:
+        panels[0].plot([], [], mark, color="0.3", markerfacecolor=face, markersize=5, label=name)
+    lines = panels[0].get_legend_handles_labels()
+    figure.legend(*lines, loc="outside right center", frameon=False, fontsize=9)
     figure.savefig(path, dpi=130)
+
+
+def draw_differences(axes, cells, colour, name):
+    """Draw a set: hollow where the solutions are the same, a cross where a model gives up."""
+    gain = np.array([row["chain"] - row["full"] for row in cells])
+    alphas = np.array([row["alpha"] for row in cells])
+    flat = np.array([max(row["flat"]) > 0 for row in cells])
+    same = np.array([row["same"] == 1 for row in cells]) & ~flat
+    axes.plot(alphas, gain, color=colour, linewidth=1, label=name)
+    for chosen, mark, face in ((flat, "x", colour), (same, "o", "white"), (~flat & ~same, "o", colour)):
+        axes.plot(alphas[chosen], gain[chosen], mark, color=colour, markerfacecolor=face, markersize=5)
 
 
 def main(arguments=None):

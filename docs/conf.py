@@ -56,6 +56,7 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "show_memory": False,
     "min_reported_time": 1e6,  # times differ between machines
+    "write_computation_times": False,
     "only_warn_on_example_error": False,
     "remove_config_comments": True,
 }

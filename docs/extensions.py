@@ -18,14 +18,14 @@ NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 
 
 class LinkNames(SphinxPostTransform):
-    """Make links of the names of the library that stand as code on the pages of the guide."""
+    """Make links of the names of the library that stand as code on the pages of guide and reference."""
 
     default_priority = 20
 
     def run(self, **kwargs):
         """Go through the code on a page."""
         page = self.env.docname
-        if page.startswith(("generated/", "gallery/")):
+        if page.startswith("gallery/"):
             return
         objects = self.env.domaindata["py"]["objects"]
         names = endings(name for name, entry in objects.items() if is_public(entry))
@@ -54,13 +54,30 @@ def named(text):
 
 
 def endings(names):
-    """Return the full name for each ending that one name alone has."""
+    """Return the full name for each ending that one name alone has, among those with the fewest parts.
+
+    So `explain_pair` is the function, and the methods of that name are reached from their classes.
+    """
     found = {}
     for name in names:
         parts = name.split(".")
         for k in range(len(parts)):
-            found.setdefault(".".join(parts[k:]), set()).add(name)
-    return {end: full.pop() for end, full in found.items() if len(full) == 1}
+            found.setdefault(".".join(parts[k:]), {}).setdefault(len(parts), set()).add(name)
+    shortest = {end: full[min(full)] for end, full in found.items()}
+    return {end: full.pop() for end, full in shortest.items() if len(full) == 1}
+
+
+class TrimCode(SphinxPostTransform):
+    """Take off the empty line at the end of code, which only the tests need."""
+
+    default_priority = 20
+
+    def run(self, **kwargs):
+        """Go through the blocks of code on a page."""
+        for block in self.document.findall(nodes.literal_block):
+            if block.rawsource == block.astext():
+                block.rawsource = block.astext().rstrip()
+                block.children = [nodes.Text(block.rawsource)]
 
 
 class DescribeThumbnails(SphinxPostTransform):
@@ -163,6 +180,7 @@ def setup(app):
     app.setup_extension("sphinx.ext.autodoc")
     app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)
+    app.add_post_transform(TrimCode)
     app.add_post_transform(DescribeThumbnails)
     app.connect("autodoc-process-docstring", show_defaults, priority=400)
     app.connect("builder-inited", draw_displays, priority=100)

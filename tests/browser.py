@@ -13,13 +13,53 @@ from selenium.webdriver.common.keys import Keys  # noqa: E402
 from selenium.webdriver.support.ui import Select  # noqa: E402
 
 # Tests take these from here, so that they are skipped where selenium is not installed.
-__all__ = ["ActionChains", "By", "Keys", "Select", "needs_browser", "outside_requests", "show", "started"]
+__all__ = [
+    "CONTRAST",
+    "ActionChains",
+    "By",
+    "Keys",
+    "Select",
+    "needs_browser",
+    "outside_requests",
+    "show",
+    "started",
+]
 
 FETCHED = Path(__file__).parents[1] / "build" / "browser"
 FLAGS = (
     "--headless=new --no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 )
+
+# The ratio of luminance that the guidelines ask for, for each piece of text that shows.
+CONTRAST = """
+const luminance = (c) => {
+  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  const [r, g, b] = c.map((n) => linear(n / 255));
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+};
+const parse = (s) => s.match(/[\\d.]+/g).map(Number);
+const behind = (e) => {
+  for (; e; e = e.parentElement) {
+    const c = parse(getComputedStyle(e).backgroundColor);
+    if (c.length < 4 || c[3] > 0) return c;
+  }
+  return [255, 255, 255];
+};
+const found = [];
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const e = walker.currentNode.parentElement;
+  if (!walker.currentNode.textContent.trim() || ["SCRIPT", "STYLE", "title"].includes(e.tagName)) continue;
+  if (!e.checkVisibility()) continue;
+  const style = getComputedStyle(e), svg = e.closest("svg");
+  const ink = luminance(parse(svg ? style.fill : style.color).slice(0, 3));
+  const page = luminance(behind(e).slice(0, 3));
+  const ratio = (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
+  found.push([ratio, walker.currentNode.textContent.slice(0, 40), e.tagName]);
+}
+return found;
+"""
 
 
 def program(*names):

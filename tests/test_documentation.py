@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rankwise
-from browser import needs_browser, show, started
+from browser import CONTRAST, needs_browser, show, started
 
 BUILT = Path(__file__).parents[1] / "docs" / "_build" / "html"
 # What people type, and the pages that answer it.
@@ -26,6 +26,18 @@ WANTED = {
     "survival": {"survival"},
     "liblinear": {"rank_svm", "coming_from"},
     "scikit-survival": {"coming_from", "survival"},
+    "AUC": {"data", "gallery/plot_auc"},
+    "chosen rejected": {"gallery/plot_reward", "networks"},
+    "Dask": {"past_one_machine"},
+    "Elasticsearch": {"serving"},
+    "Elo": {"leaderboard"},
+    "GPU": {"networks"},
+    "hyperparameter": {"start"},
+    "LETOR": {"files"},
+    "pandas": {"data"},
+    "save model": {"serving"},
+    "significant": {"reading_scores"},
+    "changelog": {"changelog"},
 }
 pytestmark = pytest.mark.skipif(
     not (BUILT / "searchindex.js").is_file(), reason="`make docs` has not been run: no pages to look at."
@@ -58,6 +70,38 @@ def browser(tmp_path_factory):
 def test_the_search_finds_the_page_among_the_first_three(browser, question):
     found = list(dict.fromkeys(browser.execute_script(FIND, question)))
     assert WANTED[question] & set(found[:3]), found[:6]
+
+
+@needs_browser
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["index", "serving", "gallery/index", "generated/rankwise.RankSVM"])
+def test_text_stands_out(browser, page, scheme):
+    show(browser, f"file://{BUILT / page}.html", scheme)
+    # Colours that fade in are judged by where they end.
+    browser.execute_script("document.body.append(document.createElement('style'))")
+    browser.execute_script("document.body.lastChild.textContent = '* { transition: none !important; }'")
+    found = browser.execute_script(CONTRAST)
+    assert len(found) > 60
+    assert [entry for entry in found if entry[0] < 4.5] == []
+
+
+# Formulas that are wider than what is there for them, where they cannot be scrolled.
+CLIPPED = """
+return Array.from(document.querySelectorAll("article mjx-container > mjx-math"))
+  .filter((e) => e.getBoundingClientRect().right > e.closest("p, div").getBoundingClientRect().right + 1)
+  .filter((e) => getComputedStyle(e.closest(".math")).overflowX !== "auto")
+  .map((e) => e.closest("p, div").textContent.slice(0, 80));
+"""
+
+
+@needs_browser
+@pytest.mark.parametrize("page", ["api", "hull_ranker", "rank_svm"])
+def test_a_phone_shows_formulas_whole(browser, page):
+    show(browser, f"file://{BUILT / page}.html", width=390)
+    browser.execute_async_script("MathJax.startup.promise.then(arguments[0])")
+    assert browser.execute_script("return document.querySelectorAll('article mjx-math').length") > 5
+    assert browser.execute_script(CLIPPED) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
 
 
 def test_names_of_the_library_are_links():

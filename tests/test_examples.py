@@ -87,6 +87,16 @@ def test_links_between_files_lead_somewhere(page):
         assert source.exists(), f"{page.name} links to {target}"
 
 
+def test_links_of_the_readme_lead_to_headings():
+    """Sphinx checks those between pages, but not these."""
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    wanted = re.findall(r"\]\((docs/[^)#]+\.md)#([^)]+)\)", readme)
+    assert wanted
+    for page, anchor in wanted:
+        headings = re.findall(r"^#+ (.+)$", (ROOT / page).read_text(encoding="utf-8"), re.MULTILINE)
+        assert anchor in {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
+
+
 def badge(name):
     """Return the words of a badge of the README, label and value."""
     svg = (ROOT / "docs" / "images" / f"badge_{name}.svg").read_text(encoding="utf-8")

@@ -360,6 +360,7 @@ def test_two_classes_have_a_roc_curve(rows):
     close(page.column("areas", "Area"), areas)
     close(1 - page.values["error"], areas[0])
     close(page.column("comparison", "Its value")[0], 1 - areas[1])
+    assert f"in the right order, an AUC of {areas[0]:.4f} (95% interval" in page.words
 
 
 def test_ordinal_models_show_their_boundaries():

@@ -3,41 +3,12 @@
 import numpy as np
 import pytest
 
-from browser import By, Keys, Select, needs_browser, outside_requests, show, started
+from browser import CONTRAST, By, Keys, Select, needs_browser, outside_requests, show, started
 from rankwise import HullRanker, OrdinalSVM, RankSVM
 from rankwise.datasets import make_ordinal, make_ranking
 from rankwise.report import Report
 
 pytestmark = needs_browser
-# The ratio of luminance that the guidelines ask for, for each piece of text that shows.
-CONTRAST = """
-const luminance = (c) => {
-  const linear = (v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  const [r, g, b] = c.map((n) => linear(n / 255));
-  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
-};
-const parse = (s) => s.match(/[\\d.]+/g).map(Number);
-const behind = (e) => {
-  for (; e; e = e.parentElement) {
-    const c = parse(getComputedStyle(e).backgroundColor);
-    if (c.length < 4 || c[3] > 0) return c;
-  }
-  return [255, 255, 255];
-};
-const found = [];
-const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
-while (walker.nextNode()) {
-  const e = walker.currentNode.parentElement;
-  if (!walker.currentNode.textContent.trim() || ["SCRIPT", "STYLE", "title"].includes(e.tagName)) continue;
-  if (!e.checkVisibility()) continue;
-  const style = getComputedStyle(e), svg = e.closest("svg");
-  const ink = luminance(parse(svg ? style.fill : style.color).slice(0, 3));
-  const page = luminance(behind(e).slice(0, 3));
-  const ratio = (Math.max(ink, page) + 0.05) / (Math.min(ink, page) + 0.05);
-  found.push([ratio, walker.currentNode.textContent.slice(0, 40), e.tagName]);
-}
-return found;
-"""
 # What a screen reader would call each control and picture.
 UNNAMED = """
 const named = (e) => (e.labels && e.labels.length) || e.getAttribute("aria-label") || e.textContent.trim();
@@ -59,7 +30,7 @@ def pages(tmp_path_factory):
     folder = tmp_path_factory.mktemp("reports")
     X, y, qid = make_ranking(400, 6, n_queries=25, n_levels=4, noise=0.9, random_state=3)
     model = RankSVM(1e-2).fit(X, y, qid=qid)
-    names = ["<script>document.title='broken'</script>", *"bcdef"]
+    names = ["<script>document.title='broken'</script>", "a feature with a long name, number 2", *"cdef"]
     reports = {"queries": Report(model, X, y, qid, feature_names=names, models={"one": X[:, 0]})}
     points, ranks = make_ordinal(200, random_state=0)
     reports["ranks"] = Report(OrdinalSVM(1e-2).fit(points, ranks), points, ranks)
@@ -109,6 +80,23 @@ def test_text_stands_out_and_everything_has_a_name(browser, pages, name, scheme)
         != "rgb(255, 255, 255)"
     )
     assert dark == (scheme == "dark")
+
+
+# Words that a picture cuts off at its edge.
+CUT = """
+return Array.from(document.querySelectorAll("figure svg text")).filter((e) => {
+  const word = e.getBoundingClientRect(), picture = e.closest("svg").getBoundingClientRect();
+  return word.left < picture.left - 1 || word.right > picture.right + 1;
+}).map((e) => e.textContent);
+"""
+
+
+@pytest.mark.parametrize("width", [1200, 360])
+@pytest.mark.parametrize("name", KINDS)
+def test_no_picture_cuts_words_off(browser, pages, name, width):
+    opened(browser, pages, name, width=width)
+    assert browser.execute_script("return document.querySelectorAll('figure svg text').length") > 5
+    assert browser.execute_script(CUT) == []
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -40,7 +40,7 @@ def section(records):
         (paper, item, status if name is None or name in records else "not run", found(name, finding, records))
         for paper, item, name, status, finding in entries()
     ]
-    header, _, *lines = table(["paper", "item", "", "found"], rows)
+    header, _, *lines = table(["paper", "item", "outcome", "found"], rows)
     return ["## What became of each table and figure", "", header, "| --- | --- | --- | --- |", *lines, ""]
 
 

@@ -104,7 +104,7 @@ def compare(
 
     models: dict[str, Any] = {
         "RankSVM": RankSVMCV(),
-        "RankSVM, squared hinge": RankSVMCV(loss="squared_hinge"),
+        "RankSVM with the squared hinge": RankSVMCV(loss="squared_hinge"),
     }
     errors: dict[str, list[float]] = {name: [] for name in models | rivals}
     for split in reversed(range(n_splits)):  # the first split is the last, and the one to be drawn

@@ -75,11 +75,14 @@ def numbered_names(n_features: int) -> list[str]:
 
 
 def shortened(name: str, length: int = 18) -> str:
-    """Return a name cut to a length.
+    """Return a name cut to a length, in its middle: names that begin alike often end differently.
 
     Examples
     --------
-    >>> shortened("a" * 30)
-    'aaaaaaaaaaaaaaaaa…'
+    >>> shortened("a rather long name, number 12")
+    'a rather…number 12'
     """
-    return name if len(name) <= length else name[: length - 1] + "…"
+    if len(name) <= length:
+        return name
+    head = (length - 1) // 2
+    return f"{name[:head].rstrip()}…{name[head + 1 - length :].lstrip()}"

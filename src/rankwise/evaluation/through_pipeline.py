@@ -79,10 +79,14 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
     >>> from sklearn.preprocessing import StandardScaler
     >>> import rankwise
     >>> X, y = [[1.0, 4.0], [3.0, 1.0], [2.0, 3.0]], [0, 2, 1]
-    >>> model = make_pipeline(StandardScaler(), rankwise.RankSVM()).fit(X, y)
-    >>> names, parts = rankwise.explain_pair(model, X[1], X[0])
-    >>> names, bool(np.isclose(parts.sum(), model.predict(X[1:2])[0] - model.predict(X[:1])[0]))
-    (['f1', 'f2'], True)
+    >>> model = make_pipeline(StandardScaler(), rankwise.RankSVM(alpha=0.1, tol=1e-9)).fit(X, y)
+    >>> for name, part in zip(*rankwise.explain_pair(model, X[1], X[0])):
+    ...     print(f"{name} {part:+.2f}")
+    f1 +1.40
+    f2 +0.90
+    >>> first, second = model.predict(X[1::-1])
+    >>> print(f"in all {first - second:+.2f}")
+    in all +2.30
     """
     model = fitted_model(model)
     if scales_queries(model):

@@ -36,9 +36,10 @@ class CurveDisplay:
     >>> from rankwise import CurveRanker
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> from rankwise.plotting import CurveDisplay
-    >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = CurveRanker(alpha=1e-2, n_bins=16).fit(X, y)
-    >>> display = CurveDisplay.from_estimator(model, n_features=4)  # doctest: +SKIP
+    >>> patients = load_diabetes_ranking()
+    >>> names = patients.feature_names
+    >>> model = CurveRanker(alpha=1e-2, n_bins=16).fit(patients.data, patients.target)
+    >>> display = CurveDisplay.from_estimator(model, n_features=4, feature_names=names)  # doctest: +SKIP
     """
 
     def __init__(self, *, curves: Sequence[DrawnCurve], tables: Sequence[DrawnTable] = ()) -> None:

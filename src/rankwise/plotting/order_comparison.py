@@ -33,7 +33,7 @@ class OrderComparisonDisplay:
     >>> from rankwise.datasets import make_ranking
     >>> from rankwise.model_selection import compare_orders
     >>> from rankwise.plotting import OrderComparisonDisplay
-    >>> X, y = make_ranking(60, 3, n_levels=3, random_state=0)
+    >>> X, y = make_ranking(60, 3, n_levels=3, noise=1.0, random_state=0)
     >>> display = OrderComparisonDisplay(compare_orders(HullRanker(), X, y, cv=3))
     >>> display = display.plot()  # doctest: +SKIP
     """

@@ -37,9 +37,10 @@ class PairExplanationDisplay:
     >>> from rankwise import RankSVM
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> from rankwise.plotting import PairExplanationDisplay
-    >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = RankSVM().fit(X, y)
-    >>> display = PairExplanationDisplay.from_estimator(model, X[0], X[1])  # doctest: +SKIP
+    >>> patients = load_diabetes_ranking()
+    >>> X, names = patients.data, patients.feature_names
+    >>> model = RankSVM().fit(X, patients.target)
+    >>> PairExplanationDisplay.from_estimator(model, X[0], X[1], feature_names=names)  # doctest: +SKIP
     """
 
     def __init__(

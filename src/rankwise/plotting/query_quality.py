@@ -36,10 +36,13 @@ class QueryQualityDisplay:
 
     Examples
     --------
+    >>> from rankwise import RankSVM
     >>> from rankwise.datasets import make_ranking
     >>> from rankwise.plotting import QueryQualityDisplay
-    >>> X, y, qid = make_ranking(200, 3, n_queries=20, random_state=0)
-    >>> display = QueryQualityDisplay.from_predictions(y, X[:, 0], qid)  # doctest: +SKIP
+    >>> X, y, qid = make_ranking(900, 3, n_queries=90, noise=1.0, random_state=0)
+    >>> train, test = qid < 30, qid >= 30
+    >>> model = RankSVM().fit(X[train], y[train], qid=qid[train])
+    >>> QueryQualityDisplay.from_estimator(model, X[test], y[test], qid[test])  # doctest: +SKIP
     """
 
     def __init__(self, *, values: ArrayLike, measure: str = "ranking error") -> None:

@@ -34,8 +34,10 @@ class WeightsDisplay:
     >>> from rankwise import RankSVM
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> from rankwise.plotting import WeightsDisplay
-    >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> display = WeightsDisplay.from_estimator(RankSVM().fit(X, y), X)  # doctest: +SKIP
+    >>> patients = load_diabetes_ranking()
+    >>> X, names = patients.data, patients.feature_names
+    >>> model = RankSVM().fit(X, patients.target)
+    >>> display = WeightsDisplay.from_estimator(model, X, feature_names=names)  # doctest: +SKIP
     """
 
     def __init__(self, *, effects: ArrayLike, names: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ def cautions(subject: Subject, error: Measured) -> str:
     if error.mean >= 0.5:
         found.append(f"{subject.name} is no better than chance on these rows.")
     elif error.high >= 0.5:
-        found.append(f"{subject.name} may be no better than chance: half of the pairs is in its interval.")
+        found.append(f"{subject.name} may be no better than chance: its 95% interval includes 50%.")
     return "".join(paragraph(sentence, "warning") for sentence in found)
 
 

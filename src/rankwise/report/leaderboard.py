@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwise.evaluation.names import shortened
 from rankwise.report.page import (
+    MINUS,
     Cell,
     Number,
     facts,
@@ -20,7 +21,7 @@ from rankwise.report.page import (
     table,
     text,
 )
-from rankwise.report.svg import Chart
+from rankwise.report.svg import LONGEST_NAME, Chart, room_for
 
 SHOWN_IN_CHART = 40
 SHOWN_IN_GRID = 10
@@ -55,6 +56,7 @@ def _chart(board: Any) -> str:
     rows = board[:SHOWN_IN_CHART]
     low, high = min(row.low for row in rows), max(row.high for row in rows)
     space = 0.04 * (high - low) or 0.5
+    names = [f"{row.rank}  {shortened(str(row.item), LONGEST_NAME)}" for row in rows]
     chart = Chart(
         f"Scores of {len(rows)} items with {_percent(board)} intervals",
         (low - space, high + space),
@@ -62,13 +64,13 @@ def _chart(board: Any) -> str:
         x_label="score",
         width=640,
         height=70 + 24 * len(rows),
-        left=220,
+        left=room_for(names),
     )
     for place, row in enumerate(rows):
         title = f"{row.item}: {short(row.score)}, from {short(row.low)} to {short(row.high)}"
         chart.segment((row.low, row.high), (place, place), "whisker s0", title)
         chart.points([row.score], [place], 0, [title], 4)
-        chart.label(low - space, place, f"{row.rank}  {shortened(str(row.item), 20)}", "end", (-8, 4))
+        chart.label(low - space, place, names[place], "end", (-8, 4))
     return figure(chart.render(y_ticks=False), f"Scores with {_percent(board)} intervals, the best on top.")
 
 
@@ -77,8 +79,8 @@ def _table(board: Any) -> str:
     rows: list[list[Cell]] = [
         [
             str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None),
-            *(Number(value, f"{value:.3f}") for value in (row.score, row.low, row.high)), Number(row.matches),
-            Number(row.won, None if row.won is None else share(row.won)),
+            *(Number(v, f"{v:.3f}".replace("-", MINUS)) for v in (row.score, row.low, row.high)),
+            Number(row.matches), Number(row.won, None if row.won is None else share(row.won)),
         ]
         for row in board
     ]  # fmt: skip

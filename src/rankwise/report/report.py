@@ -25,7 +25,7 @@ from rankwise.report.page import page, plural, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
-from rankwise.report.shapes import shapes_section
+from rankwise.report.shapes import has_two_classes, shapes_section
 from rankwise.report.versus import versus_section
 
 FRAME_HEIGHT = 700
@@ -194,9 +194,10 @@ class Report:
             if len(error.values) > 1
             else f"among {plural(len(self.subject.y), 'row')}"
         )
-        return (
-            f"{self.subject.name} puts {share(1 - error.mean)} of pairs in the right order{between}, {over}."
-        )
+        one_curve = self.subject.n_queries == 1 and has_two_classes(self.subject)
+        area = f", an AUC of {short(1 - error.mean)}" if one_curve else ""
+        right = f"puts {share(1 - error.mean)} of pairs in the right order{area}{between}"
+        return f"{self.subject.name} {right}, {over}."
 
     def _comparisons(self) -> list[str]:
         found = [one for one in self.differences if one.measure.key == "error"]

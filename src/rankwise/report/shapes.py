@@ -28,9 +28,12 @@ def shapes_section(subject: Subject) -> str:
         return graph_section(subject)
     if hasattr(subject.ranker, "thresholds_") and hasattr(subject, "class_of_row"):
         return utility_section(subject)
-    if subject.is_ordered_by_labels and len(np.unique(subject.y)) == 2:
-        return roc_section(subject)
-    return ""
+    return roc_section(subject) if has_two_classes(subject) else ""
+
+
+def has_two_classes(subject: Subject) -> bool:
+    """Return whether every pair is a row of the higher and a row of the lower of two classes."""
+    return subject.is_ordered_by_labels and len(np.unique(subject.y)) == 2
 
 
 def roc_section(subject: Subject) -> str:

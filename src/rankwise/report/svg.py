@@ -13,9 +13,11 @@ from rankwise._types import FloatArray
 from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270
-LEFT, RIGHT, TOP, BOTTOM = 62, 18, 14, 46
+LEFT, RIGHT, TOP, BOTTOM = 72, 18, 14, 46
 # A chart with names beside it.
 WIDE, LONGEST_NAME = 560, 34
+# The width of a letter on a phone, where letters are large beside the picture.
+LETTER = 8.5
 
 
 class Chart:
@@ -138,9 +140,11 @@ class Chart:
         return marks
 
     def _titles(self) -> list[str]:
-        middle, up = (self.left + self.right) / 2, (TOP + self.height - BOTTOM) / 2
+        up = (TOP + self.height - BOTTOM) / 2
+        # A label that is wider than its axis goes on to the left, where there is room beside names.
+        middle = min((self.left + self.right) / 2, self.width - LETTER * len(self.x_label) / 2)
         places = {
-            self.x_label: f'x="{middle}" y="{self.height - 8}"',
+            self.x_label: f'x="{middle:g}" y="{self.height - 8}"',
             self.y_label: f'transform="translate(14 {up}) rotate(-90)"',
         }
         return [
