@@ -11,13 +11,17 @@ from rankwise import OrdinalSVM, Preferences, RankLogistic, RankRLS, RankRLSCV, 
 from rankwise.estimators import feature_scales
 from rankwise.estimators.feature_scales import (
     ALPHAS,
+    FALL,
+    _dual_coef,
     _gradients,
+    _near_rows,
     _parts,
-    _single_values,
+    _values,
     learn_scales,
 )
 from rankwise.io.model_file import load_model, save_model
 from rankwise.kernels import kernel_scores, kernel_values
+from rankwise.losses import LeastSquares
 from rankwise.report import Report
 
 KERNELS = ("exponential", "laplacian", "rbf")
@@ -25,7 +29,8 @@ KERNELS = ("exponential", "laplacian", "rbf")
 
 @pytest.fixture(autouse=True)
 def _small_fits(monkeypatch):
-    monkeypatch.setattr(feature_scales, "BASIS_ROWS", (80, 80))
+    monkeypatch.setattr(feature_scales, "BASIS_ROWS", 80)
+    monkeypatch.setattr(feature_scales, "LOCAL_ROWS", 150)
 
 
 def two_of_ten(n_rows=700, seed=0):
@@ -56,9 +61,9 @@ def test_gradients_are_those_of_the_function(kernel, n_basis, n_features, gamma,
 
 @given(st.sampled_from(KERNELS), st.integers(1, 40), st.floats(0.05, 2.0), st.integers(0, 99))
 def test_values_in_single_precision_are_near(kernel, n_rows, gamma, seed):
-    U, Z = np.random.default_rng(seed).normal(size=(2, n_rows, 3))
+    U, Z = np.random.default_rng(seed).normal(size=(2, n_rows, 3)).astype(np.float32)
     expected = kernel_values(U, Z, kernel, gamma=gamma)
-    actual = _single_values(U, Z, kernel, gamma)
+    actual = _values(U, Z, kernel, gamma)
     assert actual.dtype == np.float32
     np.testing.assert_allclose(actual, expected, atol=5e-3 if kernel == "exponential" else 1e-4)
 
@@ -68,9 +73,50 @@ def test_alpha_falls_as_rows_are_added(monkeypatch):
     monkeypatch.setattr(feature_scales, "HELD_OUT_ROWS", 100)
     X, y = two_of_ten(840)
     found = learn_scales(X, Preferences.from_scores(y), "laplacian", random_state=0)
-    best = found.alpha * 840 / 320  # of the 320 rows of a fit
+    best = found.alpha * (840 / 320) ** FALL  # of the 320 rows of a fit
     steps = np.log(best / ALPHAS[:, None]) / np.log(3)
     assert np.abs(steps - np.round(steps)).min() < 1e-9
+
+
+@given(st.sampled_from(KERNELS), st.integers(2, 30), st.floats(0.01, 2.0), st.integers(0, 99))
+def test_functions_of_near_rows_solve_their_equations(kernel, n_rows, ridge, seed):
+    random = np.random.default_rng(seed)
+    U, target = random.normal(size=(n_rows, 3)), random.normal(size=n_rows)
+    ridges = ridge * random.uniform(0.5, 1, n_rows)
+    K = kernel_values(U, kernel=kernel, gamma=0.5)
+    bordered = np.block(
+        [[K + np.diag(ridges), np.ones((n_rows, 1))], [np.ones((1, n_rows)), np.zeros((1, 1))]]
+    )
+    expected = np.linalg.solve(bordered, np.append(target, 0.0))[:-1]
+    actual = _dual_coef(K.astype(np.float32), ridges, target)
+    np.testing.assert_allclose(actual, expected, atol=2e-2 * np.abs(expected).max())
+
+
+def test_functions_of_near_rows_are_those_of_least_squares():
+    X, y = two_of_ten(100)
+    U = X / X.std(axis=0)
+    preferences = Preferences.from_scores(y)
+    expected = RankRLS(1e-3, kernel="rbf", gamma=0.05).fit(U, preferences)
+    form = LeastSquares(preferences, ties="keep")
+    K = kernel_values(U, gamma=0.05)
+    a = _dual_coef(K.astype(np.float32), 1e-3 / form.diagonal, form.pull / form.diagonal)
+    np.testing.assert_allclose(a, expected.dual_coef_, atol=0.03 * np.abs(expected.dual_coef_).max())
+
+
+@given(st.integers(1, 400), st.integers(1, 3), st.integers(0, 99))
+def test_near_rows_are_in_equal_parts(n_rows, n_features, seed):
+    U = np.random.default_rng(seed).integers(3, size=(n_rows, n_features)).astype(float)
+    rows = np.arange(n_rows)[::2]
+    parts = _near_rows(U, rows)
+    assert sorted(np.concatenate(parts)) == list(rows)
+    sizes = [len(part) for part in parts]
+    assert max(sizes) <= 150
+    assert max(sizes) - min(sizes) <= 2
+
+
+def test_parts_are_cut_along_the_widest_feature():
+    U = np.stack([np.arange(300) % 2, np.arange(300)[::-1]], axis=1)
+    assert [set(part) for part in _near_rows(U, np.arange(300))] == [set(range(150, 300)), set(range(150))]
 
 
 def test_the_gradient_at_a_basis_row_is_finite():

@@ -471,3 +471,48 @@ def test_fit_kernel_gives_the_matrix_and_leaves_the_callers_alone():
     assert not np.shares_memory(own, given)
     with pytest.raises(ValueError, match="contain NaN or infinity"):
         KernelMap(lambda a, b: np.inf).fit_kernel(X)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_basis_rows_near_means_cover_the_rows(sparse):
+    random = np.random.default_rng(0)
+    centres = 10.0 * np.arange(20)[:, None] * np.ones(3)
+    place = np.repeat(np.arange(20), np.where(np.arange(20) == 0, 400, 10))  # at random, few of most places
+    X = centres[place] + random.normal(size=(len(place), 3))
+    rows = sp.csr_array(X) if sparse else X
+    chosen = {
+        basis: KernelMap("rbf", n_components=40, basis=basis, random_state=0).fit(rows).basis_indices_
+        for basis in ("uniform", "kmeans")
+    }
+    for indices in chosen.values():
+        assert len(np.unique(indices)) == 40
+        assert (np.diff(indices) > 0).all()
+    assert len(np.unique(place[chosen["kmeans"]])) > len(np.unique(place[chosen["uniform"]]))
+
+
+def test_basis_rows_near_means_see_the_scales():
+    X = np.random.default_rng(0).normal(size=(300, 2)) * [1.0, 1e3]
+    kernel_map = KernelMap(
+        "rbf", scales=np.array([1.0, 0.0]), n_components=30, basis="kmeans", random_state=0
+    )
+    alone = KernelMap("rbf", n_components=30, basis="kmeans", random_state=0)
+    np.testing.assert_array_equal(kernel_map.fit(X).basis_indices_, alone.fit(X * [1.0, 0.0]).basis_indices_)
+
+
+def test_equal_rows_still_give_as_many_basis_rows():
+    X = np.repeat(np.arange(3.0), 20)[:, None]
+    kernel_map = KernelMap("rbf", n_components=10, basis="kmeans", random_state=0).fit(X)
+    assert len(np.unique(kernel_map.basis_indices_)) == 10
+    assert set(X[kernel_map.basis_indices_, 0]) == {0.0, 1.0, 2.0}
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"basis": "best"}, "basis must be one of"),
+        ({"kernel": "precomputed", "basis": "kmeans"}, "basis='kmeans' needs rows"),
+    ],
+)
+def test_what_cannot_be_a_basis_is_refused(options, sentence):
+    with pytest.raises(ValueError, match=sentence):
+        KernelMap(n_components=2, **options).fit(np.eye(3))

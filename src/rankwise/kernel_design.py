@@ -20,7 +20,7 @@ from scipy.linalg.lapack import dlauum
 from rankwise._types import FloatArray
 from rankwise.design import MemoryDesign, row_blocks
 
-__all__ = ["KernelDesign", "centred_gram", "positive_factor"]
+__all__ = ["KernelDesign", "centred_gram", "in_order", "positive_factor"]
 
 Rows = slice | NDArray[np.int64]
 Item = TypeVar("Item")
@@ -32,7 +32,7 @@ _BLOCK_ENTRIES = 1 << 19
 # Rows of a block whose products with each other are summed in one call of BLAS.
 _GRAM_ROWS = 2048
 # Rows for each basis row from which the curvature of a loss is estimated.
-_ROWS_PER_BASIS_ROW = 4
+_ROWS_PER_BASIS_ROW = 6
 # The diagonals of two losses are alike where their shares of the sum differ by less than this in all, of 2.
 _LIKE = 0.5
 # Where the smallest pivot of K_ZZ is a smaller share of the largest one, products in single precision would
@@ -40,9 +40,9 @@ _LIKE = 0.5
 _WELL_CONDITIONED = 1e-5
 # Random vectors by which a mean square is estimated.
 _PROBES = 8
-# A matrix that rounding has made indefinite has this share of its mean diagonal added, and more until it is
-# positive definite.
-_JITTER = 1e-12
+# A matrix that rounding has made indefinite has a share of its mean diagonal added, and more until it is
+# positive definite: so much to begin with, where it is a sum of products in single or double precision.
+_JITTER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-12}
 
 
 class KernelDesign(MemoryDesign):
@@ -193,9 +193,8 @@ class KernelDesign(MemoryDesign):
         factor solves: the preconditioner of Rudi, Carratino and Rosasco (Falkon, 2017).
         """
         T = self._triangle
-        factor = positive_factor(
-            float(diagonal.sum()) * self._shape_of(loss, diagonal) + shift * self._square
-        )
+        curved = float(diagonal.sum()) * self._shape_of(loss, diagonal)
+        factor = positive_factor(curved + shift * self._square, _JITTER[self._gram_dtype])
         return lambda residual: T @ cho_solve(factor, T.T @ residual, check_finite=False)
 
     @cached_property
@@ -219,9 +218,16 @@ class KernelDesign(MemoryDesign):
     def _centred_gram(
         self, rows: NDArray[np.int64], group: NDArray[np.int64], weight: FloatArray
     ) -> FloatArray:
+        return centred_gram(
+            lambda part: self.kernel(rows[part], self._gram_dtype), group, weight, self.n_threads
+        )
+
+    @cached_property
+    def _gram_dtype(self) -> np.dtype[Any]:
+        """The precision in which products of kernel values are summed for a preconditioner."""
         pivots = self._triangle.diagonal() ** 2
-        dtype = np.float32 if pivots.min() >= _WELL_CONDITIONED * pivots.max() else np.float64
-        return centred_gram(lambda part: self.kernel(rows[part], dtype), group, weight, self.n_threads)
+        well_conditioned = pivots.min() >= _WELL_CONDITIONED * pivots.max()
+        return np.dtype(np.float32 if well_conditioned else np.float64)
 
 
 def centred_gram(
@@ -263,7 +269,7 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: i
             yield from threads.map(work, waiting[start : start + n_threads])
 
 
-def positive_factor(A: FloatArray, share: float = _JITTER) -> tuple[FloatArray, bool]:
+def positive_factor(A: NDArray[Any], share: float) -> tuple[NDArray[Any], bool]:
     """Return the Cholesky factor of a matrix, with as much added to its diagonal as rounding asks for.
 
     At least `share` of the mean of the diagonal is added.

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.linalg.lapack import dpstrf
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.metrics.pairwise import kernel_metrics, pairwise_distances_argmin, pairwise_kernels
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
@@ -38,6 +38,18 @@ _PAIR_BY_PAIR = ("additive_chi2", "chi2")
 _OF_DISTANCES = ("exponential", "laplacian", "rbf")
 # Kernels that scikit-learn does not have.
 _OWN_KERNELS = ("exponential",)
+
+# How the basis rows are chosen. Clusters only have to cover the rows: a few passes over some of them do.
+_BASES = ("uniform", "kmeans")
+_ROWS_PER_CLUSTER = 20
+_CLUSTERING: dict[str, Any] = {
+    "init": "random",
+    "n_init": 1,
+    "max_iter": 5,
+    "batch_size": 4096,
+    "compute_labels": False,
+    "reassignment_ratio": 0.0,
+}
 
 # Bytes of kernel values held at a time while the rows are mapped or scored.
 _BLOCK_BYTES = 64_000_000
@@ -78,7 +90,10 @@ class KernelMap:
     scales : array of shape (n,) or (n, n), or None
         What the kernel sees in place of a row x is x times these, feature by feature, or the matrix product.
     n_components : int or None
-        Number of basis rows, drawn without replacement; None, or as many as there are rows, takes all.
+        Number of basis rows; None, or as many as there are rows, takes all.
+    basis : "uniform" or "kmeans"
+        Draws basis rows without replacement, or takes those that are nearest to the means of as many clusters
+        of the rows, as the kernel sees them.
     dtype : "float64" or "float32"
         How `fit_design` keeps the kernel values of the rows with a part of them; sums are float64.
     random_state : int, RandomState or None
@@ -132,6 +147,7 @@ class KernelMap:
         kernel_params: dict[str, Any] | None = None,
         scales: FloatArray | None = None,
         n_components: int | None = None,
+        basis: str = "uniform",
         dtype: str = "float64",
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -142,6 +158,7 @@ class KernelMap:
         self.kernel_params = kernel_params
         self.scales = scales
         self.n_components = n_components
+        self.basis = basis
         self.dtype = dtype
         self.random_state = random_state
 
@@ -177,13 +194,14 @@ class KernelMap:
 
     def _choose_basis(self, X: Any, keeps_values: bool = True) -> None:
         _check_kernel(self.kernel)
+        check_choice(self.basis, "basis", _BASES)
         if self._precomputed and X.shape[0] != X.shape[1]:
             raise ValueError(f"X must be square when kernel='precomputed'; got shape {X.shape}.")
         n_basis = _n_basis(self.n_components, X.shape[0])
         _check_memory(X, n_basis, self._precomputed, keeps_values)
         self._n_rows = X.shape[0]
         self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
-        self.basis_indices_ = self._draw(n_basis)
+        self.basis_indices_ = self._draw(X, n_basis)
         if self._precomputed:
             self.basis_ = None
         else:
@@ -295,11 +313,15 @@ class KernelMap:
             return self.basis_
         return None if self._full else self.basis_indices_
 
-    def _draw(self, n_basis: int) -> NDArray[np.int64]:
+    def _draw(self, X: Any, n_basis: int) -> NDArray[np.int64]:
         if n_basis == self._n_rows:
             return np.arange(self._n_rows)
         random = check_random_state(self.random_state)
-        return np.sort(sample_without_replacement(self._n_rows, n_basis, random_state=random))
+        if self.basis == "uniform":
+            return np.sort(sample_without_replacement(self._n_rows, n_basis, random_state=random))
+        if self._precomputed:
+            raise ValueError("basis='kmeans' needs rows, but kernel='precomputed' has none; use 'uniform'.")
+        return _rows_near_means(X if self.scales is None else scaled_rows(X, self.scales), n_basis, random)
 
     def _basis_kernel(self, X: Any) -> NDArray[np.float64]:
         """Compute K_ZZ, in memory that may be overwritten."""
@@ -388,6 +410,21 @@ def scaled_rows(X: Any, scales: FloatArray) -> FloatArray:
 def _float64_rows(X: Any) -> Any:
     """Return rows in float64, C order or canonical CSR, without a copy where they are so."""
     return sparse_rows(X) if sp.issparse(X) else dense_rows(X)
+
+
+def _rows_near_means(X: Any, n_rows: int, random: np.random.RandomState) -> NDArray[np.int64]:
+    """Return so many row numbers, rising: of the rows nearest to the means of clusters, and of others.
+
+    A row that is nearest to several means is there once.
+    """
+    from sklearn.cluster import MiniBatchKMeans  # which takes long to import
+
+    rows = X.astype(np.float32)
+    sample = random.permutation(X.shape[0])[: _ROWS_PER_CLUSTER * n_rows]
+    clusters = MiniBatchKMeans(n_rows, random_state=random, **_CLUSTERING).fit(rows[sample])
+    near = np.unique(pairwise_distances_argmin(clusters.cluster_centers_, rows))
+    others = np.setdiff1d(random.permutation(X.shape[0]), near, assume_unique=True)
+    return np.sort(np.concatenate([near, others[: n_rows - len(near)]])).astype(np.int64)
 
 
 def _rows_like(Z: Any, X: Any) -> Any:

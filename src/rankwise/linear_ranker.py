@@ -45,6 +45,7 @@ class LinearRanker:
     coef0: float = 1.0
     kernel_params: dict[str, Any] | None = None
     n_components: int | None = None
+    basis: str = "uniform"
     average: str = "queries"
     pair_weight: str | None = None
     solver: str = "auto"

@@ -301,6 +301,7 @@ class BaseRanker(BaseEstimator):
             coef0=self.coef0,
             kernel_params=self.kernel_params,
             n_components=self.n_components,
+            basis=getattr(self, "basis", "uniform"),
             random_state=self.random_state,
         )
 

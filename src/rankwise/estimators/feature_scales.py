@@ -3,28 +3,30 @@
 A function that depends on some features alone changes along these alone: the mean square of the gradient of a
 fitted function tells how much each feature matters, and a kernel on features scaled by its root fits better
 than one in which all of them weigh the same (recursive feature machines: Radhakrishnan, Beaglehole, Pandit
-and Belkin, Science 383, 2024). The fits are least squares with few basis rows on a sample of the rows, in
-single precision; the round, the width and the alpha with the lowest error on rows held out are kept.
+and Belkin, Science 383, 2024). Gradients are those of functions of their own for rows that are near to each
+other, with all of these as basis rows. Another function, with few basis rows, is fitted to a sample after
+each round; the round, the width and the alpha with the lowest error on rows held out are kept. All of these
+are least squares in single precision.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import cho_solve, eigh
-from scipy.spatial.distance import cdist
 from sklearn.utils import check_random_state
 
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._types import FloatArray
 from rankwise.design import row_blocks
-from rankwise.kernel_design import centred_gram, positive_factor
+from rankwise.kernel_design import centred_gram, in_order, positive_factor
 from rankwise.kernels import KernelMap, kernel_values, scaled_rows
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error
@@ -34,16 +36,15 @@ __all__ = ["FeatureScales", "is_learned", "learn_scales"]
 
 LEARNING_KERNELS = ("exponential", "laplacian", "rbf")
 LEARNED = ("learned", "learned-matrix")
-# The fewest and the most basis rows of a fit, and between them basis rows for each feature: the more features
-# there are, the better a function has to be known to tell them apart.
-BASIS_ROWS, BASIS_ROWS_PER_FEATURE = (600, 1400), 25
-# Rows of a fit for each of its basis rows, the most rows held out, and rows at which gradients are taken.
-ROWS_PER_BASIS_ROW, HELD_OUT_ROWS, GRADIENT_ROWS = 8, 3000, 4000
+# The most rows from which gradients are learned, the most of them in a function of their own, and rows at
+# which gradients are taken.
+FITTED_ROWS, LOCAL_ROWS, GRADIENT_ROWS = 20_000, 1000, 2000
+# Basis rows of a fit that is judged, its rows for each of these, and the most rows it is judged by.
+BASIS_ROWS, ROWS_PER_BASIS_ROW, HELD_OUT_ROWS = 600, 8, 3000
 # The share of queries, or of rows of one ranking, that are held out.
 HELD_OUT_SHARE = 0.2
-# Rounds at most.
 N_ROUNDS = 5
-# A round, or a smaller alpha, that lowers the error by no more than this share is the last one.
+# A smaller alpha that lowers the error by no more than this share is the last one.
 LEAST_GAIN = 0.003
 # Typical distances of two rows, in widths of the kernel: tried for the rounds, and tried in the end, too.
 WIDTHS = {"exponential": (1.0, 0.3), "laplacian": (1.0,), "rbf": (1.0,)}
@@ -52,8 +53,14 @@ LAST_WIDTHS = {"exponential": (2.0,), "laplacian": (2.0,), "rbf": (0.3,)}
 ALPHAS, NEAR = 10.0 ** -np.arange(2.0, 8.0), np.array([3.0, 1.0, 1 / 3])
 # Alphas to try for another loss, around that of least squares, falling like all of them.
 OF_LOSS = 10.0 ** -np.arange(-0.5, 4.0, 0.5)
+# The best alpha falls with this power of the number of rows.
+FALL = 1.5
 # What rounding in single precision takes from the smallest eigenvalues, as a share of their mean.
 SINGLE = 1e-9
+# The least that is added to the diagonal of a kernel matrix in single precision.
+LEAST_RIDGE = 1e-5
+# A squared distance that is a smaller share of a row's square is none, to a gradient in single precision.
+NO_DISTANCE = 1e-5
 # Kernel values that are computed at a time.
 BLOCK_ENTRIES = 1 << 19
 # A feature is not scaled down further than this share of the largest scale: a later round may find it of use.
@@ -99,8 +106,8 @@ def learn_scales(
 ) -> FeatureScales:
     """Learn how much each feature matters to a ranking, and the width of the kernel.
 
-    Cost: O(s b (n + b)) for each of up to five rounds, s rows and b basis rows, which do not grow with the
-    number of rows.
+    Cost: O(s l (n + l)) for each of five rounds on s rows in parts of l, which do not grow with the number of
+    rows, and as much or less for the fits that are judged.
 
     Parameters
     ----------
@@ -122,14 +129,14 @@ def learn_scales(
     n_features = X.shape[1]
     equal = np.eye(n_features) if full else np.ones(n_features)
     found = [_best(task.best_fit(equal, width, ALPHAS) for width in WIDTHS[kernel])]
-    while len(found) == 1 or (len(found) <= N_ROUNDS and _gains(found[-1].error, found[-2].error)):
+    for _ in range(N_ROUNDS):
         scales = _root_of_gradients(task.gradients(found[-1]), full)
         found.append(task.best_fit(scales, found[0].width, found[-1].alpha * NEAR))
     best = _best(found)
     last = (task.best_fit(best.scales, width, best.alpha * NEAR) for width in LAST_WIDTHS[kernel])
     best = _best([best, *last])
     # What a row adds to the penalty's counterweight stays the same: more rows need less of a penalty.
-    alpha = (best.alpha if path is None else task.alpha_of(path, best)) * len(task.X) / len(X)
+    alpha = (best.alpha if path is None else task.alpha_of(path, best)) * (task.n_sample / len(X)) ** FALL
     scales = task.spread * best.scales if best.scales.ndim == 1 else task.spread[:, None] * best.scales
     return FeatureScales(scales, best.gamma, alpha, np.array([fit.error for fit in found]))
 
@@ -141,28 +148,25 @@ def is_learned(gamma: Any) -> bool:
 
 @dataclass(frozen=True)
 class _Fit:
-    """A function of scaled features, its error on the rows held out, and what it was made with."""
+    """What a function of scaled features was made with, and its error on the rows held out."""
 
     scales: FloatArray
     width: float
     gamma: float
     alpha: float
     error: float
-    basis: FloatArray
-    dual_coef: FloatArray
 
 
 def _best(fits: Iterable[_Fit]) -> _Fit:
     return min(fits, key=lambda fit: fit.error)
 
 
-def _gains(error: float, previous: float) -> bool:
-    return error < (1 - LEAST_GAIN) * previous
-
-
 @dataclass(frozen=True)
 class _Task:
-    """Rows to fit and rows to judge by, on features of equal spread, with their preferences."""
+    """Rows to fit and rows to judge by, on features of equal spread, with their preferences.
+
+    The rows are in the order drawn, in which queries are whole.
+    """
 
     spread: FloatArray
     X: FloatArray
@@ -173,7 +177,6 @@ class _Task:
     average: str
     n_threads: int
     seed: int
-    n_basis: int
 
     @classmethod
     def drawn(
@@ -186,29 +189,46 @@ class _Task:
         random: np.random.RandomState,
     ) -> _Task:
         """Draw rows to fit and rows to judge by; where either have no pairs, all rows are both."""
-        n_basis = min(max(BASIS_ROWS_PER_FEATURE * X.shape[1], BASIS_ROWS[0]), BASIS_ROWS[1])
-        judged, fitted = _parts(preferences.groups(), ROWS_PER_BASIS_ROW * n_basis, random)
+        judged, fitted = _parts(preferences.groups(), FITTED_ROWS, random)
         if not (preferences[judged].n_pairs and preferences[fitted].n_pairs):
             judged = fitted = np.arange(len(X))
         spread = _equal_spread(np.asarray(X[fitted], np.float64))
         rows = [X[part] * spread for part in (fitted, judged)]
         seed = int(random.randint(2**31))
         parts = rows[0], preferences[fitted], rows[1], preferences[judged]
-        n_basis = min(n_basis, max(1, len(fitted) // 2))
-        return cls(spread, *parts, kernel, average, n_threads, seed, n_basis)
+        return cls(spread, *parts, kernel, average, n_threads, seed)
+
+    @cached_property
+    def n_sample(self) -> int:
+        """The number of rows, from the first on, that a function is fitted to which is judged."""
+        n_rows = min(len(self.X), ROWS_PER_BASIS_ROW * BASIS_ROWS)
+        return n_rows if self.preferences[:n_rows].n_pairs else len(self.X)
+
+    @cached_property
+    def n_basis(self) -> int:
+        """The number of basis rows of such a function."""
+        return min(BASIS_ROWS, max(1, self.n_sample // 2))
+
+    @cached_property
+    def sample_form(self) -> LeastSquares:
+        """The loss of such a function."""
+        return LeastSquares(self.preferences[: self.n_sample], average=self.average, ties="keep")
+
+    def _gamma(self, rows: FloatArray, width: float) -> float:
+        inverse = width / _typical_distance(rows, self.kernel, self.seed)
+        return inverse**2 if self.kernel == "rbf" else inverse
 
     def best_fit(self, scales: FloatArray, width: float, alphas: FloatArray) -> _Fit:
         """Fit for each alpha, and return the fit with the lowest error on the rows held out."""
-        rows = scaled_rows(self.X, scales)
-        inverse = width / _typical_distance(rows, self.kernel, self.seed)
-        gamma = inverse**2 if self.kernel == "rbf" else inverse
+        rows, new = (scaled_rows(X, scales) for X in (self.X[: self.n_sample], self.held_out_rows))
+        gamma = self._gamma(rows, width)
         chosen = np.random.default_rng(self.seed).choice(len(rows), self.n_basis, replace=False)
         alphas = np.maximum(alphas, ALPHAS.min())
         dual = self._least_squares(rows, rows[chosen], gamma, alphas)
-        held_out = _single_values(scaled_rows(self.held_out_rows, scales), rows[chosen], self.kernel, gamma)
-        errors = self._errors(held_out.astype(np.float64) @ dual)
+        values = _values(new.astype(np.float32), rows[chosen].astype(np.float32), self.kernel, gamma)
+        errors = self._errors(values.astype(np.float64) @ dual)
         best = int(np.argmin(errors))
-        return _Fit(scales, width, gamma, alphas[best], errors[best], self.X[chosen], dual[:, best])
+        return _Fit(scales, width, gamma, alphas[best], errors[best])
 
     def _errors(self, scores: FloatArray) -> list[float]:
         return [held_out_error(self.held_out, column, self.average) for column in scores.T]
@@ -217,49 +237,86 @@ class _Task:
         self, rows: FloatArray, basis: FloatArray, gamma: float, alphas: FloatArray
     ) -> FloatArray:
         """Return (K'L K + alpha K_ZZ)^-1 K'r for each alpha, with products in single precision."""
-        form = LeastSquares(self.preferences, average=self.average, ties="keep")
-        K = _single_values(rows, basis, self.kernel, gamma)
-        gram = centred_gram(lambda part: K[part], self.preferences.groups(), form.diagonal, self.n_threads)
+        form = self.sample_form
+        K = _values(rows.astype(np.float32), basis.astype(np.float32), self.kernel, gamma)
+        group = form.preferences.groups()
+        gram = centred_gram(lambda part: K[part], group, form.diagonal, self.n_threads)
         gram *= form.diagonal.sum()
-        square, pull = kernel_values(basis, kernel=self.kernel, gamma=gamma), form.pull @ K
+        square = kernel_values(basis, kernel=self.kernel, gamma=gamma)
+        pull = form.pull.astype(np.float32) @ K
         factors = (positive_factor(gram + alpha * square, SINGLE) for alpha in alphas)
         return np.stack([cho_solve(factor, pull, check_finite=False) for factor in factors], axis=1)
 
     def alpha_of(self, path: WeightsPath, fit: _Fit) -> float:
-        """Return the alpha with which another loss has the lowest error, for as many rows as are fitted.
+        """Return the alpha with which another loss has the lowest error, for as many rows as in a sample.
 
-        It is found near to that of least squares, with few basis rows, from above until errors fall no more.
+        It is found near to that of least squares, from above until errors fall no more.
         """
-        n_basis = min(self.n_basis, BASIS_ROWS[0])
-        n_rows = min(len(self.X), ROWS_PER_BASIS_ROW * n_basis)
         kernel_map = KernelMap(
             self.kernel,
             gamma=fit.gamma,
             scales=fit.scales,
-            n_components=min(n_basis, max(1, n_rows // 2)),
+            n_components=self.n_basis,
             random_state=self.seed,
         )
-        design = kernel_map.fit_design(self.X[:n_rows], self.n_threads)
+        design = kernel_map.fit_design(self.X[: self.n_sample], self.n_threads)
         alphas = fit.alpha * OF_LOSS
         errors: list[float] = []
-        for coef in path(design, self.preferences[:n_rows], alphas * len(self.X) / n_rows):
+        for coef in path(design, self.sample_form.preferences, alphas):
             scores = kernel_map.scores(self.held_out_rows, kernel_map.dual_coef(coef), self.n_threads)
             errors += self._errors(scores[:, None])
-            if len(errors) > 1 and not _gains(errors[-1], errors[-2]):
+            if len(errors) > 1 and not errors[-1] < (1 - LEAST_GAIN) * errors[-2]:
                 break
         return float(alphas[int(np.argmin(errors))])
 
+    @cached_property
+    def _targets(self) -> tuple[FloatArray, FloatArray]:
+        """The weight of each row in least squares, and what its score should be: r and L of the form say it.
+
+        L is diag(d) but for means of queries, so that r / d is a label less the mean of its query.
+        """
+        form = LeastSquares(self.preferences, average=self.average, ties="keep")
+        weight = form.diagonal
+        return weight, np.divide(form.pull, weight, where=weight > 0, out=np.zeros_like(weight))
+
     def gradients(self, fit: _Fit) -> FloatArray:
-        """Return the gradients of a function by the features, at some of the rows."""
-        rows = self.X[:GRADIENT_ROWS]
-        of_scaled = _gradients(
-            scaled_rows(rows, fit.scales),
-            scaled_rows(fit.basis, fit.scales),
-            fit.dual_coef,
-            self.kernel,
-            fit.gamma,
-        )
+        """Return gradients by the features, at some of the rows, of functions fitted to rows near by."""
+        U = scaled_rows(self.X, fit.scales)
+        gamma, alpha = self._gamma(U, fit.width), fit.alpha * self.n_sample / len(U)
+        weight, target = self._targets
+        step = -(-len(U) // GRADIENT_ROWS)
+
+        def of_part(rows: NDArray[np.int64]) -> FloatArray:
+            Z = (U[rows] - U[rows].mean(axis=0)).astype(np.float32)
+            K = _values(Z, Z, self.kernel, gamma)
+            a = _dual_coef(K, alpha / weight[rows], target[rows])
+            return _gradients(Z[::step], Z, a, self.kernel, gamma)
+
+        parts = _near_rows(U, np.flatnonzero(weight > 0))
+        of_scaled = np.concatenate(list(in_order(of_part, parts, self.n_threads)))
         return of_scaled * fit.scales if fit.scales.ndim == 1 else of_scaled @ fit.scales.T
+
+
+def _near_rows(U: FloatArray, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return the rows in equal parts of at most `LOCAL_ROWS`, each cut made along the widest feature."""
+    n_parts = -(-len(rows) // LOCAL_ROWS)
+    if n_parts <= 1:
+        return [rows]
+    widest = U[rows, int(np.argmax(U[rows].var(axis=0)))]
+    rows = rows[np.argsort(widest, kind="stable")]
+    cut = len(rows) * (n_parts // 2) // n_parts
+    return _near_rows(U, rows[:cut]) + _near_rows(U, rows[cut:])
+
+
+def _dual_coef(K: NDArray[np.float32], ridge: FloatArray, target: FloatArray) -> NDArray[np.float32]:
+    """Return the coefficients a of (K + diag(ridge)) a + c = target that add up to zero, for any number c.
+
+    They minimise the sum of (target - c - f)^2 / ridge + ||f||^2 over f = K a and c. K is overwritten.
+    """
+    K[np.diag_indices_from(K)] = 1.0 + ridge
+    right = np.stack([target, np.ones_like(target)], axis=1).astype(K.dtype)
+    of_target, of_one = cho_solve(positive_factor(K, LEAST_RIDGE), right, check_finite=False).T
+    return of_target - (of_target.sum() / of_one.sum()) * of_one
 
 
 def _parts(
@@ -311,23 +368,18 @@ def _bounded(scales: FloatArray) -> FloatArray:
     return np.maximum(scales / largest, SMALLEST_SCALE) if largest > 0 else np.ones_like(scales)
 
 
-def _single_values(U: FloatArray, Z: FloatArray, kernel: str, gamma: float) -> NDArray[np.float32]:
-    """Return the kernel values of rows in single precision.
+def _values(U: NDArray[Any], Z: NDArray[Any], kernel: str, gamma: float) -> NDArray[Any]:
+    """Return the kernel values of rows, in their precision.
 
     Squared distances are |u|^2 + |z|^2 - 2 u'z: what nearly equal rows lose by that, gradients do not see.
     """
-    K = np.empty((len(U), len(Z)), np.float32)
-    u, z = U.astype(np.float32), Z.astype(np.float32)
-    u_square, z_square = (u * u).sum(axis=1), (z * z).sum(axis=1)
+    K = np.empty((len(U), len(Z)), U.dtype)
     for rows in row_blocks(len(U), len(Z), BLOCK_ENTRIES):
         block = K[rows]
         if kernel == "laplacian":
-            block[:] = _native.absolute_distances(U[rows], Z, 1)
+            block[:] = _absolute_distances(U[rows], Z)
         else:
-            np.matmul(u[rows] * np.float32(-2), z.T, out=block)
-            block += u_square[rows, None]
-            block += z_square
-            np.maximum(block, 0, out=block)
+            _squared_distances(U[rows], Z, block)
         if kernel == "exponential":
             np.sqrt(block, out=block)
         block *= -gamma
@@ -335,16 +387,29 @@ def _single_values(U: FloatArray, Z: FloatArray, kernel: str, gamma: float) -> N
     return K
 
 
-def _gradients(U: FloatArray, Z: FloatArray, a: FloatArray, kernel: str, gamma: float) -> FloatArray:
+def _squared_distances(U: NDArray[Any], Z: NDArray[Any], out: NDArray[Any]) -> None:
+    np.matmul(U, -2 * Z.T, out=out)
+    out += (U * U).sum(axis=1)[:, None]
+    out += (Z * Z).sum(axis=1)
+    np.maximum(out, 0, out=out)
+
+
+def _absolute_distances(U: NDArray[Any], Z: NDArray[Any]) -> FloatArray:
+    return _native.absolute_distances(U.astype(np.float64), Z.astype(np.float64), 1)
+
+
+def _gradients(U: NDArray[Any], Z: NDArray[Any], a: NDArray[Any], kernel: str, gamma: float) -> NDArray[Any]:
     """Return the gradient by u of sum_z a_z k(u, z) at each row u."""
+    weight = _values(U, Z, kernel, gamma)
+    weight *= a
     if kernel == "laplacian":
-        weight = a * np.exp(-gamma * cdist(U, Z, "cityblock"))
-        signed = (weight * np.sign(u[:, None] - z) for u, z in zip(U.T, Z.T, strict=True))
-        return -gamma * np.stack([terms.sum(axis=1) for terms in signed], axis=1)
-    distance = cdist(U, Z)
-    if kernel == "rbf":
-        weight = 2 * gamma * a * np.exp(-gamma * distance**2)
+        signed = ((weight * np.sign(u[:, None] - z)).sum(axis=1) for u, z in zip(U.T, Z.T, strict=True))
+        return -gamma * np.stack(list(signed), axis=1)
+    if kernel == "exponential":
+        square = np.empty_like(weight)
+        _squared_distances(U, Z, square)
+        apart = square > NO_DISTANCE * (U * U).sum(axis=1)[:, None]
+        weight *= np.divide(gamma, np.sqrt(square), where=apart, out=np.zeros_like(square))
     else:
-        slope = np.divide(gamma, distance, where=distance > 0, out=np.zeros_like(distance))
-        weight = slope * a * np.exp(-gamma * distance)
+        weight *= 2 * gamma
     return weight @ Z - U * weight.sum(axis=1, keepdims=True)

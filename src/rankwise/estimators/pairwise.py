@@ -46,6 +46,7 @@ class PairwiseRanker(BaseRanker):
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
+        basis: str = "uniform",
         average: str = "queries",
         pair_weight: str | None = None,
         solver: str = "auto",
@@ -64,6 +65,7 @@ class PairwiseRanker(BaseRanker):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.n_components = n_components
+        self.basis = basis
         self.average = average
         self.pair_weight = pair_weight
         self.solver = solver
@@ -262,6 +264,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
+        basis: str = "uniform",
         average: str = "queries",
         pair_weight: str | None = None,
         solver: str = "auto",
@@ -279,6 +282,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
             coef0=coef0,
             kernel_params=kernel_params,
             n_components=n_components,
+            basis=basis,
             average=average,
             pair_weight=pair_weight,
             solver=solver,

@@ -85,6 +85,9 @@ class RankRLS(BaseRanker):
         "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
+    basis : "uniform" or "kmeans"
+        How basis rows are chosen: at random, or as those nearest to the means of as many clusters, which may
+        rank better.
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     ties : "keep" or "drop"
@@ -167,6 +170,7 @@ class RankRLS(BaseRanker):
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
+        basis: str = "uniform",
         average: str = "queries",
         ties: str = "keep",
         solver: str = "auto",
@@ -185,6 +189,7 @@ class RankRLS(BaseRanker):
         self.coef0 = coef0
         self.kernel_params = kernel_params
         self.n_components = n_components
+        self.basis = basis
         self.average = average
         self.ties = ties
         self.solver = solver

@@ -37,6 +37,9 @@ class RankSVM(PairwiseRanker):
         "learned-matrix" the features are turned, too.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
+    basis : "uniform" or "kmeans"
+        How basis rows are chosen: at random, or as those nearest to the means of as many clusters, which may
+        rank better.
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     pair_weight : None or "difference"
@@ -109,6 +112,7 @@ class RankSVM(PairwiseRanker):
         coef0: float = 1.0,
         kernel_params: dict[str, Any] | None = None,
         n_components: int | None = None,
+        basis: str = "uniform",
         average: str = "queries",
         pair_weight: str | None = None,
         solver: str = "auto",
@@ -129,6 +133,7 @@ class RankSVM(PairwiseRanker):
             coef0=coef0,
             kernel_params=kernel_params,
             n_components=n_components,
+            basis=basis,
             average=average,
             pair_weight=pair_weight,
             solver=solver,
