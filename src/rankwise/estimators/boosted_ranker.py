@@ -29,6 +29,8 @@ REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
 KEEPING_COLUMNS = {"feature_pre_filter": False}
 # The numbers of trees that a search compares, as shares of the largest.
 SHARES_OF_TREES = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05])
+# LightGBM numbers categories in 32 bits.
+LARGEST_CODE = 2**31 - 1
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
@@ -208,6 +210,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         start = self._booster if self._goes_on() else None
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
+        _check_codes(X, places)
         begin = _as_start(init_score, X.shape[0], "init_score")
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), init_score=begin, categorical_feature=places)
         held_out = self._held_out(validation, begin is not None)
@@ -428,6 +431,19 @@ class BoostedRanker(PairProbability, BaseRanker):
     def _importances(self) -> FloatVector:
         gain = self._booster.feature_importance("gain")
         return np.asarray(gain / (gain.sum() or 1.0), np.float64)
+
+
+def _check_codes(X: Any, places: list[int]) -> None:
+    """Refuse numbers of categories that LightGBM would cut to whole ones, or take for missing."""
+    for place in places:
+        column = X[:, [place]].toarray() if sp.issparse(X) else X[:, place]
+        known = column[~np.isnan(column)]
+        bad = known[(known != np.floor(known)) | (known < 0) | (known > LARGEST_CODE)]
+        if len(bad):
+            raise ValueError(
+                f"categorical_features must hold whole numbers from 0 to {LARGEST_CODE}; column {place} of X "
+                f"holds {bad[0]:g}."
+            )
 
 
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
