@@ -397,6 +397,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3, 4):
             raise ValueError("validation must be a tuple (X, y), (X, y, qid) or (X, y, qid, init_score).")
         X, y, qid, init_score = (*validation, None, None)[:4]
+        self._check_validation_queries(y, qid)
         rows, preferences = self._rows(X), self._preferences(in_memory(y), in_memory(qid), None)
         if preferences.n_rows != rows.shape[0]:
             raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
