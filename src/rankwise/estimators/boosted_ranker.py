@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise import objectives
-from rankwise._categories import validated_rows
+from rankwise._categories import one_row, validated_rows
 from rankwise._checks import as_vector, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
@@ -274,7 +274,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         a, b : arrays of shape (n_features,), or frames of one row
             Two rows.
         """
-        first, second = (self.contributions(_one_row(row)) for row in (a, b))
+        first, second = (self.contributions(one_row(row, name)) for row, name in ((a, "a"), (b, "b")))
         return (first - second)[0]
 
     def contributions(self, X: Any) -> FloatVector:
@@ -449,9 +449,3 @@ def _check_codes(X: Any, places: list[int]) -> None:
 
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
     return None if init_score is None else as_vector(in_memory(init_score), name, n_rows)
-
-
-def _one_row(row: Any) -> Any:
-    if hasattr(row, "columns") or hasattr(row, "toarray"):
-        return row
-    return np.atleast_2d(np.asarray(row))
