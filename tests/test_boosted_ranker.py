@@ -193,6 +193,11 @@ def test_text_in_a_frame_is_refused():
     frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x"] * 500), "c": ["y"] * 500})
     with pytest.raises(ValueError, match=r"Column 'c' of X holds .* make it a categorical column"):
         BoostedRanker().fit(frame, Y)
+    for bad in (-1.0, 0.5, 2.0**31):
+        rows = np.where(X > 0, bad, 0.0)
+        for codes in (rows, sp.csr_matrix(rows)):
+            with pytest.raises(ValueError, match=r"whole numbers from 0 to .*; column 1 of X"):
+                BoostedRanker(categorical_features=[1]).fit(codes, Y)
     with pytest.raises(ValueError, match="categorical_features names 'colour', which is no column"):
         BoostedRanker(categorical_features=["colour"]).fit(X, Y)
 

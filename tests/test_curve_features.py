@@ -154,10 +154,19 @@ def test_categories_of_a_frame_are_levels_and_names_are_kept():
         {"age": [1.0, 2.0, np.nan, 2.0], "town": pd.Categorical(["b", "a", "b", None], categories=["a", "b"])}
     )
     features = CurveFeatures(coding="values").fit(frame)
-    names = ["age < 1.5", "1.5 <= age", "age missing", "town = 0", "town = 1", "town missing"]
+    names = ["age < 1.5", "1.5 <= age", "age missing", "town = a", "town = b", "town missing"]
     assert features.get_feature_names_out().tolist() == names
     other = pd.DataFrame({"age": [9.0], "town": pd.Categorical(["c"])})
     assert features.transform(other).toarray().tolist() == [[0, 1, 0, 0, 0, 1]]
+
+
+def test_names_are_those_of_categories_and_tell_columns_apart():
+    frame = pd.DataFrame({"k": pd.Categorical(["red", "blue", "red"]), "time": 1.7e9 + np.arange(3.0)})
+    features = CurveFeatures().fit(frame)
+    times = ["time >= 1700000000.5", "time >= 1700000001.5"]
+    assert features.get_feature_names_out().tolist() == ["k = blue", "k = red", *times]
+    with pytest.raises(ValueError, match="input_features has 1 names, but X has 2 columns"):
+        features.get_feature_names_out(["k"])
 
 
 @pytest.mark.parametrize(

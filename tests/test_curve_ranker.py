@@ -32,6 +32,7 @@ from rankwise import (
 from rankwise.cli.main import main
 from rankwise.estimators.curve_screen import best_pairs, pair_gains
 from rankwise.evaluation.curves import drawn_curves, drawn_tables
+from rankwise.evaluation.weights import pair_parts
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
@@ -242,6 +243,22 @@ def test_later_rows_may_hold_categories_as_plain_values(model, names):
     plain = [rows.astype({"colour": object}), rows.assign(colour=colour.tolist())]
     for later in plain:
         assert model.predict(later).tolist() == model.predict(rows).tolist()
+
+
+@pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])
+def test_rows_of_a_frame_are_explained_by_the_names_of_their_values(model):
+    codes = np.array([10, 20, 30])[GENERATOR.integers(0, 3, 60)]
+    rows = pd.DataFrame({"code": pd.Categorical(codes), "size": X[:60, 0]})
+    scores = model.fit(rows, 2.0 * (codes == 20) + X[:60, 0]).predict(rows)
+    parts = model.explain_pair(rows.iloc[0], rows.iloc[1])
+    assert parts.tolist() == model.explain_pair(rows[:1], rows[1:2]).tolist()
+    assert parts.sum() == pytest.approx(scores[0] - scores[1])
+    names, found = pair_parts(model, rows.iloc[0], rows.iloc[1])
+    assert (list(names), found.tolist()) == (["code", "size"], parts.tolist())
+    with pytest.raises(ValueError, match="Feature names must be in the same order"):
+        model.explain_pair(rows.iloc[0][["size", "code"]], rows.iloc[1])
+    with pytest.raises(ValueError, match="b must be one row; got 2"):
+        model.explain_pair(rows[:1], rows[:2])
 
 
 @pytest.mark.parametrize("model", CATEGORICAL, ids=["curve", "boosted"])

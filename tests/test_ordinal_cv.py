@@ -62,6 +62,10 @@ def test_labels_of_text_measures_of_utilities_and_validation_rows():
     assert np.corrcoef(model.utility(X), hinge.predict(X))[0, 1] > 0.999
     assert set(model.predict(X)) <= set(names)
     valid = OrdinalSVMCV(**options).fit(X[:160], names[:160], validation=(X[160:], names[160:]))
+    with pytest.raises(
+        ValueError, match="validation has no label of y: it holds 2, and the classes are 0, 1"
+    ):
+        OrdinalSVMCV(ALPHAS).fit(X, np.arange(len(X)) % 2, validation=(X, 2 + np.arange(len(X)) % 2))
     assert valid.cv_errors_.shape == (4, 1)
     assert valid.cv_errors_.min() < 1.0
 

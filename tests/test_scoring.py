@@ -9,7 +9,7 @@ import pytest
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.metrics import make_scorer
 
-from rankwise import Preferences, RankLogisticCV, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import BoostedRanker, Preferences, RankLogisticCV, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
 from rankwise.metrics import average_precision, kendall_tau, ndcg, precision, ranking_error, reciprocal_rank
@@ -146,6 +146,17 @@ def test_validation_rows_are_checked():
         RankSVMCV().fit(X, Y, validation=X)
     with pytest.raises(ValueError, match="X of validation has 240 rows, but its y has 3"):
         RankSVMCV().fit(X, Y, validation=(X, [0, 1, 2]))
+
+
+@QUIET
+@pytest.mark.parametrize(
+    "model",
+    [*ESTIMATORS, BoostedRanker(n_estimators=2)],
+    ids=lambda model: type(model).__name__,
+)
+def test_validation_rows_without_the_queries_of_the_fit_are_told_of(model):
+    with pytest.warns(UserWarning, match="fit got qid, but validation has none: its rows of different"):
+        model.fit(X, Y, qid=QID, validation=(X, Y))
 
 
 @pytest.fixture

@@ -50,7 +50,7 @@ def test_no_other_temperature_is_better(case, average):
     assume(not apart.size or apart.min() > 1e-9 * np.abs(case.scores).max())
     assume(slope <= 0 or slope > 1e-6 * (weight @ np.abs(difference)))
     if wrong == 0 or slope <= 0:
-        sentence = "No pair is in the wrong order" if wrong == 0 else "no better than chance"
+        sentence = "No pair is in the wrong order" if slope > 0 else "no better than chance"
         with pytest.raises(ValueError, match=sentence):
             fit_temperature(case.scores, case.preferences, average=average)
         return

@@ -58,6 +58,17 @@ def validated_rows(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
     return check_array(encoded(X, estimator.categories_), input_name="X", estimator=estimator, **options)
 
 
+def one_row(row: Any, name: str) -> Any:
+    """Return a row as a matrix or frame; the index of a row of a frame (pandas) has the names of columns."""
+    if hasattr(row, "to_frame") and hasattr(row, "index"):
+        row = row.to_frame().T
+    elif not (hasattr(row, "columns") or hasattr(row, "toarray")):
+        row = np.atleast_2d(np.asarray(row))
+    if row.shape[0] != 1:
+        raise ValueError(f"{name} must be one row; got {row.shape[0]}.")
+    return row
+
+
 def _columns(X: Any) -> list[Any]:
     """Return the columns of a frame, of which several may have one name."""
     return [X.iloc[:, place] if hasattr(X, "iloc") else X[name] for place, name in enumerate(X.columns)]

@@ -86,10 +86,10 @@ def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
 
 def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]], centred: Sequence[FloatVector]) -> None:
     """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
-    if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
-        raise ValueError(NONE_WRONG)
     if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, centred, strict=True)) < 0:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
+    if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
+        raise ValueError(NONE_WRONG)
 
 
 def _slope(loss: Logistic, scores: FloatVector, factor: float) -> float:

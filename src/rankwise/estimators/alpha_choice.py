@@ -57,6 +57,7 @@ class ChoosesAlpha(BaseRanker):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
             raise ValueError("validation must be (X, y) or (X, y, qid), the rows that alphas are judged by.")
         y, qid = (in_memory(part) for part in (*validation[1:], None)[:2])
+        self._check_validation_queries(y, qid)
         X = self._validated(validation[0], reset=False)
         outputs = [as_preferences(target) for target in self._targets(y, qid)]
         if outputs[0].n_rows != X.shape[0]:

@@ -105,6 +105,18 @@ class BaseRanker(BaseEstimator):
         query = np.zeros(len(scores), dtype=np.int64) if qid is None else as_codes(qid, "qid", len(scores))[1]
         return np.apply_along_axis(positions_within, 0, scores, query)
 
+    def _mixes_queries(self, y: Any, qid: Any) -> bool:
+        """Return whether rows of different queries are compared, which those of the fit were not."""
+        return qid is None and getattr(self, "fitted_with_qid_", False) and not isinstance(y, Preferences)
+
+    def _check_validation_queries(self, y: Any, qid: Any) -> None:
+        if self._mixes_queries(y, qid):
+            warnings.warn(
+                "fit got qid, but validation has none: its rows of different queries are compared. Give "
+                "validation=(X, y, qid).",
+                stacklevel=5,
+            )
+
     def score(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> float:
@@ -113,7 +125,7 @@ class BaseRanker(BaseEstimator):
         Queries weigh the same each, and those without pairs are left out. `y` may be a `Preferences`. The
         scores of several outputs are averaged.
         """
-        if qid is None and getattr(self, "fitted_with_qid_", False) and not isinstance(y, Preferences):
+        if self._mixes_queries(y, qid):
             warnings.warn(
                 "The model was fitted with qid, but score got none: rows of different queries are compared. "
                 "Pass score(..., qid=qid); scikit-learn's searches pass it on after "

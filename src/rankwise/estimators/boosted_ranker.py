@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise import objectives
-from rankwise._categories import validated_rows
+from rankwise._categories import one_row, validated_rows
 from rankwise._checks import as_vector, check_count, check_positive
 from rankwise._types import FloatArray, FloatVector
 from rankwise.estimators import tree_text
@@ -29,6 +29,8 @@ REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
 KEEPING_COLUMNS = {"feature_pre_filter": False}
 # The numbers of trees that a search compares, as shares of the largest.
 SHARES_OF_TREES = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05])
+# LightGBM numbers categories in 32 bits.
+LARGEST_CODE = 2**31 - 1
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
@@ -208,6 +210,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         start = self._booster if self._goes_on() else None
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
+        _check_codes(X, places)
         begin = _as_start(init_score, X.shape[0], "init_score")
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), init_score=begin, categorical_feature=places)
         held_out = self._held_out(validation, begin is not None)
@@ -271,7 +274,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         a, b : arrays of shape (n_features,), or frames of one row
             Two rows.
         """
-        first, second = (self.contributions(_one_row(row)) for row in (a, b))
+        first, second = (self.contributions(one_row(row, name)) for row, name in ((a, "a"), (b, "b")))
         return (first - second)[0]
 
     def contributions(self, X: Any) -> FloatVector:
@@ -394,6 +397,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3, 4):
             raise ValueError("validation must be a tuple (X, y), (X, y, qid) or (X, y, qid, init_score).")
         X, y, qid, init_score = (*validation, None, None)[:4]
+        self._check_validation_queries(y, qid)
         rows, preferences = self._rows(X), self._preferences(in_memory(y), in_memory(qid), None)
         if preferences.n_rows != rows.shape[0]:
             raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
@@ -430,11 +434,18 @@ class BoostedRanker(PairProbability, BaseRanker):
         return np.asarray(gain / (gain.sum() or 1.0), np.float64)
 
 
+def _check_codes(X: Any, places: list[int]) -> None:
+    """Refuse numbers of categories that LightGBM would cut to whole ones, or take for missing."""
+    for place in places:
+        column = X[:, [place]].toarray() if sp.issparse(X) else X[:, place]
+        known = column[~np.isnan(column)]
+        bad = known[(known != np.floor(known)) | (known < 0) | (known > LARGEST_CODE)]
+        if len(bad):
+            raise ValueError(
+                f"categorical_features must hold whole numbers from 0 to {LARGEST_CODE}; column {place} of X "
+                f"holds {bad[0]:g}."
+            )
+
+
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
     return None if init_score is None else as_vector(in_memory(init_score), name, n_rows)
-
-
-def _one_row(row: Any) -> Any:
-    if hasattr(row, "columns") or hasattr(row, "toarray"):
-        return row
-    return np.atleast_2d(np.asarray(row))

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._categories import validated_numbers
+from rankwise._categories import one_row, validated_numbers
 from rankwise._types import FloatArray, FloatVector
 from rankwise.design import Design
 from rankwise.estimators.curve_screen import best_pairs
@@ -223,7 +223,7 @@ class CurveRanker(PairProbability, PairwiseRanker):
         a, b : arrays of shape (n_features,), or frames of one row
             Two rows.
         """
-        first, second = (self.contributions(_one_row(row)) for row in (a, b))
+        first, second = (self.contributions(one_row(row, name)) for row, name in ((a, "a"), (b, "b")))
         return (first - second)[0]
 
     def contributions(self, X: Any) -> FloatArray:
@@ -489,9 +489,3 @@ def _is_axis(axis: Axis, values: Any = None) -> bool:
     fits = knots.ndim == 1 and knots.dtype.kind == "f" and bool((np.diff(knots) > 0).all())
     fits &= bool(np.isfinite(knots).all()) and (axis.kind == "steps" or len(knots) > 0)
     return fits and (values is None or (values.dtype.kind == "f" and values.shape == (axis.size,)))
-
-
-def _one_row(row: Any) -> Any:
-    if hasattr(row, "columns") or hasattr(row, "toarray"):
-        return row
-    return np.atleast_2d(np.asarray(row))

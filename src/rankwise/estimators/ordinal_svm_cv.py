@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
+from rankwise._checks import as_array, check_choice
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.ordinal_svm import OrdinalSVM
 from rankwise.model_selection.scoring import Scoring
@@ -138,6 +138,7 @@ class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
             folds = search.folds(5 if self.cv is None else self.cv, labels)
         else:
             folds = [self._validation(validation)]
+            self._check_known(validation[1])
         choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
         self.alpha_, result = self._chosen_fit(design, preferences, choice)
@@ -146,6 +147,15 @@ class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()
         return self
+
+    def _check_known(self, y: Any) -> None:
+        """Refuse labels of validation rows none of which is a class: no distance could be measured."""
+        given = dict.fromkeys(np.ravel(as_array(y)).tolist())
+        if not set(given) & set(self.classes_.tolist()):
+            raise ValueError(
+                f"validation has no label of y: it holds {next(iter(given))!r}, and the classes are "
+                f"{', '.join(map(repr, self.classes_.tolist()))}."
+            )
 
     def _check_parameters(self) -> None:
         self._check_solver()

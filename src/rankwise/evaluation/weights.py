@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array
+from rankwise._categories import one_row
 from rankwise._pipeline import before_last_step, last_step
 from rankwise._types import FloatArray, IntArray
 from rankwise.evaluation.models import matrix_of
@@ -87,22 +87,17 @@ def pair_parts(
 ) -> tuple[list[str], FloatArray] | None:
     """Return each feature's name and part in the difference of two rows' scores, or None without parts."""
     ranker = last_step(model)
+    pair = [row.tocsr() if sp.issparse(row) else one_row(row, name) for row, name in ((a, "a"), (b, "b"))]
     if hasattr(ranker, "contributions"):
-        rows = [before_last_step(model, _one_row(row)) for row in (a, b)]
-        names = feature_names(_one_row(a), model, given_names, ranker.n_features_in_)
+        rows = [before_last_step(model, row) for row in pair]
+        names = feature_names(pair[0], model, given_names, ranker.n_features_in_)
         return names, ranker.explain_pair(*rows)
-    first, second = (weights_of(model, _one_row(row), given_names) for row in (a, b))
+    first, second = (weights_of(model, row, given_names) for row in pair)
     if first is None or second is None:
         return None
     apart = first.rows - second.rows
     apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
     return first.names, first.weights * apart
-
-
-def _one_row(row: Any) -> Any:
-    if hasattr(row, "columns"):
-        return row
-    return row.tocsr() if sp.issparse(row) else np.atleast_2d(as_array(row))
 
 
 def by_size(values: ArrayLike) -> IntArray:

@@ -115,10 +115,14 @@ def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
     return matrix
 
 
-def weight_names(name: str, axis: Axis, counts: FloatVector, coding: str) -> list[str]:
-    """Return a name for each column of `coding_matrix`."""
-    knots = [f"{knot:.6g}" for knot in axis.knots]
+def weight_names(
+    name: str, axis: Axis, counts: FloatVector, coding: str, categories: list[Any] | None = None
+) -> list[str]:
+    """Return a name for each column of `coding_matrix`; levels may be the numbers of categories."""
+    knots = _texts(axis.knots)
     if axis.kind == "levels":
+        if categories is not None:
+            knots = [str(categories[int(level)]) for level in axis.knots]
         names = [f"{name} = {knot}" for knot in knots]
     elif coding == "differences":
         begins = knots if axis.kind == "steps" else knots[:-1]
@@ -130,6 +134,12 @@ def weight_names(name: str, axis: Axis, counts: FloatVector, coding: str) -> lis
         upper = [f" < {knot}" for knot in knots]
         names = [f"{low}{name}{high}" for low, high in zip(["", *lower], [*upper, ""], strict=True)]
     return names + ([f"{name} missing"] if counts[axis.missing] > 0 else [])
+
+
+def _texts(knots: FloatVector) -> list[str]:
+    """Return short texts that tell numbers apart."""
+    short = [f"{knot:.6g}" for knot in knots]
+    return short if len(set(short)) == len(short) else [repr(knot) for knot in knots.tolist()]
 
 
 def middle(counts: FloatVector) -> int:

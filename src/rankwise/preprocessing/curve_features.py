@@ -125,8 +125,15 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         """Return the name of each column of the transformed rows."""
         check_is_fitted(self)
         names = self._names() if input_features is None else list(map(str, input_features))
+        if len(names) != self.n_features_in_:
+            raise ValueError(
+                f"input_features has {len(names)} names, but X has {self.n_features_in_} columns."
+            )
         single, coarse = (
-            [weight_names(name, *table, self.coding) for name, table in zip(names, tables, strict=False)]
+            [
+                weight_names(names[place], *table, self.coding, self.categories_.get(place))
+                for place, table in enumerate(tables)
+            ]
             for tables in (self._tables(), self._pair_tables())
         )
         double = [f"{a} and {b}" for j, k in self.pairs_ for a in coarse[j] for b in coarse[k]]
