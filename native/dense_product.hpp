@@ -27,8 +27,6 @@ struct DenseView {
 
 namespace detail {
 
-// Rows that are read side by side, so that w or the sums are read once for all of them.
-constexpr std::size_t rows_at_once = 4;
 // Columns whose part of w, or of the sums, stays in a cache while the rows pass by.
 constexpr std::size_t columns_at_once = 1 << 13;
 // Numbers of X for a thread to work on before it asks for more.
@@ -42,38 +40,38 @@ inline Part part_of(std::size_t n, std::size_t step, std::size_t number) {
     return {number * step, std::min((number + 1) * step, n)};
 }
 
-// sums[i] = x_i' w over some columns. Rows beyond the last repeat it, so that all go the same way.
+// Rows are read one after the other: the CPU then sees that they follow each other in memory, and fetches ahead.
+
+// sums[i] = x_i' w over some columns, by several sums at once so that none waits for the one before it.
 struct RowDots {
+    static constexpr std::size_t chains = 4;
+
     template <class Cpu, class Value>
     static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* w,
                                     double* sums) {
-        for (std::size_t row = rows.begin; row < rows.end; row += rows_at_once) {
-            const Value* x[rows_at_once];
-            for (std::size_t i = 0; i < rows_at_once; ++i) x[i] = X.row(std::min(row + i, rows.end - 1)) + columns.begin;
-            double dots[rows_at_once];
-            four<Cpu>(x, w + columns.begin, columns.end - columns.begin, dots);
-            std::copy_n(dots, std::min(rows_at_once, rows.end - row), sums + row);
-        }
+        for (std::size_t row = rows.begin; row < rows.end; ++row)
+            sums[row] = dot<Cpu>(X.row(row) + columns.begin, w + columns.begin, columns.end - columns.begin);
     }
 
     template <class Cpu, class Value>
-    static RANKWISE_INLINE void four(const Value* const* x, const double* w, std::size_t n, double* dots) {
+    static RANKWISE_INLINE double dot(const Value* x, const double* w, std::size_t n) {
         RANKWISE_CONTRACT
-        typename Cpu::Lanes sum[rows_at_once] = {};
+        typename Cpu::Lanes sum[chains] = {};
         std::size_t k = 0;
-        for (; k + Cpu::width <= n; k += Cpu::width) {
-            const auto factor = load<Cpu>(w + k);
-            RANKWISE_UNROLL for (std::size_t i = 0; i < rows_at_once; ++i) sum[i] += load<Cpu>(x[i] + k) * factor;
-        }
-        for (std::size_t i = 0; i < rows_at_once; ++i) {
-            double lanes[Cpu::width];
-            std::memcpy(lanes, &sum[i], sizeof lanes);
-            for (std::size_t rest = k; rest < n; ++rest)
-                lanes[rest - k] += static_cast<double>(x[i][rest]) * w[rest];
-            for (std::size_t half = Cpu::width / 2; half > 0; half /= 2)
-                for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
-            dots[i] = lanes[0];
-        }
+        for (; k + chains * Cpu::width <= n; k += chains * Cpu::width)
+            RANKWISE_UNROLL for (std::size_t i = 0; i < chains; ++i)
+                sum[i] += load<Cpu>(x + k + i * Cpu::width) * load<Cpu>(w + k + i * Cpu::width);
+        for (; k + Cpu::width <= n; k += Cpu::width) sum[0] += load<Cpu>(x + k) * load<Cpu>(w + k);
+        double rest = 0;
+        for (; k < n; ++k) rest += static_cast<double>(x[k]) * w[k];
+        sum[0] += sum[1];
+        sum[2] += sum[3];
+        sum[0] += sum[2];
+        double lanes[Cpu::width];
+        std::memcpy(lanes, &sum[0], sizeof lanes);
+        for (std::size_t half = Cpu::width / 2; half > 0; half /= 2)
+            for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
+        return lanes[0] + rest;
     }
 };
 
@@ -82,28 +80,21 @@ struct AddRows {
     template <class Cpu, class Value>
     static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* c,
                                     double* sums) {
-        const std::size_t n = columns.end - columns.begin;
-        std::size_t row = rows.begin;
-        for (; row + rows_at_once <= rows.end; row += rows_at_once)
-            add<Cpu, rows_at_once>(X.row(row) + columns.begin, X.n_columns, n, c + row, sums + columns.begin);
-        for (; row < rows.end; ++row)
-            add<Cpu, 1>(X.row(row) + columns.begin, X.n_columns, n, c + row, sums + columns.begin);
+        for (std::size_t row = rows.begin; row < rows.end; ++row)
+            if (c[row] != 0)  // near the optimum many rows are in no violated pair
+                add<Cpu>(X.row(row) + columns.begin, columns.end - columns.begin, c[row], sums + columns.begin);
     }
 
-    template <class Cpu, std::size_t n_rows, class Value>
-    static RANKWISE_INLINE void add(const Value* x, std::size_t stride, std::size_t n, const double* c, double* sums) {
+    template <class Cpu, class Value>
+    static RANKWISE_INLINE void add(const Value* x, std::size_t n, double factor, double* sums) {
         RANKWISE_CONTRACT
-        bool needed = false;  // near the optimum many rows are in no violated pair
-        for (std::size_t i = 0; i < n_rows; ++i) needed = needed || c[i] != 0;
-        if (!needed) return;
         std::size_t k = 0;
         for (; k + Cpu::width <= n; k += Cpu::width) {
             auto sum = load<Cpu>(sums + k);
-            RANKWISE_UNROLL for (std::size_t i = 0; i < n_rows; ++i) sum += c[i] * load<Cpu>(x + i * stride + k);
+            sum += factor * load<Cpu>(x + k);
             std::memcpy(sums + k, &sum, sizeof sum);
         }
-        for (; k < n; ++k)
-            for (std::size_t i = 0; i < n_rows; ++i) sums[k] += c[i] * static_cast<double>(x[i * stride + k]);
+        for (; k < n; ++k) sums[k] += factor * static_cast<double>(x[k]);
     }
 };
 
@@ -114,8 +105,7 @@ template <class Value>
 void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n_threads) {
     const std::size_t n_pieces = std::max<std::size_t>(1, detail::blocks(X.n_columns, detail::columns_at_once));
     const std::size_t width = std::min(std::max<std::size_t>(1, X.n_columns), detail::columns_at_once);
-    const std::size_t n_rows =
-        detail::blocks(detail::numbers_per_task / width, detail::rows_at_once) * detail::rows_at_once;
+    const std::size_t n_rows = std::max<std::size_t>(1, detail::numbers_per_task / width);
     const std::size_t n_groups = detail::blocks(X.n_rows, n_rows);
     const auto spare = std::make_unique_for_overwrite<double[]>((n_pieces - 1) * X.n_rows);
     detail::on_this_cpu([&](auto cpu) {
