@@ -167,13 +167,14 @@ def test_the_time_left_is_told_where_the_number_of_rows_is_known(folder, monkeyp
             assert text == f"{rows} rows read" + ("" if left is None else f", about {left} left")
 
 
-def test_words_and_integers_are_the_queries_they_would_be_at_once():
+def test_words_and_integers_are_the_queries_they_would_be_at_once(tmp_path):
     pieces = [np.array([3, 3, -4]), np.array(["3", "b", "03"], dtype=object), np.array([5, 3])]
     pieces.append(np.array(["b", str(2**63), "c"], dtype=object))
-    queries = stream.Queries()
-    for piece in pieces:
-        queries.add(piece)
-    found = queries.joined()
+    with open(tmp_path / "numbers", "w+b") as file:
+        queries = stream.Queries(file)
+        for piece in pieces:
+            queries.add(piece)
+        found = queries.joined()
     words = [str(value) for piece in pieces for value in piece.tolist()]
     np.testing.assert_array_equal(found[:, None] == found, np.array(words)[:, None] == np.array(words))
     assert found.dtype == np.int64

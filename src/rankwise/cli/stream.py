@@ -7,6 +7,7 @@ import hashlib
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import ExitStack
 from time import perf_counter
 from typing import Any
 
@@ -16,37 +17,62 @@ from numpy.typing import NDArray
 from rankwise._checks import as_codes
 from rankwise.cli.data import CHUNK_ROWS, Data
 from rankwise.cli.output import Console, Progress, time_left
-from rankwise.cli.stream_options import arrays_of_stream, folder_of
-from rankwise.io.chunks import join_queries
+from rankwise.cli.stream_options import folder_of
 
 # Of the range of a column: an error of this size turns the order of many rows round.
 SHARE_OF_RANGE = 1e-4
 
 
 def read_stream(options: argparse.Namespace, console: Console) -> Data:
-    """Read labels and queries; the features go to a file without a name, which ends with the process."""
-    digits, queries = _Digits(np.dtype(options.stream)), Queries()
-    digest = hashlib.blake2b(digest_size=16)
-    labels, names = [], None
-    with tempfile.TemporaryFile(dir=folder_of(options)) as file, console.progress() as progress:
+    """Read a table into files without a name, which end with the process."""
+    with ExitStack() as stack:
+        folder, dtype = folder_of(options), np.dtype(options.stream)
+        files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(3)]
+        rows, labels = FileColumn(files[0], dtype), FileColumn(files[1], np.float64)
+        queries, digits, digest = Queries(files[2]), _Digits(dtype), hashlib.blake2b(digest_size=16)
+        names, progress = None, stack.enter_context(console.progress())
         for chunk in _told(_chunks(options), _rows_to_come(options), progress):
             if names is not None and chunk.feature_names != names:
                 raise ValueError("The tables must have the same feature columns in the same order.")
             names = chunk.feature_names
-            rows = digits.kept(chunk.X).tobytes()
-            file.write(rows)
-            digest.update(rows)
-            labels.append(chunk.y.copy())  # what was read might hold it together with the features
+            digest.update(rows.add(digits.kept(chunk.X)))
+            labels.add(chunk.y)
             queries.add(chunk.qid)
         if names is None:
             return Data(np.empty((0, 0)), np.empty(0))
-        file.flush()
-        _release_readers()
-        with arrays_of_stream(options):
-            y, qid = np.concatenate(labels), queries.joined()
-        X: Any = np.memmap(file, dtype=options.stream, mode="r+", shape=(len(y), len(names)))
+        data = Data(rows.array(len(names)), labels.array(), queries.joined(), names, digest.digest())
+    _release_readers()
     digits.tell(names, console)
-    return Data(X, y, qid, names, digest.digest())
+    return data
+
+
+class FileColumn:
+    """Numbers that are added piece by piece to a file, and mapped from there.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryFile() as file:
+    ...     column = FileColumn(file, np.float32)
+    ...     pieces = [column.add(np.array(piece)) for piece in ([[1.0, 2.0], [3.0, 4.0]], [[5.0, 6.0]])]
+    ...     array = column.array(n_columns=2)
+    >>> array.tolist(), array.tobytes() == b"".join(pieces)
+    ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], True)
+    """
+
+    def __init__(self, file: Any, dtype: Any):
+        self._file, self._dtype = file, np.dtype(dtype)
+
+    def add(self, values: NDArray[Any]) -> bytes:
+        """Write numbers, and return what was written."""
+        content = values.astype(self._dtype, copy=False).tobytes()
+        self._file.write(content)
+        return content
+
+    def array(self, n_columns: int | None = None) -> Any:
+        """Return a memory map of all that was added, which outlives the file's name and its end here."""
+        self._file.flush()
+        flat = np.memmap(self._file, self._dtype, "r+")
+        return flat if n_columns is None else flat.reshape(-1, n_columns)
 
 
 def scale_rows(scaler: Any, X: Any) -> Any:
@@ -70,30 +96,37 @@ class Queries:
 
     Examples
     --------
-    >>> queries = Queries()
-    >>> queries.add(np.array([7, 8]))
-    >>> queries.add(np.array(["8", "b", "b"], dtype=object))
-    >>> queries.joined().tolist()
+    >>> with tempfile.TemporaryFile() as file:
+    ...     queries = Queries(file)
+    ...     queries.add(np.array([7, 8]))
+    ...     queries.add(np.array(["8", "b", "b"], dtype=object))
+    ...     joined = queries.joined()
+    >>> joined.tolist()
     [2, 0, 0, 1, 1]
     """
 
-    def __init__(self) -> None:
-        self._chunks: list[Any] = []
-        self._hold_words: list[bool] = []
+    def __init__(self, file: Any) -> None:
+        self._column = FileColumn(file, np.int64)
+        self._chunks: list[tuple[int, bool]] = []  # the rows of each, and whether they hold words
         self._number_of: dict[str, int] = {}
 
     def add(self, qid: NDArray[Any] | None) -> None:
-        """Take the queries of the next chunk."""
-        words = qid is not None and qid.dtype == object
-        self._chunks.append(self._numbered(qid) if words else qid)
-        self._hold_words.append(words)
+        """Take the queries of the next chunk; None where there are none in the whole table."""
+        if qid is not None:
+            words = qid.dtype == object
+            self._column.add(self._numbered(qid) if words else qid)
+            self._chunks.append((len(qid), words))
 
-    def joined(self) -> NDArray[np.int64] | None:
+    def joined(self) -> Any:
         """Return the queries of all rows; integers become numbers, too, where another chunk has words."""
-        if any(self._hold_words):
-            for place in np.flatnonzero(~np.array(self._hold_words)):
-                self._chunks[place] = self._numbered(self._chunks[place])
-        return join_queries(self._chunks)
+        if not self._chunks:
+            return None
+        joined, begin = self._column.array(), 0
+        for n_rows, words in self._chunks:
+            if self._number_of and not words:
+                joined[begin : begin + n_rows] = self._numbered(joined[begin : begin + n_rows])
+            begin += n_rows
+        return joined
 
     def _numbered(self, qid: Any) -> NDArray[np.int64]:
         distinct, codes = as_codes(qid, "qid")
