@@ -280,6 +280,21 @@ def test_sums_by_label_are_those_over_all_pairs(n, n_levels, structure):
     np.testing.assert_allclose(product, found.moment_up + found.moment_down, atol=1e-11 * n)
 
 
+def test_more_pairs_than_32_bits_count():
+    m, step = 200_000, 2.0**-12  # scores are exact, and a pair is violated within 4,095 ranks
+    rank = np.random.default_rng(0).permutation(m)
+    loss = Hinge(Preferences.from_scores(rank))
+    n_pairs = m * (m - 1) // 2
+    assert loss.preferences.n_pairs == n_pairs > 2**34
+    value, coefficients, share = loss.plane(np.zeros(m))
+    assert (value, share) == pytest.approx((1.0, 1.0), rel=1e-14)
+    np.testing.assert_allclose(coefficients * n_pairs, m - 1 - 2 * rank, atol=1e-6)
+    value, _, share = loss.plane(step * rank)
+    gap = np.arange(1, round(1 / step))
+    assert round(share * n_pairs) == np.sum(m - gap) < n_pairs
+    assert value == pytest.approx(np.sum((m - gap) * (1 - step * gap)) / n_pairs, rel=1e-12)
+
+
 def test_bad_arguments_get_a_sentence():
     preferences = Preferences.from_scores([1, 2, 3])
     with pytest.raises(ValueError, match="counting must be one of"):
