@@ -414,8 +414,9 @@ nb::tuple column_range(DenseArray<Value, Order> X) {
     return nb::make_tuple(lowest, highest);
 }
 
-// X w, or X' c with Transposed. An array in memory order F is the transpose of one in order C.
-template <bool Transposed, class Value, class Order>
+// X w, or X' c with Transposed, or the same of the squares of X. An array in memory order F is the transpose of one in
+// order C.
+template <bool Transposed, bool Squared, class Value, class Order>
 OutputVector dense_product(DenseArray<Value, Order> X, InputVector<double> vector, int n_threads) {
     check_length(vector.size(), X.shape(Transposed ? 0 : 1), "the vector does not fit the array");
     constexpr bool by_row = std::is_same_v<Order, nb::c_contig>;
@@ -423,9 +424,9 @@ OutputVector dense_product(DenseArray<Value, Order> X, InputVector<double> vecto
     OutputVector product = new_vector(X.shape(Transposed ? 1 : 0));
     nb::gil_scoped_release unlocked;
     if constexpr (by_row == Transposed)
-        rankwise::dense_rmatvec(view, vector.data(), product.data(), n_threads);
+        rankwise::dense_rmatvec<Squared>(view, vector.data(), product.data(), n_threads);
     else
-        rankwise::dense_matvec(view, vector.data(), product.data(), n_threads);
+        rankwise::dense_matvec<Squared>(view, vector.data(), product.data(), n_threads);
     return product;
 }
 
@@ -611,12 +612,14 @@ void bind_writer(nb::module_& m) {
 
 template <class Value, class Order>
 void bind_dense(nb::module_& m) {
-    m.def("dense_matvec", &dense_product<false, Value, Order>, nb::arg("X").noconvert(), nb::arg("w").noconvert(),
+    m.def("dense_matvec", &dense_product<false, false, Value, Order>, nb::arg("X").noconvert(), nb::arg("w").noconvert(),
           nb::arg("n_threads") = 1,
           "X w for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
-    m.def("dense_rmatvec", &dense_product<true, Value, Order>, nb::arg("X").noconvert(), nb::arg("c").noconvert(),
+    m.def("dense_rmatvec", &dense_product<true, false, Value, Order>, nb::arg("X").noconvert(), nb::arg("c").noconvert(),
           nb::arg("n_threads") = 1,
           "X' c for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
+    m.def("dense_weighted_squares", &dense_product<true, true, Value, Order>, nb::arg("X").noconvert(),
+          nb::arg("c").noconvert(), nb::arg("n_threads") = 1, "X' c of the squared entries of X, as dense_rmatvec.");
     m.def("column_range", &column_range<Value, Order>, nb::arg("X").noconvert(),
           "(lowest, highest) value of each column of an array of float32 or float64 in memory order C or F.");
 }

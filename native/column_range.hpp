@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "sparse_product.hpp"
+#include "vectors.hpp"
 
 namespace rankwise {
 
@@ -30,36 +31,29 @@ struct Extremes {
 };
 
 template <class Value>
-Value lower(Value a, Value b) {
+RANKWISE_INLINE Value lower(Value a, Value b) {
     return a < b ? a : b;
 }
 
 template <class Value>
-Value higher(Value a, Value b) {
+RANKWISE_INLINE Value higher(Value a, Value b) {
     return a > b ? a : b;
 }
 
-// Takes in `Rows` rows at once, so that the extremes are read and written once for all of them.
-template <std::size_t Rows, class Value>
-void take_rows(const Value* row, std::size_t n, Value* __restrict low, Value* __restrict high) {
-    for (std::size_t j = 0; j < n; ++j) {
-        Value least = low[j], most = high[j];
-        for (std::size_t r = 0; r < Rows; ++r) {
-            const Value value = row[r * n + j];
-            least = lower(value, least);
-            most = higher(value, most);
-        }
-        low[j] = least;
-        high[j] = most;
+// Takes in rows one after the other, as they follow each other in memory.
+struct TakeRows {
+    template <class Cpu, class Value>
+    static RANKWISE_INLINE void run(Cpu, const Value* row, std::size_t n_rows, std::size_t n,
+                                    const Extremes<Value>& extremes) {
+        Value* __restrict low = extremes.low.get();
+        Value* __restrict high = extremes.high.get();
+        for (std::size_t i = 0; i < n_rows; ++i, row += n)
+            for (std::size_t j = 0; j < n; ++j) {
+                low[j] = lower(row[j], low[j]);
+                high[j] = higher(row[j], high[j]);
+            }
     }
-}
-
-template <class Value>
-void take_all_rows(const Value* row, std::size_t n_rows, std::size_t n, const Extremes<Value>& extremes) {
-    std::size_t i = 0;
-    for (; i + 8 <= n_rows; i += 8) take_rows<8>(row + i * n, n, extremes.low.get(), extremes.high.get());
-    for (; i < n_rows; ++i) take_rows<1>(row + i * n, n, extremes.low.get(), extremes.high.get());
-}
+};
 
 }  // namespace detail
 
@@ -69,9 +63,11 @@ void row_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, 
     const std::size_t rows = std::max<std::size_t>(1, detail::entries_per_strip / std::max<std::size_t>(n_columns, 1));
     const std::size_t width = rows * n_columns, n_strips = n_rows / rows;
     const detail::Extremes<Value> extremes(width);
-    detail::take_all_rows(X, n_strips, width, extremes);
-    // The rows that fill no strip go to the first row of the extremes.
-    detail::take_all_rows(X + n_strips * width, n_rows - n_strips * rows, n_columns, extremes);
+    detail::on_this_cpu([&](auto cpu) {
+        detail::run<detail::TakeRows>(cpu, X, n_strips, width, extremes);
+        // The rows that fill no strip go to the first row of the extremes.
+        detail::run<detail::TakeRows>(cpu, X + n_strips * width, n_rows - n_strips * rows, n_columns, extremes);
+    });
     for (std::size_t j = 0; j < n_columns; ++j) {
         Value least = extremes.low[j], most = extremes.high[j];
         for (std::size_t k = j + n_columns; k < width; k += n_columns) {

@@ -42,7 +42,15 @@ inline Part part_of(std::size_t n, std::size_t step, std::size_t number) {
 
 // Rows are read one after the other: the CPU then sees that they follow each other in memory, and fetches ahead.
 
+// The number itself, or its square.
+template <bool Squared, class Number>
+RANKWISE_INLINE Number power(const Number& x) {
+    if constexpr (Squared) return x * x;
+    return x;
+}
+
 // sums[i] = x_i' w over some columns, by several sums at once so that none waits for the one before it.
+template <bool Squared>
 struct RowDots {
     static constexpr std::size_t chains = 4;
 
@@ -60,10 +68,10 @@ struct RowDots {
         std::size_t k = 0;
         for (; k + chains * Cpu::width <= n; k += chains * Cpu::width)
             RANKWISE_UNROLL for (std::size_t i = 0; i < chains; ++i)
-                sum[i] += load<Cpu>(x + k + i * Cpu::width) * load<Cpu>(w + k + i * Cpu::width);
-        for (; k + Cpu::width <= n; k += Cpu::width) sum[0] += load<Cpu>(x + k) * load<Cpu>(w + k);
+                sum[i] += power<Squared>(load<Cpu>(x + k + i * Cpu::width)) * load<Cpu>(w + k + i * Cpu::width);
+        for (; k + Cpu::width <= n; k += Cpu::width) sum[0] += power<Squared>(load<Cpu>(x + k)) * load<Cpu>(w + k);
         double rest = 0;
-        for (; k < n; ++k) rest += static_cast<double>(x[k]) * w[k];
+        for (; k < n; ++k) rest += power<Squared>(static_cast<double>(x[k])) * w[k];
         sum[0] += sum[1];
         sum[2] += sum[3];
         sum[0] += sum[2];
@@ -76,6 +84,7 @@ struct RowDots {
 };
 
 // sums[k] += the sum over some rows of c_i x_ik, for some columns k.
+template <bool Squared>
 struct AddRows {
     template <class Cpu, class Value>
     static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* c,
@@ -91,17 +100,17 @@ struct AddRows {
         std::size_t k = 0;
         for (; k + Cpu::width <= n; k += Cpu::width) {
             auto sum = load<Cpu>(sums + k);
-            sum += factor * load<Cpu>(x + k);
+            sum += factor * power<Squared>(load<Cpu>(x + k));
             std::memcpy(sums + k, &sum, sizeof sum);
         }
-        for (; k < n; ++k) sums[k] += factor * static_cast<double>(x[k]);
+        for (; k < n; ++k) sums[k] += factor * power<Squared>(static_cast<double>(x[k]));
     }
 };
 
 }  // namespace detail
 
-// out = X w; w has n_columns entries, out has n_rows.
-template <class Value>
+// out = X w, or with the squares of X; w has n_columns entries, out has n_rows.
+template <bool Squared, class Value>
 void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n_threads) {
     const std::size_t n_pieces = std::max<std::size_t>(1, detail::blocks(X.n_columns, detail::columns_at_once));
     const std::size_t width = std::min(std::max<std::size_t>(1, X.n_columns), detail::columns_at_once);
@@ -112,7 +121,7 @@ void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n
         parallel_for(n_pieces * n_groups, n_threads, [&](std::size_t task) {
             const std::size_t piece = task / n_groups;
             double* sums = piece == 0 ? out : spare.get() + (piece - 1) * X.n_rows;
-            detail::run<detail::RowDots>(cpu, X, detail::part_of(X.n_rows, n_rows, task % n_groups),
+            detail::run<detail::RowDots<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, task % n_groups),
                                          detail::part_of(X.n_columns, detail::columns_at_once, piece), w, sums);
         });
     });
@@ -120,8 +129,9 @@ void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n
         for (std::size_t row = 0; row < X.n_rows; ++row) out[row] += spare[(piece - 1) * X.n_rows + row];
 }
 
-// out = X' c; c has n_rows entries, out has n_columns. Few columns are summed for blocks of rows, many by themselves.
-template <class Value>
+// out = X' c, or with the squares of X; c has n_rows entries, out has n_columns. Few columns are summed for blocks of
+// rows, many by themselves.
+template <bool Squared, class Value>
 void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int n_threads) {
     std::fill_n(out, X.n_columns, 0.0);
     const bool wide = X.n_columns >= detail::columns_at_once;
@@ -135,7 +145,7 @@ void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int 
         parallel_for(n_pieces * n_blocks, n_threads, [&](std::size_t task) {
             const std::size_t block = wide ? 0 : task, piece = wide ? task : 0;
             double* sums = block == 0 ? out : spare.get() + (block - 1) * X.n_columns;
-            detail::run<detail::AddRows>(cpu, X, detail::part_of(X.n_rows, n_rows, block),
+            detail::run<detail::AddRows<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, block),
                                          detail::part_of(X.n_columns, width, piece), c, sums);
         });
     });

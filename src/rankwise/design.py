@@ -274,8 +274,16 @@ class DenseDesign(TiledDesign):
         return result
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
+        return self._summed(_native.dense_rmatvec, c)
+
+    def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the sum over rows of c_i x_ij^2 for each column j."""
+        return self._summed(_native.dense_weighted_squares, c)
+
+    def _summed(self, sums: Callable[..., NDArray], c: NDArray) -> NDArray[np.float64]:
+        """Add up what native code sums over the rows of each stretch."""
         c = _vector(c)
-        parts = [_native.dense_rmatvec(X, c[rows], self.n_threads) for rows, X in self._stretches()]
+        parts = [sums(X, c[rows], self.n_threads) for rows, X in self._stretches()]
         return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
 
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:
