@@ -4,15 +4,17 @@
     python benchmarks/tuning.py --quick           # 24,000 rows
 
 "certified" is the search with a solver by name, which certifies the fit of every fold; "by itself" fits the
-rows of each fold apart, as for splits that share no parts. A path is `alpha_path` over the grid of a search,
-with a proof at every alpha. Real data are added where RANKWISE_DATA names a folder that has them (OHSUMED,
-California housing). One thread; --threads compares it with two, in seconds of the clock.
+rows of each fold apart, as for splits that share no parts; "decomposed" decomposes the equations without each
+query and takes no steps. A path is `alpha_path` over the grid of a search, with a proof at every alpha. Real
+data are added where RANKWISE_DATA names a folder that has them (OHSUMED, California housing). One thread;
+--threads compares it with two, in seconds of the clock.
 """
 
 import argparse
 import gzip
 import os
 import warnings
+from contextlib import ExitStack
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -28,7 +30,7 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.model_selection import alpha_path
+from rankwise.model_selection import alpha_path, query_weights
 
 SEARCHES = {
     "hinge": (RankSVMCV(), RankSVM()),
@@ -40,6 +42,8 @@ SEARCHES = {
     ),
     "least squares, folds": (RankRLSCV(cv=5), RankRLS()),
     "least squares, by itself": (RankRLSCV(cv=5), RankRLS()),
+    "each query left out": (RankRLSCV(), RankRLS()),
+    "each query, decomposed": (RankRLSCV(), RankRLS()),
 }
 PATHS = {
     "hinge": RankSVM(),
@@ -77,8 +81,12 @@ def table(name, X, y, qid):
     print(f"\n{name}: {X.shape[0]:,} x {X.shape[1]} rows, queries: {queries:,}")
     print(f"{'':<26}{'a fit, s':>10}{'search, s':>11}{'in fits':>9}{'alpha':>10}{'error':>10}")
     for label, (search, fit) in SEARCHES.items():
-        share = RankRLS._fold_scores if "by itself" not in label else lambda *arguments: None
-        with mock.patch.object(RankRLS, "_fold_scores", share):
+        if queries == 1 and "each query" in label:
+            continue
+        slow = {"by itself": (RankRLS, "_fold_scores"), "decomposed": (query_weights, "_weights_by_steps")}
+        with ExitStack() as patches:
+            for place in (place for words, place in slow.items() if words in label):
+                patches.enter_context(mock.patch.object(*place, lambda *arguments: None))
             seconds, _ = cpu_seconds(partial(search.fit, X, y, qid=qid))
         one, _ = cpu_seconds(partial(fit.set_params(alpha=search.alpha_).fit, X, y, qid=qid))
         error = search.cv_errors_.reshape(len(search.alphas_), -1).mean(axis=1).min()

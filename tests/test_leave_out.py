@@ -23,6 +23,7 @@ from rankwise.model_selection import (
     leave_query_out,
     pair_formulas,
     permutation_test,
+    query_weights,
 )
 from rankwise.model_selection.pair_downdates import AnyPairs
 from rankwise.model_selection.permutation import permuted_labels, permuted_preferences
@@ -716,3 +717,40 @@ def test_the_matrices_of_all_pairs_are_refused_by_a_sentence(monkeypatch):
         _ = result.predictions
     with pytest.raises(MemoryError, match="Leaving out pairs of 300 rows needs"):
         leave_pair_out(RankRLS(cost="unit"), np.vstack([X, X[:100]]), np.arange(300) % 3)
+
+
+@pytest.mark.parametrize("n_outputs", [1, 2])
+@pytest.mark.parametrize("parameters", [{}, {"cost": "unit"}, {"average": "pairs"}])
+def test_steps_without_a_query_lead_where_a_decomposition_does(n_outputs, parameters, monkeypatch):
+    generator = np.random.default_rng(6)
+    X, qid = generator.normal(size=(900, 6)) + 1e4, generator.permutation(np.arange(900) % 60)
+    y = generator.integers(0, 4, (900, n_outputs)) + (X[:, :1] - 1e4 > 0)
+    y = y[:, 0] if n_outputs == 1 else y
+    alphas, model = [100.0, 1.0, 1e-2, 1e-9], RankRLS(**parameters)
+    found = []
+    by_steps = query_weights._weights_by_steps
+    monkeypatch.setattr(
+        query_weights, "_weights_by_steps", lambda *given: found.append(by_steps(*given)) or found[-1]
+    )
+    steps = leave_query_out(model, X, y, qid, alphas=alphas)
+    assert found
+    assert all(weights is not None for weights in found)
+    monkeypatch.setattr(query_weights, "_weights_by_steps", lambda *given: None)
+    decomposed = leave_query_out(model, X, y, qid, alphas=alphas)
+    np.testing.assert_allclose(steps.predictions, decomposed.predictions, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(steps.error, decomposed.error)
+
+
+def test_steps_are_given_up_where_a_query_is_most_of_the_rows(monkeypatch):
+    generator = np.random.default_rng(7)
+    X, y, qid = generator.normal(size=(60, 6)), generator.normal(size=60), np.arange(60) // 30
+    found = []
+    by_steps = query_weights._weights_by_steps
+    monkeypatch.setattr(
+        query_weights, "_weights_by_steps", lambda *given: found.append(by_steps(*given)) or found[-1]
+    )
+    result = leave_query_out(RankRLS(), X, y, qid, alphas=[1e-1, 1e-6])
+    assert found == [None, None]
+    for k, alpha in enumerate((1e-1, 1e-6)):
+        fitted = RankRLS(alpha).fit(X[30:], y[30:])
+        np.testing.assert_allclose(result.predictions[k, :30], fitted.predict(X[:30]), **CLOSE)

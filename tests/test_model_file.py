@@ -31,10 +31,12 @@ from sklearn.preprocessing import (
 import rankwise
 from fuzz.fuzz_model_file import Target, overwritten, signed, write_signed
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.datasets import make_ranking
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_file import ModelFileError, load_model, model_info, save_model
 from rankwise.io.model_layout import read_layout
 from rankwise.io.model_values import decode, encode
+from rankwise.model_selection import alpha_path
 
 random = np.random.RandomState(0)
 X = np.abs(random.randn(40, 4)) * [1.0, 10.0, 0.1, 3.0]
@@ -691,3 +693,12 @@ def test_a_killed_writer_leaves_a_whole_model(tmp_path):
     assert done.returncode == 0, done.stderr
     # Writers were killed in the middle: never a half model, and the next one removed their temporary files.
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_model_of_a_path_is_saved_without_the_path(tmp_path):
+    X, y = make_ranking(60, 3, random_state=0)
+    model = alpha_path(RankSVM(), X, y, (1.0, 0.1), tol=0.1).model(0.5)
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert not hasattr(loaded, "alpha_path_")

@@ -218,6 +218,9 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
         by_query = cv == "leave-query-out"
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
+        if task.system is not None and len(task.outputs) == 1 and self._is_linear():
+            gram, pull = task.system
+            search.model._handed_systems = [(gram, pull.ravel())]
         errors = result.error
         if search.scoring not in PAIR_ERRORS:
             scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)

@@ -51,8 +51,9 @@ RANKERS: dict[str, type[BaseEstimator]] = {
 # What has items and no rows to score.
 LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
 STORED = RANKERS | LEADERBOARDS
-# What is no part of a model: how the rounds of a fit on Dask went, and LightGBM's object for the trees.
-PASSING = ("rounds_", "_booster")
+# What is no part of a model: how the rounds of a fit on Dask went, LightGBM's object for the trees, and fits
+# for other alphas.
+PASSING = ("rounds_", "_booster", "alpha_path_")
 
 
 @dataclass(frozen=True)

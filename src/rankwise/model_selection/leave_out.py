@@ -16,12 +16,11 @@ from sklearn.base import clone
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector, check_choice, declared_order
 from rankwise._progress import Progress
 from rankwise._types import FloatArray, IntArray
+from rankwise.design import as_design
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.model_selection.one_alpha import FACTORS, QuerySystem, kernel_matrix
 from rankwise.model_selection.pair_blocks import (
     Block,
-    NormalEquations,
-    centred,
     features,
     joint_loss,
     query_blocks,
@@ -29,9 +28,11 @@ from rankwise.model_selection.pair_blocks import (
 )
 from rankwise.model_selection.pair_downdates import AnyPairs
 from rankwise.model_selection.pair_formulas import AllPairs, KernelClasses, KernelPairs, TwoClasses
+from rankwise.model_selection.query_weights import scores_without_fold
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.solvers.least_squares import Spectrum
 
 PairFormula = AllPairs | TwoClasses | AnyPairs
 
@@ -147,8 +148,9 @@ def leave_query_out(
     `leave_pair_out` when alpha is small against the scale of the rows.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
-    lesser of O(b^2 r + b^3) an alpha and O(b r^2 + r^3) for all alphas together. With a kernel and one alpha
-    it is some two fits where queries weigh the same.
+    lesser of O(b^2 r + b^3) an alpha and O(b r^2) for all alphas together, with some steps of conjugate
+    gradients of O(r^2) an alpha, or O(r^3) where the fold is much of all rows. With a kernel and one alpha it
+    is some two fits where queries weigh the same.
 
     Parameters
     ----------
@@ -214,6 +216,7 @@ class HeldOutTask:
         self.verbose = int(getattr(model, "verbose", 0))
         self._features: FloatArray | None = None
         self._kernel_matrix: FloatArray | None = None
+        self.system: tuple[FloatArray, FloatArray] | None = None  # of the last output that was left out
 
     @property
     def n_rows(self) -> int:
@@ -230,6 +233,12 @@ class HeldOutTask:
         if self._features is None:
             self._features = features(self.model, self.X)
         return self._features
+
+    def spectrum(self, form: LeastSquares) -> Spectrum:
+        """Return the normal equations Phi'L Phi and Phi'r, one column an output, decomposed."""
+        gram, pull = as_design(self.features()).normal_equations(form)
+        self.system = gram.copy(), pull
+        return Spectrum.of(gram, pull.reshape(len(pull), -1), check=False)
 
     def kernel_matrix(self) -> FloatArray | None:
         """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
@@ -303,10 +312,10 @@ def queries_left_out(
         blocks = query_blocks(form)
         leaving = _by_fold(blocks, fold_of_row)
         penalties = _penalties(leaving, blocks, task)
-        progress = Progress("Leaving queries out", len(leaving), task.verbose)
         found = _scores_by_factors(task, form, leaving, penalties)
         if found is None:
-            found = _scores_without_fold(task.features(), blocks, leaving, penalties, progress)
+            spectrum = task.spectrum(form)
+            found = scores_without_fold(task.features(), spectrum, leaving, penalties, task.verbose)
         scores[:, :, batch] = found
     errors = [
         [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
@@ -354,69 +363,6 @@ def _scores_by_factors(
     except LinAlgError:
         return None
     return scores
-
-
-def _scores_without_fold(
-    Phi: FloatArray,
-    blocks: list[Block],
-    folds: list[list[Block]],
-    penalties: FloatArray,
-    progress: Progress,
-) -> FloatArray:
-    """Score each row by the model without its fold: shape (n_alphas, m, v)."""
-    equations = NormalEquations.of(Phi, blocks)
-    Z = Phi @ equations.basis
-    n_alphas, rank = penalties.shape[1], Z.shape[1]
-    scores = np.empty((n_alphas, len(Phi), blocks[0].pull.shape[1]))
-    for fold, shifts in zip(folds, penalties, strict=True):
-        n_rows = sum(len(block.rows) for block in fold)
-        few_rows = n_alphas * (2 * n_rows**2 * rank + n_rows**3) < 12 * rank**3 + n_rows * rank**2
-        weights = (_weights_by_rows if few_rows else _weights_by_features)(Z, equations, fold, shifts)
-        for block in fold:
-            scores[:, block.rows] = Z[block.rows] @ weights
-        progress.advance(1)
-    return scores
-
-
-def _weights_by_features(
-    Z: FloatArray, equations: NormalEquations, fold: list[Block], penalties: FloatArray
-) -> FloatArray:
-    """Take the fold out of the normal equations and decompose what remains."""
-    gram, pull = np.diag(equations.curvature), equations.pull.copy()
-    for block in fold:
-        part = centred(Z[block.rows])
-        gram -= part.T @ block.times(part)
-        pull -= part.T @ block.pull
-    rest = NormalEquations.decomposed(gram, pull, 1.0)
-    return rest.basis @ rest.solutions(penalties)
-
-
-def _weights_by_rows(
-    Z: FloatArray, equations: NormalEquations, fold: list[Block], penalties: FloatArray
-) -> FloatArray:
-    """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
-
-    L does not see what all rows of a query share, so the rows are centred within queries: G stays small where
-    lambda is.
-    """
-    part = np.concatenate([centred(Z[block.rows]) for block in fold])
-    pull = np.concatenate([block.pull for block in fold])
-    weights = np.empty((len(penalties), *equations.pull.shape))
-    for k, penalty in enumerate(penalties):
-        scale = 1.0 / (equations.curvature + penalty)
-        G = (part * scale) @ part.T
-        right = part @ (scale[:, None] * equations.pull) - G @ pull
-        scores = np.linalg.solve(np.eye(len(G)) - _times(fold, G).T, right)
-        weights[k] = scale[:, None] * (equations.pull - part.T @ (pull - _times(fold, scores)))
-    return weights
-
-
-def _times(fold: list[Block], A: FloatArray) -> FloatArray:
-    """Multiply the block-diagonal Laplacian of a fold with A."""
-    ends = np.cumsum([len(block.rows) for block in fold])
-    return np.concatenate(
-        [block.times(part) for block, part in zip(fold, np.split(A, ends[:-1]), strict=True)]
-    )
 
 
 def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:

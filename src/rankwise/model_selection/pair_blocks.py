@@ -14,7 +14,6 @@ from rankwise._types import FloatArray, IntArray
 from rankwise.design import Design, float_matrix, row_blocks
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
-from rankwise.solvers.least_squares import Spectrum
 
 _BLOCK_ENTRIES = 1 << 22
 _CACHE_ENTRIES = 1 << 17
@@ -67,60 +66,6 @@ def rows_by_group(groups: IntArray) -> list[IntArray]:
     """Return the row numbers of each group, in the order of the group numbers."""
     order = np.argsort(groups, kind="stable")
     return np.split(order, np.flatnonzero(np.diff(groups[order])) + 1)
-
-
-@dataclass
-class NormalEquations:
-    """Sum over blocks of Phi'L Phi = V diag(s) V' and of Phi'r, in the basis V, for every alpha at once.
-
-    Attributes
-    ----------
-    spectrum : Spectrum
-        V, the eigenvalues s, which are not negative, and V'Phi'r of shape (rank, v).
-    mass : float
-    """
-
-    spectrum: Spectrum
-    mass: float
-
-    @property
-    def basis(self) -> FloatArray:
-        """V, of shape (n_features, rank)."""
-        return self.spectrum.vectors
-
-    @property
-    def curvature(self) -> FloatArray:
-        """The eigenvalues s."""
-        return self.spectrum.eigenvalues
-
-    @property
-    def pull(self) -> FloatArray:
-        """Phi'r in the basis, of shape (rank, v)."""
-        return self.spectrum.rotated
-
-    @classmethod
-    def of(cls, Phi: FloatArray, blocks: list[Block]) -> NormalEquations:
-        """Add up and decompose: O(m n^2 + n^3) for m rows of n features with ties kept."""
-        n_features, n_outputs = Phi.shape[1], blocks[0].pull.shape[1]
-        gram, pull = np.zeros((n_features, n_features)), np.zeros((n_features, n_outputs))
-        for block in blocks:
-            part = centred(Phi[block.rows])
-            gram += part.T @ block.times(part)
-            pull += part.T @ block.pull
-        return cls.decomposed(gram, pull, sum(block.mass for block in blocks))
-
-    @classmethod
-    def decomposed(cls, gram: FloatArray, pull: FloatArray, mass: float) -> NormalEquations:
-        """Decompose the matrix of the equations."""
-        return cls(Spectrum.of((gram + gram.T) / 2, pull, check=False), mass)
-
-    def inverses(self, alphas: FloatArray) -> FloatArray:
-        """Return (s + alpha mass)^-1, of shape (n_alphas, rank)."""
-        return self.spectrum.inverses(alphas * self.mass).T
-
-    def solutions(self, alphas: FloatArray) -> FloatArray:
-        """Return the weights in the basis V for each alpha, shape (n_alphas, rank, v)."""
-        return self.pull * self.inverses(alphas)[:, :, None]
 
 
 def centred(A: FloatArray) -> FloatArray:
