@@ -18,15 +18,13 @@ NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 
 
 class LinkNames(SphinxPostTransform):
-    """Make links of the names of the library that stand as code on the pages of guide and reference."""
+    """Make links of the names of the library that stand as code in the text of a page."""
 
     default_priority = 20
 
     def run(self, **kwargs):
         """Go through the code on a page."""
         page = self.env.docname
-        if page.startswith("gallery/"):
-            return
         objects = self.env.domaindata["py"]["objects"]
         names = endings(name for name, entry in objects.items() if is_public(entry))
         for literal in list(self.document.findall(nodes.literal)):

@@ -207,6 +207,20 @@ def test_the_command_line_learns_and_measures_survival(patients, capsys):
     assert "Harrell" in capsys.readouterr().out
 
 
+def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):
+    frame, data, path = patients
+    columns = ["--survival", "months,died", "--qid", "hospital"]
+    assert main(["train", data, "-o", path, *columns, "-q"]) == 0
+    capsys.readouterr()
+    assert main(["report", path, data, "-o", str(tmp_path / "report.html"), *columns, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    lives = Preferences.from_survival(frame["died"], frame["months"], qid=frame["hospital"])
+    share = load_model(path).score(frame[["age", "dose"]].to_numpy(), lives)
+    assert printed["measures"]["error"]["mean"] == pytest.approx(1 - share, abs=1e-9)
+    assert list(printed["measures"]) == ["error"]
+    assert "on average over 3 queries" in printed["headline"]
+
+
 def test_the_command_line_tunes_survival_and_refuses_what_does_not_go_with_it(patients, capsys):
     _, data, path = patients
     columns = ["--survival", "months,died"]

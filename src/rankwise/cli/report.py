@@ -51,6 +51,7 @@ def add_parser(commands: Any) -> None:
         help="labels from this one up are relevant for MAP (default: 1)",
     )
     parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the resamples (default: 0)")
+    arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
 
 
