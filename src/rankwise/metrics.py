@@ -672,7 +672,7 @@ def _label_violations(
 ) -> _Violations:
     """`_violations` of labels within queries, 0 for every query when no query has a pair."""
     try:
-        preferences = Preferences.from_scores(labels, query, sample_weight)
+        preferences = Preferences.from_scores(labels, query if query.max() > 0 else None, sample_weight)
     except NoPairsError:
         none = np.zeros(query.max() + 1)
         return _Violations(none, none, none)
@@ -680,11 +680,13 @@ def _label_violations(
 
 
 def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
-    # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
-    levels, inverse = np.unique(scores, return_inverse=True)
-    ranks, tied = inverse.astype(np.float64), len(levels) < len(scores)
-    wrong = preferences.violated_weight(ranks, 0.0)
-    wrong_or_tied = preferences.violated_weight(ranks, 0.5) if tied else wrong
+    with np.errstate(over="ignore"):  # a difference that overflows has the right sign
+        wrong = wrong_or_tied = preferences.violated_weight(scores, 0.0)
+    ordered = np.sort(scores)
+    if (ordered[1:] == ordered[:-1]).any():
+        # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
+        ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
+        wrong_or_tied = preferences.violated_weight(ranks, 0.5)
     return _Violations(wrong, wrong_or_tied, preferences.total_weight())
 
 

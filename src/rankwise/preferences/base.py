@@ -256,6 +256,13 @@ class Preferences(ABC):
         gradient = self._by_row(worse, push) - self._by_row(better, push)
         return -float(np.sum(weight * log_expit(difference))), gradient
 
+    def logistic_derivatives(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient of `logistic` and the diagonal of its second derivative."""
+        gradient = self.logistic(scores, factor, n_threads=n_threads)[1]
+        return gradient, self.logistic_hessian(scores, factor, n_threads=n_threads)[0]
+
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
