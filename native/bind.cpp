@@ -111,6 +111,11 @@ private:
     }
 };
 
+// For a result that is written for the rows of a ranking; those of weight zero, which are not in it, have 0.
+OutputVector by_row(std::size_t n_rows, std::size_t n_ranked) {
+    return n_ranked == n_rows ? new_vector(n_rows) : zeros(n_rows);
+}
+
 void check_length(std::size_t given, std::size_t expected, const char* sentence) {
     if (given != expected) throw nb::value_error(sentence);
 }
@@ -120,32 +125,42 @@ const double* pointer(const Column& column, std::size_t n_rows) {
     return column ? column->data() : nullptr;
 }
 
-rankwise::Ranking ranking_view(const InputVector<std::int32_t>& row, const InputVector<std::int32_t>& level_begin,
-                               const InputVector<std::int64_t>& query_begin) {
-    check_length(level_begin.size(), row.size(), "level_begin needs one entry for each entry of row");
-    if (query_begin.size() == 0 || query_begin(query_begin.size() - 1) != static_cast<std::int64_t>(row.size()))
-        throw nb::value_error("query_begin must end at the length of row");
-    return {row.data(), level_begin.data(), query_begin.data(), static_cast<std::int64_t>(query_begin.size()) - 1};
-}
+// Rows by query and label, and the scratch that belongs to them; Python keeps it, and pickles it without the scratch.
+struct RankingIndex {
+    using Ints = InputVector<std::int32_t>;
+    Ints row, level_begin;
+    InputVector<std::int64_t> query_begin;
+    Ints position;
+    rankwise::ScratchPool scratch;
 
-nb::tuple count_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
-                        InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
-                        int n_threads) {
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
-    OutputVector net = zeros(scores.size()), losses = new_vector(ranking.n_queries);
+    RankingIndex(Ints row_of, Ints begin_of, InputVector<std::int64_t> queries, Ints position_of)
+        : row(std::move(row_of)), level_begin(std::move(begin_of)), query_begin(std::move(queries)),
+          position(std::move(position_of)) {
+        check_length(level_begin.size(), row.size(), "level_begin needs one entry for each entry of row");
+        if (query_begin.size() == 0 || query_begin(query_begin.size() - 1) != static_cast<std::int64_t>(row.size()))
+            throw nb::value_error("query_begin must end at the length of row");
+    }
+    rankwise::Ranking view(std::size_t n_scores) const {
+        check_length(n_scores, position.size(), "position needs one entry for each score");
+        return {row.data(), level_begin.data(), query_begin.data(), static_cast<std::int64_t>(query_begin.size()) - 1,
+                position.data(), static_cast<std::int64_t>(position.size())};
+    }
+};
+
+nb::tuple count_ranking(InputVector<double> scores, RankingIndex& index, double margin, int n_threads) {
+    const rankwise::Ranking ranking = index.view(scores.size());
+    OutputVector net = new_vector(scores.size()), losses = new_vector(ranking.n_queries);
     auto violations = new_vector<std::int64_t>(ranking.n_queries);
     {
         nb::gil_scoped_release unlocked;
-        rankwise::count_ranking(ranking, scores.data(), margin, n_threads, net.data(), violations.data(),
-                                losses.data());
+        rankwise::count_ranking(ranking, scores.data(), margin, index.scratch, n_threads, violations.data(),
+                                net.data(), losses.data());
     }
     return nb::make_tuple(net, violations, losses);
 }
 
-nb::tuple count_order_errors(InputVector<double> scores, InputVector<std::int32_t> row,
-                             InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin,
-                             int n_threads) {
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+nb::tuple count_order_errors(InputVector<double> scores, RankingIndex& index, int n_threads) {
+    const rankwise::Ranking ranking = index.view(scores.size());
     auto wrong = new_vector<std::int64_t>(ranking.n_queries), wrong_or_tied = new_vector<std::int64_t>(ranking.n_queries);
     {
         nb::gil_scoped_release unlocked;
@@ -154,12 +169,29 @@ nb::tuple count_order_errors(InputVector<double> scores, InputVector<std::int32_
     return nb::make_tuple(wrong, wrong_or_tied);
 }
 
+Output<std::int32_t> stable_order(InputVector<double> numbers) {
+    auto order = new_vector<std::int32_t>(numbers.size());
+    nb::gil_scoped_release unlocked;
+    rankwise::stable_order(numbers.data(), static_cast<std::int64_t>(numbers.size()), order.data());
+    return order;
+}
+
+Output<std::int64_t> count_violations(InputVector<double> scores, RankingIndex& index, double margin, int n_threads) {
+    const rankwise::Ranking ranking = index.view(scores.size());
+    auto violations = new_vector<std::int64_t>(ranking.n_queries);
+    nb::gil_scoped_release unlocked;
+    rankwise::count_ranking(ranking, scores.data(), margin, index.scratch, n_threads, violations.data(), nullptr,
+                            nullptr);
+    return violations;
+}
+
 // The four sums as numpy arrays; those of the moment are None where there is none.
 struct NewSums {
-    NewSums(std::size_t n, bool moment) : up(zeros(n)), down(zeros(n)) {
+    // Zero where not every row is written.
+    NewSums(std::size_t n, std::size_t n_written, bool moment) : up(by_row(n, n_written)), down(by_row(n, n_written)) {
         if (moment) {
-            moment_up = zeros(n);
-            moment_down = zeros(n);
+            moment_up = by_row(n, n_written);
+            moment_down = by_row(n, n_written);
         }
     }
     rankwise::RowSums view() {
@@ -170,52 +202,49 @@ struct NewSums {
     std::optional<OutputVector> moment_up, moment_down;
 };
 
-nb::tuple sum_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
-                      InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
-                      const std::string& method, Column weight, Column can_be_worse, Column gain, Column moment,
-                      int n_threads) {
+nb::tuple sum_ranking(InputVector<double> scores, RankingIndex& index, double margin, const std::string& method,
+                      Column weight, Column can_be_worse, Column gain, Column moment, int n_threads) {
     const std::size_t n = scores.size();
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    const rankwise::Ranking ranking = index.view(n);
     const rankwise::Method chosen = rankwise::method_named(method);
     const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n),
                                        pointer(moment, n)};
-    NewSums sums(n, moment.has_value());
+    NewSums sums(n, n, moment.has_value());
     {
         nb::gil_scoped_release unlocked;
-        rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, n_threads, sums.view());
+        rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, index.scratch, n_threads,
+                              sums.view());
     }
     return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
 }
 
 using Windows = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
 
-Windows find_windows(InputVector<double> scores, InputVector<std::int32_t> row,
-                     InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin, double margin,
-                     int n_threads) {
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
-    auto memory = std::make_unique_for_overwrite<rankwise::RowSlot[]>(row.size());
-    rankwise::RowSlot* windows = memory.get();
-    nb::capsule owner(windows, [](void* p) noexcept { delete[] static_cast<rankwise::RowSlot*>(p); });
+Windows find_windows(InputVector<double> scores, RankingIndex& index, double margin, int n_threads) {
+    const rankwise::Ranking ranking = index.view(scores.size());
+    const std::size_t n = index.row.size();
+    auto memory = std::make_unique_for_overwrite<rankwise::Window[]>(n);
+    rankwise::Window* windows = memory.get();
+    nb::capsule owner(windows, [](void* p) noexcept { delete[] static_cast<rankwise::Window*>(p); });
     memory.release();
     {
         nb::gil_scoped_release unlocked;
-        rankwise::find_windows(ranking, scores.data(), margin, n_threads, windows);
+        rankwise::find_windows(ranking, scores.data(), margin, index.scratch, n_threads, windows);
     }
-    return Windows(windows, {row.size(), 4}, owner);
+    return Windows(windows, {n, 4}, owner);
 }
 
 OutputVector sum_moment(nb::ndarray<const std::int32_t, nb::shape<-1, 4>, nb::c_contig, nb::device::cpu> windows,
-                        InputVector<std::int32_t> row, InputVector<std::int32_t> level_begin,
-                        InputVector<std::int64_t> query_begin, Column weight, Column can_be_worse, Column gain,
+                        RankingIndex& index, Column weight, Column can_be_worse, Column gain,
                         InputVector<double> moment, int n_threads) {
     const std::size_t n = moment.size();
-    check_length(windows.shape(0), row.size(), "windows needs one row for each entry of row");
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    const rankwise::Ranking ranking = index.view(n);
+    check_length(windows.shape(0), index.row.size(), "windows needs one row for each entry of row");
     const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), moment.data()};
-    OutputVector out = zeros(n);
+    OutputVector out = new_vector(n);
     nb::gil_scoped_release unlocked;
-    rankwise::sum_moment(ranking, reinterpret_cast<const rankwise::RowSlot*>(windows.data()), columns, n_threads,
-                         out.data());
+    rankwise::sum_moment(ranking, reinterpret_cast<const rankwise::Window*>(windows.data()), columns, index.scratch,
+                         n_threads, out.data());
     return out;
 }
 
@@ -230,7 +259,7 @@ nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> 
     const rankwise::OrderGraph graph{row.data(),    class_begin.data(), static_cast<std::int64_t>(class_begin.size()) - 1,
                                      higher.data(), lower.data(),       static_cast<std::int64_t>(higher.size())};
     const rankwise::RowColumns columns{pointer(weight, n), nullptr, nullptr, pointer(moment, n)};
-    NewSums sums(n, moment.has_value());
+    NewSums sums(n, row.size(), moment.has_value());
     OutputVector violated_weight = new_vector(higher.size());
     {
         nb::gil_scoped_release unlocked;
@@ -247,9 +276,9 @@ Output<T> to_array(const std::vector<T>& values) {
     return array;
 }
 
-nb::tuple group_levels(InputVector<std::int32_t> row, InputVector<std::int32_t> level_begin,
-                       InputVector<std::int64_t> query_begin, Column weight, std::size_t n_rows) {
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+nb::tuple group_levels(RankingIndex& index, Column weight) {
+    const std::size_t n_rows = index.position.size();
+    const rankwise::Ranking ranking = index.view(n_rows);
     rankwise::LevelGroups groups;
     {
         nb::gil_scoped_release unlocked;
@@ -267,16 +296,15 @@ rankwise::LevelGroupsView groups_view(const GroupArrays& arrays) {
     return {group.data(), n_groups.data(), first_row.data(), tie_begin.data(), ties.data(), rest.data()};
 }
 
-nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t> row,
-                           InputVector<std::int32_t> level_begin, InputVector<std::int64_t> query_begin,
-                           const GroupArrays& groups, InputVector<double> query_factor, Column weight,
+nb::tuple logistic_ranking(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups, InputVector<double> query_factor, Column weight,
                            Column can_be_worse, Column gain, Column balance, Column direction, Column diagonal,
-                           int n_threads, bool widest) {
+                           bool with_diagonal, int n_threads, bool widest) {
     const std::size_t n = scores.size();
-    const rankwise::Ranking ranking = ranking_view(row, level_begin, query_begin);
+    const rankwise::Ranking ranking = index.view(n);
     check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
-    // Every row of the ranking is written; those of weight zero are not in it.
-    OutputVector out = row.size() == n ? new_vector(n) : zeros(n);
+    OutputVector out = by_row(n, index.row.size());
+    std::optional<OutputVector> curvature;
+    if (with_diagonal) curvature = by_row(n, index.row.size());
     const rankwise::LogisticTask task{
         ranking,
         {pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), pointer(direction, n)},
@@ -286,13 +314,14 @@ nb::tuple logistic_ranking(InputVector<double> scores, InputVector<std::int32_t>
         pointer(balance, n),
         pointer(diagonal, n),
         out.data(),
+        curvature ? curvature->data() : nullptr,
         n_threads};
     double value;
     {
         nb::gil_scoped_release unlocked;
         value = rankwise::logistic_ranking(task, widest);
     }
-    return nb::make_tuple(value, out);
+    return nb::make_tuple(value, out, curvature);
 }
 
 // The number of each name in the dict, where new names are entered with the next number.
@@ -648,35 +677,38 @@ NB_MODULE(_native, m) {
         .def("__enter__", &FileArrays::enter)
         .def("__exit__", [](FileArrays& self, nb::args) { self.leave(); });
     m.def("bytes_in_files", &rankwise::file_memory::total, "The bytes of all arrays that are in files.");
-    m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
+    nb::class_<RankingIndex>(m, "RankingIndex", "Rows by query and label, with scratch for what is counted of them.")
+        .def(nb::init<RankingIndex::Ints, RankingIndex::Ints, InputVector<std::int64_t>, RankingIndex::Ints>(),
+             nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"), nb::arg("position"));
+    m.def("stable_order", &stable_order, nb::arg("numbers"), "A stable argsort of finite numbers.");
+    m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
+          nb::arg("n_threads"),
           "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");
-    m.def("count_order_errors", &count_order_errors, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("n_threads"),
+    m.def("count_violations", &count_violations, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
+          nb::arg("n_threads"), "The number of violated pairs of each query.");
+    m.def("count_order_errors", &count_order_errors, nb::arg("scores"), nb::arg("index"), nb::arg("n_threads"),
           "(wrong, wrong or tied): pairs of each query in the wrong order, compared one by one.");
-    m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("margin"), nb::arg("method"), nb::arg("weight").none(),
-          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
+    m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("method"),
+          nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(),
+          nb::arg("n_threads"),
           "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
-    m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("margin"), nb::arg("n_threads"),
-          "The rows of each query in score order with their margin windows, for sum_moment.");
-    m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
-          nb::arg("moment"), nb::arg("n_threads"),
+    m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
+          nb::arg("n_threads"), "The margin windows of the rows of each query, in label order, for sum_moment.");
+    m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("index"), nb::arg("weight").none(),
+          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment"), nb::arg("n_threads"),
           "Weighted sum of the moment over each row's violated partners, better and worse.");
     m.def("sum_order_graph", &sum_order_graph, nb::arg("scores"), nb::arg("row"), nb::arg("class_begin"),
           nb::arg("higher"), nb::arg("lower"), nb::arg("margin"), nb::arg("weight").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),
           "The sums of sum_ranking over the edges of an order graph, and the violated weight of each edge.");
-    m.def("group_levels", &group_levels, nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"),
-          nb::arg("weight").none(), nb::arg("n_rows"), "How the rows are grouped by label, for logistic_ranking.");
-    m.def("logistic_ranking", &logistic_ranking, nb::arg("scores"), nb::arg("row"), nb::arg("level_begin"),
-          nb::arg("query_begin"), nb::arg("groups"), nb::arg("query_factor"), nb::arg("weight").none(),
-          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("balance").none(),
-          nb::arg("direction").none(), nb::arg("diagonal").none(), nb::arg("n_threads"), nb::arg("widest") = true,
-          "(loss, gradient) of the pairwise logistic loss given a balance; otherwise (0, diagonal of its Hessian) or, "
-          "given that diagonal and a direction, (0, product with the direction).");
+    m.def("group_levels", &group_levels, nb::arg("index"), nb::arg("weight").none(),
+          "How the rows are grouped by label, for logistic_ranking.");
+    m.def("logistic_ranking", &logistic_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
+          nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
+          nb::arg("balance").none(), nb::arg("direction").none(), nb::arg("diagonal").none(),
+          nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true,
+          "(loss, gradient, None or the diagonal of the Hessian) of the pairwise logistic loss given a balance; "
+          "otherwise (0, diagonal, None) or, given that diagonal and a direction, (0, product with it, None).");
     m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
           "The number of each name of a list; names that the dict does not know yet get the next numbers.");
     m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),

@@ -46,38 +46,45 @@ private:
 // Pairs by way of e^s, one division for four pairs and no logarithm: scores within `narrow_range` of each other.
 constexpr double narrow_range = 40.0;
 
+// Sums how the partners of row i push it, with u_i = 1, or the sum of u_j curvature(s_i - s_j), or, with u_i = 1, both.
+enum class Asked { pushes, curvature, both };
+template <Kernel kernel>
+constexpr Asked asked_of = kernel == curvature_kernel ? Asked::curvature : Asked::pushes;
+
 class NarrowPairs {
 public:
-    Padded amount, sum;  // u_i, and how the partners of row i push it or the sum of u_j curvature(s_i - s_j)
+    Padded amount, sum, curved;  // u_i; what is asked for; and the curvature where both are
 
     // Scores, about the middle of their range. A row that is the worse one of no pair (can_be_worse: 0 or 1, or a null
     // pointer) lies infinitely low as such.
     void set(const double* score, const double* can_be_worse, std::int64_t n, double middle) {
         n_ = static_cast<std::int32_t>(n);
-        for (Padded* column : {&grown_, &worse_, &amount, &sum}) column->resize(n);
+        for (Padded* column : {&grown_, &shrunk_, &worse_, &amount, &sum, &curved}) column->resize(n);
         for (std::int64_t i = 0; i < n; ++i) grown_[i] = score[i] - middle;
         for (std::int64_t i = 0; i < n + lanes; i += lanes) {
-            store(grown_.data() + i, exponential(load(grown_.data() + i)));
+            const Lanes grown = exponential(load(grown_.data() + i));
+            store(grown_.data() + i, grown);
+            store(shrunk_.data() + i, 1.0 / grown);
             store(sum.data() + i, all(0.0));
+            store(curved.data() + i, all(0.0));
         }
         for (std::int64_t i = 0; i < n; ++i) worse_[i] = can_be_worse ? can_be_worse[i] * grown_[i] : grown_[i];
     }
 
-    // Row p makes a pair with every row q < begin[p] - offset. Sums pushes, with u_i = 1, and returns the loss; or sums
-    // curvature.
-    template <Kernel kernel>
+    // Row p makes a pair with every row q < begin[p] - offset. Returns the loss where pushes are asked for.
+    template <Asked asked>
     double run(const std::int32_t* begin, std::int32_t offset, double range) {
         LogProduct product(lanes * (range + 1));
-        for_blocks<kernel == curvature_kernel>(begin, offset, product);
+        for_blocks<asked>(begin, offset, product);
         return product.log();
     }
 
 private:
-    Padded grown_, worse_;  // e^s, also as the worse one of a pair
+    Padded grown_, shrunk_, worse_;  // e^s and e^-s, and e^s as the worse one of a pair
     std::int32_t n_ = 0;
 
     // Four rows p against all q; those q that make a pair with all four need no masks.
-    template <bool curved>
+    template <Asked asked>
     void for_blocks(const std::int32_t* begin, std::int32_t offset, LogProduct& product) {
         for (std::int32_t p = 0; p < n_; p += lanes) {
             std::int32_t ends[lanes], least = n_, most = 0;
@@ -86,67 +93,86 @@ private:
                 least = std::min(least, ends[k]);
                 most = std::max(most, ends[k]);
             }
-            if (most > 0) block<curved>(p, ends, least / lanes * lanes, most, product);
+            if (most > 0) block<asked>(p, ends, least / lanes * lanes, most, product);
         }
     }
 
-    template <bool curved>
+    template <Asked asked>
     void block(std::int32_t p, const std::int32_t* ends, std::int32_t full, std::int32_t most, LogProduct& product) {
-        Lanes grown[lanes], inverse[lanes], given[lanes], received[lanes];
+        Four rows;
         for (int k = 0; k < lanes; ++k) {
-            grown[k] = all(grown_[p + k]);
-            inverse[k] = 1.0 / grown[k];
-            given[k] = all(amount[p + k]);
-            received[k] = all(0.0);
+            rows.grown[k] = all(grown_[p + k]);
+            rows.inverse[k] = all(shrunk_[p + k]);
+            rows.given[k] = all(amount[p + k]);
+            rows.received[k] = rows.curved[k] = all(0.0);
         }
-        const Lanes inverses = (inverse[0] * inverse[1]) * (inverse[2] * inverse[3]);
+        const Lanes inverses = (rows.inverse[0] * rows.inverse[1]) * (rows.inverse[2] * rows.inverse[3]);
         std::int32_t q = 0;
         for (; q < full; q += lanes) {
             Lanes total[lanes], value[lanes];
-            const Lanes totals = kernels<curved>(grown, load(worse_.data() + q), total, value);
-            add<curved>(q, value, given, received);
-            if constexpr (!curved) product.multiply(totals * inverses);
+            const Lanes totals = kernels<asked>(rows.grown, load(worse_.data() + q), total, value);
+            add<asked>(q, value, rows);
+            if constexpr (asked != Asked::curvature) product.multiply(totals * inverses);
         }
         for (; q < most; q += lanes) {
             Lanes total[lanes], value[lanes], factor = all(1.0);
-            kernels<curved>(grown, load(worse_.data() + q), total, value);
+            kernels<asked>(rows.grown, load(worse_.data() + q), total, value);
             const Lanes number{q + 0.0, q + 1.0, q + 2.0, q + 3.0};
             for (int k = 0; k < lanes; ++k) {
                 const Lanes end = all(ends[k]);
                 value[k] = where_less(number, end, value[k], all(0.0));
-                factor *= where_less(number, end, total[k] * inverse[k], all(1.0));
+                factor *= where_less(number, end, total[k] * rows.inverse[k], all(1.0));
             }
-            add<curved>(q, value, given, received);
-            if constexpr (!curved) product.multiply(factor);
+            add<asked>(q, value, rows);
+            if constexpr (asked != Asked::curvature) product.multiply(factor);
         }
-        for (int k = 0; k < lanes; ++k) sum[p + k] += curved ? sum_of(received[k]) : -sum_of(received[k]);
+        for (int k = 0; k < lanes; ++k) {
+            const double received = sum_of(rows.received[k]);
+            sum[p + k] += asked == Asked::curvature ? received : -received;
+            if constexpr (asked == Asked::both) curved[p + k] += sum_of(rows.curved[k]);
+        }
     }
+
+    // Four better rows: e^s and e^-s, u, and their sums.
+    struct Four {
+        Lanes grown[lanes], inverse[lanes], given[lanes], received[lanes], curved[lanes];
+    };
 
     // total = e^s_p + e^s_q, value = e^s_q / total, which is how p pushes q, or the curvature; returns the product of
     // the totals.
-    template <bool curved>
+    template <Asked asked>
     static RANKWISE_INLINE Lanes kernels(const Lanes* p, Lanes q, Lanes* total, Lanes* value) {
         for (int k = 0; k < lanes; ++k) total[k] = p[k] + q;
         const Lanes first = total[0] * total[1], second = total[2] * total[3], product = first * second;
-        const Lanes inverse = (curved ? all(1.0) : q) / product;
+        const Lanes inverse = (asked == Asked::curvature ? all(1.0) : q) / product;
         const Lanes of_first = inverse * second, of_second = inverse * first;
         value[0] = of_first * total[1];
         value[1] = of_first * total[0];
         value[2] = of_second * total[3];
         value[3] = of_second * total[2];
-        for (int k = 0; curved && k < lanes; ++k) value[k] = value[k] * value[k] * (p[k] * q);
+        for (int k = 0; asked == Asked::curvature && k < lanes; ++k) value[k] = value[k] * value[k] * (p[k] * q);
         return product;
     }
 
-    template <bool curved>
-    RANKWISE_INLINE void add(std::int32_t q, const Lanes* value, const Lanes* given, Lanes* received) {
+    template <Asked asked>
+    RANKWISE_INLINE void add(std::int32_t q, const Lanes* value, Four& rows) {
         Lanes back = load(sum.data() + q);
         const Lanes q_amount = load(amount.data() + q);
         for (int k = 0; k < lanes; ++k) {
-            received[k] += curved ? value[k] * q_amount : value[k];
-            back += curved ? value[k] * given[k] : value[k];
+            rows.received[k] += asked == Asked::curvature ? value[k] * q_amount : value[k];
+            back += asked == Asked::curvature ? value[k] * rows.given[k] : value[k];
         }
         store(sum.data() + q, back);
+        if constexpr (asked == Asked::both) {
+            Lanes curved_back = load(curved.data() + q);
+            const Lanes q_inverse = load(shrunk_.data() + q);
+            for (int k = 0; k < lanes; ++k) {
+                const Lanes curvature = value[k] * value[k] * (rows.grown[k] * q_inverse);
+                rows.curved[k] += curvature;
+                curved_back += curvature;
+            }
+            store(curved.data() + q, curved_back);
+        }
     }
 };
 

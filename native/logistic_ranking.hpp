@@ -13,8 +13,9 @@
 
 namespace rankwise {
 
-// What is asked for, and where it goes. With a balance, the gradient; otherwise the Hessian's diagonal or, with a
-// diagonal given and a direction in columns.moment, its product with the direction.
+// What is asked for, and where it goes. With a balance, the gradient and, with room for it in `curvature`, the Hessian's
+// diagonal too; otherwise the diagonal or, with a diagonal given and a direction in columns.moment, its product with the
+// direction.
 struct LogisticTask {
     Ranking ranking;
     RowColumns columns;
@@ -24,6 +25,7 @@ struct LogisticTask {
     const double* balance;       // half of what weighs on each row from above, less what weighs on it from below
     const double* diagonal;
     double* out;
+    double* curvature;
     int n_threads;
 };
 

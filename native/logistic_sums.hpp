@@ -60,6 +60,8 @@ struct LogisticScratch {
     std::vector<std::int32_t> before;  // 0, 1, 2, ...: every row with all before it
 };
 
+inline bool are_narrow(std::int64_t n, double range) { return n > 2 * lanes && range < narrow_range; }
+
 // The sum over partners at each row of scratch (score, better = worse = weight, direction), pair by pair, into
 // scratch.out; returns the loss.
 template <Kernel kernel>
@@ -67,13 +69,13 @@ double sum_few_rows(LogisticScratch& scratch, const std::int32_t* begin, std::in
     constexpr bool curved = kernel == curvature_kernel;
     const double *score = scratch.score.data(), *weight = scratch.better.data();
     const auto [low, high] = ScoreBins::range(score, n, 1);
-    const bool narrow = n > 2 * lanes && high - low < narrow_range && (curved || unit_weights);
+    const bool narrow = are_narrow(n, high - low) && (curved || unit_weights);
     double loss = 0;
     if (narrow) {
         NarrowPairs& pairs = scratch.narrow;
         pairs.set(score, nullptr, n, 0.5 * (low + high));
         for (std::int64_t i = 0; curved && i < n; ++i) pairs.amount[i] = weight[i] * scratch.direction[i];
-        loss = pairs.run<kernel>(begin, 0, high - low);
+        loss = pairs.run<asked_of<kernel>>(begin, 0, high - low);
     } else {
         loss = scratch.any.run<kernel>({score, weight, weight, nullptr, scratch.direction.data()}, begin, 0, n);
     }
@@ -150,6 +152,8 @@ public:
         });
     }
 
+    bool has_curvature() const { return has_curvature_; }
+
 private:
     static constexpr std::int64_t line_rows = 1 << 11;  // from here on rows are not copied where they lie together
     static constexpr std::int64_t most_few = 512;
@@ -162,6 +166,7 @@ private:
     LogisticScratch& scratch_;
     int n_threads_;
     LineOfRows rows_{};
+    bool has_curvature_ = false;
 
     bool one_sided() const { return task_.columns.gain || task_.columns.can_be_worse; }
 
@@ -229,8 +234,24 @@ private:
     }
 
     double by_pairs() {
+        const auto [low, high] = ScoreBins::range(rows_.score, rows_.n, 1);
+        if (kernel == slope_kernel && task_.curvature && !rows_.weight && are_narrow(rows_.n, high - low))
+            return with_curvature(low, high);
         const double loss = sum_few_rows<kernel>(scratch_, order_.level_begin, rows_.n, !rows_.weight);
         finish_all();
+        return factor_ * loss;
+    }
+
+    // Gradient and diagonal at once, for little more than either.
+    double with_curvature(double low, double high) {
+        NarrowPairs& pairs = scratch_.narrow;
+        pairs.set(rows_.score, nullptr, rows_.n, 0.5 * (low + high));
+        const double loss = pairs.run<Asked::both>(order_.level_begin, 0, high - low);
+        for (std::int64_t p = 0; p < rows_.n; ++p) {
+            rows_.out[p] = factor_ * pairs.sum[p];
+            task_.curvature[order_.row[p]] = factor_ * pairs.curved[p];
+        }
+        has_curvature_ = true;
         return factor_ * loss;
     }
 
@@ -331,10 +352,16 @@ private:
 template <Kernel kernel>
 double run_queries(const LogisticTask& task) {
     std::vector<double> values(task.ranking.n_queries);
+    LogisticTask of_diagonal = task;
+    of_diagonal.balance = nullptr;
+    of_diagonal.out = task.curvature;
     detail::for_each_query(
-        task.ranking, task.n_threads, [](std::int64_t) { return LogisticScratch{}; },
+        task.ranking, task.n_threads, [] { return LogisticScratch{}; },
         [&](std::int64_t q, LogisticScratch& scratch, int n_threads) {
-            values[q] = LogisticQuery<kernel>(task, q, scratch, n_threads).run();
+            LogisticQuery<kernel> query(task, q, scratch, n_threads);
+            values[q] = query.run();
+            if (task.curvature && !query.has_curvature())
+                LogisticQuery<curvature_kernel>(of_diagonal, q, scratch, n_threads).run();
         });
     return std::accumulate(values.begin(), values.end(), 0.0);
 }

@@ -55,9 +55,10 @@ struct CompareRows {
 inline void count_order_errors(const Ranking& ranking, const double* scores, int n_threads, std::int64_t* wrong,
                                std::int64_t* wrong_or_tied) {
     detail::for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return std::vector<double>(n); },
+        ranking, n_threads, [] { return std::vector<double>(); },
         [&](std::int64_t q, std::vector<double>& ordered, int) {
             const LabelOrder order = ranking.query(q);
+            ordered.resize(order.n);
             for (std::int64_t p = 0; p < order.n; ++p) ordered[p] = scores[order.row[p]];
             detail::OrderErrors errors;
             const double* numbers = ordered.data();

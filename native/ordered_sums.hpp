@@ -132,7 +132,7 @@ private:
         if (unit_weights_ && high - low < narrow_range) {
             pairs.narrow.set(rows.score, rows.worse, n, 0.5 * (low + high));
             if (kernel == curvature_kernel) std::copy_n(rows.direction, n, pairs.narrow.amount.data());
-            loss = pairs.narrow.template run<kernel>(begin, offset, high - low);
+            loss = pairs.narrow.template run<asked_of<kernel>>(begin, offset, high - low);
             add(whole, pairs.narrow.sum);
         } else {
             loss = pairs.any.template run<kernel>(rows, begin, offset, n);

@@ -1,10 +1,15 @@
-// Violated pairs per row of one query: rows in score order with their windows, and the descent by label.
+// Violated pairs per row of one query: rows enter a tree over ranks in label order.
+//
+// In score order, the better partners that violate row i are the rows with a higher label among the first `high`, and
+// the worse partners are the rows with a lower label from `low` on. When the rows below a label have entered the tree,
+// it knows the worse partners of that label's rows; when the label's own rows have entered too, the rows that are
+// missing among the first `high` are the better ones.
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
-#include "buffer.hpp"
-#include "label_descent.hpp"
+#include "rank_tree.hpp"
 #include "score_order.hpp"
 
 namespace rankwise {
@@ -14,20 +19,50 @@ struct LabelOrder {
     const std::int32_t* row;          // row index at each position
     const std::int32_t* level_begin;  // first position with the same label, counted from the query's start
     std::int64_t n;
+
+    // Where one of several parts of the query begins: between two labels.
+    std::int64_t part_begin(std::int64_t part, std::int64_t n_parts) const {
+        return part == n_parts ? n : level_begin[n * part / n_parts];
+    }
 };
 
-// The rows of a query in score order with their windows, in one of the two buffers, which is returned.
-inline RowSlot* rows_by_score(const LabelOrder& order, const double* scores, double margin, RowSlot* rows,
-                              RowSlot* spare, double* sorted_scores, int n_threads) {
-    const detail::Blocks blocks = detail::Blocks::of(order.n, n_threads);
-    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-        for (std::int64_t p = blocks.begin(b); p < blocks.begin(b + 1); ++p)
-            rows[p].keyed = {score_key(scores[order.row[p]]), static_cast<std::int32_t>(p), 0};
+// The rows of a query in score order with their windows.
+inline const RowSlot* rows_by_score(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                                    int n_threads) {
+    auto *rows = scratch.take<RowSlot>(order.n), *spare = scratch.take<RowSlot>(order.n);
+    detail::over_rows(order.n, n_threads, [&](std::int64_t p) {
+        rows[p].keyed = {score_key(scores[order.row[p]]), static_cast<std::int32_t>(p), 0};
     });
     RowSlot* sorted = sort_by_key(rows, spare, order.n, n_threads);
     RowSlot* windows = sorted == rows ? spare : rows;
-    margin_windows(sorted, windows, sorted_scores, order.n, margin, n_threads);
+    margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads);
     return windows;
+}
+
+// The rows in ascending order of finite numbers, equal ones in the order in which they stand.
+inline void stable_order(const double* numbers, std::int64_t n, std::int32_t* order) {
+    Scratch scratch;
+    auto *rows = scratch.take<RowSlot>(n), *spare = scratch.take<RowSlot>(n);
+    for (std::int64_t i = 0; i < n; ++i)  // + 0.0: no negative zero
+        rows[i].keyed = {score_key(numbers[i] + 0.0), static_cast<std::int32_t>(i), 0};
+    const RowSlot* sorted = sort_by_key(rows, spare, n, 1);
+    for (std::int64_t i = 0; i < n; ++i) order[i] = sorted[i].keyed.position;
+    for (std::int64_t begin = 0, end; begin < n; begin = end) {
+        for (end = begin + 1; end < n && sorted[end].keyed.key == sorted[begin].keyed.key;) ++end;
+        if (end - begin > 1 && !std::is_sorted(order + begin, order + end)) std::sort(order + begin, order + end);
+    }
+}
+
+// Windows in label order, each with its row's rank by score.
+inline void windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                             int n_threads, Window* windows) {
+    scratch.borrow([&] {
+        const RowSlot* rows = rows_by_score(order, scores, margin, scratch, n_threads);
+        detail::over_rows(order.n, n_threads, [&](std::int64_t rank) {
+            const Window window = rows[rank].window;
+            windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
+        });
+    });
 }
 
 // The label boundary nearest the middle of [begin, end), or `end` when all its rows share one label.
@@ -42,32 +77,68 @@ inline std::int32_t split_position(const std::int32_t* level_begin, std::int32_t
     return middle - below <= above - middle ? below : above;
 }
 
-// Scratch for the rows of one query, 40 bytes per row, reused from query to query. The sorted scores are done
-// with before the counts begin, so they share their memory.
-class CountScratch {
-public:
-    explicit CountScratch(std::int64_t n) : slots_(2 * n), numbers_(n), n_(n) {}
-    RowSlot* rows() { return slots_.data(); }
-    RowSlot* spare() { return slots_.data() + n_; }
-    double* scores() { return numbers_.data(); }
-    std::int32_t* net() { return reinterpret_cast<std::int32_t*>(numbers_.data()); }
-    std::uint8_t* part() { return reinterpret_cast<std::uint8_t*>(net() + n_); }
-
-private:
-    Buffer<RowSlot> slots_;
-    Buffer<double> numbers_;
-    std::int64_t n_;
+// Violated partners of each row, by label position.
+struct PartnerCounts {
+    std::int32_t *better, *worse;
 };
 
-// net[p] = violated pairs in which the row at position p is the worse one, minus those in which it is the
-// better one (c_i - d_i of equations (5) and (6) of Airola et al. 2011); returns their total, sum of c_i.
-inline std::int64_t count_violations(const LabelOrder& order, const double* scores, double margin,
-                                     CountScratch& scratch, int n_threads) {
-    RowSlot *rows = scratch.rows(), *spare = scratch.spare();
-    RowSlot* windows = rows_by_score(order, scores, margin, rows, spare, scratch.scores(), n_threads);
-    return detail::LabelDescent<WindowRow>(order.level_begin, scratch.net())
-        .run(&windows->window, &(windows == rows ? spare : rows)->window, scratch.part(), 0,
-             static_cast<std::int32_t>(order.n), n_threads);
+namespace detail {
+
+// The rows [begin, end) of a query, which are whole labels.
+struct CountPart {
+    LabelOrder order;
+    const Window* windows;
+    std::int64_t begin, end;
+    PartnerCounts out;
+    std::int64_t* pairs;
+};
+
+template <int depth>
+struct CountLoop {
+    template <class Cpu>
+    static RANKWISE_INLINE void run(Cpu, const CountPart& part, RankCounts<depth>* counts) {
+        const Window* windows = part.windows;
+        std::int64_t pairs = 0;
+        for (std::int64_t first = part.begin, last; first < part.end; first = last) {
+            for (last = first + 1; last < part.end && part.order.level_begin[last] == first;) ++last;
+            const auto entered = static_cast<std::int32_t>(first);
+            for (std::int64_t p = first; p < last; ++p) part.out.worse[p] = entered - counts->below(windows[p].low);
+            for (std::int64_t p = first; p < last; ++p) counts->template enter<Cpu>(windows[p].place);
+            for (std::int64_t p = first; p < last; ++p) {
+                const std::int32_t better = windows[p].high - counts->below(windows[p].high);
+                part.out.better[p] = better;
+                pairs += better;
+            }
+        }
+        *part.pairs = pairs;
+    }
+};
+
+}  // namespace detail
+
+// Counts the violated partners of each row (c_i and d_i of equations (5) and (6) of Airola et al. 2011); returns the
+// number of violated pairs. Counts are exact, so that there may be a part for each thread.
+inline std::int64_t count_partners(const LabelOrder& order, const Window* windows, Scratch& scratch, int n_threads,
+                                   const PartnerCounts& out) {
+    using namespace detail;
+    const std::int64_t n_parts = Blocks::of(order.n, n_threads).count;
+    std::vector<std::int64_t> pairs(n_parts);
+    at_depth(order.n >> RankCounts<3>::word_bits, [&](auto depth) {
+        using Counts = RankCounts<depth.value>;
+        std::vector<Counts> counts;
+        for (std::int64_t k = 0; k < n_parts; ++k) counts.emplace_back(scratch, order.n);
+        parallel_for(n_parts, n_threads, [&](std::size_t k) {
+            const CountPart part{order, windows, order.part_begin(k, n_parts), order.part_begin(k + 1, n_parts),
+                                 out,   pairs.data() + k};
+            for (std::int64_t p = 0; p < part.begin; ++p) counts[k].put(windows[p].place);
+            if (part.begin > 0) counts[k].settle();
+            Counts* own = counts.data() + k;
+            on_this_cpu([&](auto cpu) { detail::run<CountLoop<depth.value>>(cpu, part, own); });
+        });
+    });
+    std::int64_t total = 0;
+    for (const std::int64_t part : pairs) total += part;
+    return total;
 }
 
 }  // namespace rankwise

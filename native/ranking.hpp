@@ -2,19 +2,25 @@
 // and, where a query is large, inside it. What is computed never depends on the number of threads.
 #pragma once
 
+#include <numeric>
 #include <stdexcept>
 #include <string>
 
+#include "level_sweep.hpp"
 #include "partner_sums.hpp"
+#include "violated_pairs.hpp"
 
 namespace rankwise {
 
-// Query q holds the positions query_begin[q] to query_begin[q + 1] of `row` and `level_begin`.
+// Query q holds the positions query_begin[q] to query_begin[q + 1] of `row` and `level_begin`. `position` is where each
+// row stands in `row`, or -1.
 struct Ranking {
     const std::int32_t* row;
     const std::int32_t* level_begin;
     const std::int64_t* query_begin;
     std::int64_t n_queries;
+    const std::int32_t* position;
+    std::int64_t n_rows;
 
     LabelOrder query(std::int64_t q) const {
         const std::int64_t begin = query_begin[q];
@@ -37,19 +43,20 @@ namespace detail {
 constexpr std::int64_t large_query = 2 * parallel_rows;
 constexpr std::int64_t task_rows = 1 << 13;
 constexpr std::int64_t sum_chunk = 1 << 13;
+constexpr std::int64_t few_pairs_per_row = 400;  // below it, a sort costs more
 
 struct QueryRange {
-    std::int64_t begin, end, largest;
+    std::int64_t begin, end;
 };
 
 // Consecutive queries that are not large, in tasks of some thousand rows.
 inline std::vector<QueryRange> small_query_tasks(const Ranking& ranking, bool large_apart) {
     std::vector<QueryRange> tasks;
     std::int64_t rows = 0;
-    QueryRange task{0, 0, 0};
+    QueryRange task{0, 0};
     auto close = [&](std::int64_t next) {
         if (task.end > task.begin) tasks.push_back(task);
-        task = {next, next, 0};
+        task = {next, next};
         rows = 0;
     };
     for (std::int64_t q = 0; q < ranking.n_queries; ++q) {
@@ -59,44 +66,61 @@ inline std::vector<QueryRange> small_query_tasks(const Ranking& ranking, bool la
             continue;
         }
         task.end = q + 1;
-        task.largest = std::max(task.largest, n);
         if ((rows += n) >= task_rows) close(q + 1);
     }
     close(ranking.n_queries);
     return tasks;
 }
 
-// Calls work(q, scratch, threads) for each query; make_scratch(rows) is called once a task.
+// Calls work(q, scratch, threads) for each query; make_scratch() is called once a task.
 template <class MakeScratch, class Work>
 void for_each_query(const Ranking& ranking, int n_threads, MakeScratch&& make_scratch, Work&& work) {
     const bool large_apart = n_threads > 1;
     for (std::int64_t q = 0; large_apart && q < ranking.n_queries; ++q) {
         const std::int64_t n = ranking.query(q).n;
         if (n < large_query) continue;
-        auto scratch = make_scratch(n);
+        auto scratch = make_scratch();
         work(q, scratch, n_threads);
     }
     const auto tasks = small_query_tasks(ranking, large_apart);
     parallel_for(tasks.size(), n_threads, [&](std::size_t t) {
-        auto scratch = make_scratch(tasks[t].largest);
+        auto scratch = make_scratch();
         for (std::int64_t q = tasks[t].begin; q < tasks[t].end; ++q) work(q, scratch, 1);
     });
 }
 
-// Writes net counts to their rows; returns sum of net * (score - reference), in chunks of fixed size.
-inline double scatter_net(const LabelOrder& order, const std::int32_t* net, const double* scores, double* out,
-                          int n_threads) {
+// Whether the pairs of a query, with so many numbers each, cost less than a sort and a tree.
+inline bool few_rows(const LabelOrder& order, int channels) {
+    constexpr std::int64_t most = 1024;
+    if (order.n > most) return false;
+    std::int64_t pairs = 0;
+    for (std::int64_t p = 0; p < order.n; ++p) pairs += order.level_begin[p];
+    return (1 + channels) * pairs < few_pairs_per_row * order.n;
+}
+
+// Results are found by label position and then read row by row, since reads do not wait for each other as writes do.
+// Calls row(i, its numbers) for each row i; those that stand nowhere have zeros.
+template <int count, class Number, class Row>
+void read_by_row(const Ranking& ranking, int n_threads, const Number* by_position, Row&& row) {
+    constexpr std::int64_t ahead = 24;
+    constexpr Number none[count] = {};
+    const std::int32_t* position = ranking.position;
+    const std::int64_t last = ranking.n_rows - 1;
+    over_rows(ranking.n_rows, n_threads, [=, &none](std::int64_t i) {
+        fetch_ahead(by_position + count * std::max(0, position[std::min(i + ahead, last)]));
+        row(i, position[i] < 0 ? none : by_position + count * std::int64_t{position[i]});
+    });
+}
+
+// Returns the sum of net (score - reference), in chunks of fixed size.
+inline double net_score(const LabelOrder& order, const std::int32_t* net, const double* scores, int n_threads) {
     const std::int64_t chunks = (order.n + sum_chunk - 1) / sum_chunk;
     const double reference = scores[order.row[0]];
     std::vector<double> partial(chunks);
     parallel_for(chunks, n_threads, [&](std::size_t chunk) {
         const std::int64_t begin = chunk * sum_chunk, end = std::min(order.n, begin + sum_chunk);
         double sum = 0;
-        for (std::int64_t p = begin; p < end; ++p) {
-            const std::int32_t row = order.row[p];
-            out[row] = net[p];
-            sum += net[p] * (scores[row] - reference);
-        }
+        for (std::int64_t p = begin; p < end; ++p) sum += net[p] * (scores[order.row[p]] - reference);
         partial[chunk] = sum;
     });
     double total = 0;
@@ -104,23 +128,68 @@ inline double scatter_net(const LabelOrder& order, const std::int32_t* net, cons
     return total;
 }
 
+// As `count_partners`, pair by pair.
+inline std::int64_t count_few_rows(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                                   const PartnerCounts& out) {
+    FewRows<1> rows(scratch, order.level_begin, order.n, margin, false);
+    for (std::int64_t p = 0; p < order.n; ++p) {
+        rows.score[p] = scores[order.row[p]];
+        rows.given[0][p] = 1.0;
+    }
+    sum_few_rows(rows);
+    std::int64_t pairs = 0;
+    for (std::int64_t p = 0; p < order.n; ++p) {
+        pairs += out.better[p] = static_cast<std::int32_t>(rows.better[0][p]);
+        out.worse[p] = static_cast<std::int32_t>(rows.worse[0][p]);
+    }
+    return pairs;
+}
+
+inline std::int64_t count_query(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                                int n_threads, const PartnerCounts& out) {
+    if (few_rows(order, 1)) return count_few_rows(order, scores, margin, scratch, out);
+    if (const FewLevels levels(order); levels.few) {
+        sweep_levels<1>(
+            order, levels, scores, margin, scratch, n_threads, [](std::int64_t) { return std::array{1.0}; },
+            [&](std::int64_t p, const double* better, const double* worse) {
+                out.better[p] = static_cast<std::int32_t>(*better);
+                out.worse[p] = static_cast<std::int32_t>(*worse);
+            });
+        return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
+    }
+    auto* windows = scratch.take<Window>(order.n);
+    windows_by_label(order, scores, margin, scratch, n_threads, windows);
+    return count_partners(order, windows, scratch, n_threads, out);
+}
+
 }  // namespace detail
 
 // For each row c_i - d_i, for each query the number of violated pairs and the sum of their hinge losses,
-// sum of (c_i - d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011.
-inline void count_ranking(const Ranking& ranking, const double* scores, double margin, int n_threads, double* net,
-                          std::int64_t* violations, double* losses) {
+// sum of (c_i - d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. Null pointers: only the numbers.
+inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool,
+                          int n_threads, std::int64_t* violations, double* net, double* losses) {
+    const auto kept = pool.lend();
+    kept->restart();
+    auto* counted = kept->take<std::int32_t>(ranking.query_begin[ranking.n_queries]);
     detail::for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return CountScratch(n); },
-        [&](std::int64_t q, CountScratch& scratch, int threads) {
+        ranking, n_threads, [&] { return pool.lend(); },
+        [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             violations[q] = 0;
-            losses[q] = 0;
+            if (losses) losses[q] = 0;
             if (order.n == 0) return;
-            violations[q] = count_violations(order, scores, margin, scratch, threads);
-            losses[q] = detail::scatter_net(order, scratch.net(), scores, net, threads) +
+            scratch->restart();
+            const PartnerCounts counts{scratch->take<std::int32_t>(order.n), scratch->take<std::int32_t>(order.n)};
+            violations[q] = detail::count_query(order, scores, margin, *scratch, threads, counts);
+            if (!net) return;
+            std::int32_t* of_query = counted + ranking.query_begin[q];
+            for (std::int64_t p = 0; p < order.n; ++p) of_query[p] = counts.better[p] - counts.worse[p];
+            losses[q] = detail::net_score(order, of_query, scores, threads) +
                         margin * static_cast<double>(violations[q]);
         });
+    if (net)
+        detail::read_by_row<1>(ranking, n_threads, counted,
+                               [=](std::int64_t i, const std::int32_t* count) { net[i] = *count; });
 }
 
 namespace detail {
@@ -128,7 +197,6 @@ namespace detail {
 template <bool Gain, bool Moment>
 void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels& channels) {
     constexpr int K = channel_count<Gain, Moment>;
-    channels.resize(order.n, K);
     for (std::int64_t p = 0; p < order.n; ++p) {
         const std::int32_t row = order.row[p];
         channels.can_be_worse[p] = or_one(columns.can_be_worse, row);
@@ -138,100 +206,195 @@ void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels&
 }
 
 template <bool Gain, bool Moment>
-void store_channels(const LabelOrder& order, const RowColumns& columns, const Channels& channels, const RowSums& out) {
+void sum_few_rows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
+                  Scratch& scratch, double* received) {
     constexpr int K = channel_count<Gain, Moment>;
+    FewRows<K> rows(scratch, order.level_begin, order.n, margin, columns.can_be_worse);
     for (std::int64_t p = 0; p < order.n; ++p) {
-        const double* up = channels.sum.data() + 2 * K * p;
-        store_sums<Gain, Moment>(columns, order.row[p], up, up + K, out);
+        const std::int32_t row = order.row[p];
+        const auto own = row_channels<Gain, Moment>(columns, row);
+        rows.score[p] = scores[row];
+        for (int k = 0; k < K; ++k) rows.given[k][p] = own[k];
+        for (int k = 0; columns.can_be_worse && k < K; ++k)
+            rows.given_as_worse[k][p] = columns.can_be_worse[row] * own[k];
     }
+    sum_few_rows(rows);
+    for (std::int64_t p = 0; p < order.n; ++p, received += 2 * K)
+        for (int k = 0; k < K; ++k) {
+            received[k] = or_one(columns.can_be_worse, order.row[p]) * rows.better[k][p];
+            received[K + k] = rows.worse[k][p];
+        }
 }
 
-template <bool Gain, bool Moment, class Row>
-void sum_by_merge(const Ranking& ranking, const double* scores, double margin, const RowColumns& columns,
-                  int n_threads, const RowSums& out) {
-    struct Scratch {
-        CountScratch count;
-        WindowSums<Row> sums;
-    };
-    for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return Scratch{CountScratch(n), WindowSums<Row>(n)}; },
-        [&](std::int64_t q, Scratch& scratch, int threads) {
-            const LabelOrder order = ranking.query(q);
-            if (order.n == 0) return;
-            CountScratch& count = scratch.count;
-            const RowSlot* windows =
-                rows_by_score(order, scores, margin, count.rows(), count.spare(), count.scores(), threads);
-            scratch.sums.run(order, windows, columns, threads, out);
+// Room for what K tables of numbers a row need, by label position.
+inline WindowSums window_sums(const LabelOrder& order, int tables, const double* can_be_worse, Scratch& scratch,
+                              int n_threads) {
+    double* events = can_be_worse ? scratch.take<double>(order.n) : nullptr;
+    if (events) over_rows(order.n, n_threads, [&](std::int64_t p) { events[p] = can_be_worse[order.row[p]]; });
+    auto numbers = [&] { return scratch.take<double>(order.n * tables); };
+    return {numbers(), events, numbers(), numbers()};
+}
+
+template <bool Gain, bool Moment>
+void sum_few_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
+                    const RowColumns& columns, Scratch& scratch, int n_threads, double* received) {
+    constexpr int K = channel_count<Gain, Moment>;
+    sweep_levels<K>(
+        order, levels, scores, margin, scratch, n_threads,
+        [&](std::int64_t p) { return row_channels<Gain, Moment>(columns, order.row[p]); },
+        [&](std::int64_t p, const double* better, const double* worse) {
+            std::copy_n(better, K, received + 2 * K * p);
+            std::copy_n(worse, K, received + 2 * K * p + K);
         });
+}
+
+// Without weights, `unit`, the first number is 1 in every row, and what is summed is a count.
+template <bool Gain, bool Moment, bool unit>
+void sum_by_windows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
+                    ScratchPool& pool, Scratch& scratch, int n_threads, double* received) {
+    constexpr int K = channel_count<Gain, Moment>;
+    constexpr int tables = K - unit;
+    auto* windows = scratch.take<Window>(order.n);
+    windows_by_label(order, scores, margin, scratch, n_threads, windows);
+    PartnerCounts counts{};
+    if constexpr (unit) {
+        counts = {scratch.take<std::int32_t>(order.n), scratch.take<std::int32_t>(order.n)};
+        scratch.borrow([&] { count_partners(order, windows, scratch, n_threads, counts); });
+    }
+    const WindowSums sums = window_sums(order, tables, columns.can_be_worse, scratch, n_threads);
+    if constexpr (tables > 0) {
+        over_rows(order.n, n_threads, [&](std::int64_t p) {
+            const auto own = row_channels<Gain, Moment>(columns, order.row[p]);
+            for (int k = 0; k < tables; ++k) sums.given[p * tables + k] = own[unit + k];
+        });
+        sum_partners<tables>(order, windows, sums, pool, n_threads);
+    }
+    over_rows(order.n, n_threads, [&](std::int64_t p) {
+        double *up = received + 2 * K * p, *down = up + K;
+        if constexpr (unit) {
+            up[0] = counts.better[p];
+            down[0] = counts.worse[p];
+        }
+        for (int k = 0; k < tables; ++k) {
+            up[unit + k] = or_one(sums.can_be_worse, p) * sums.better[p * tables + k];
+            down[unit + k] = sums.worse[p * tables + k];
+        }
+    });
+}
+
+template <bool Gain, bool Moment>
+void sum_for_reference(const LabelOrder& order, const double* scores, double margin, Method method,
+                       const RowColumns& columns, double* received) {
+    constexpr int K = channel_count<Gain, Moment>;
+    Channels channels(order.n, K, received);
+    fill_channels<Gain, Moment>(order, columns, channels);
+    if (method == Method::tree) sum_by_tree<K>(order, scores, margin, channels);
+    if (method == Method::pairs) sum_by_pairs<K>(order, scores, margin, channels);
+    if (method == Method::labels) sum_by_label<K>(order, channels);
 }
 
 template <bool Gain, bool Moment>
 void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
-                 const RowColumns& columns, int n_threads, const RowSums& out) {
+                 const RowColumns& columns, ScratchPool& pool, int n_threads, const RowSums& out) {
     constexpr int K = channel_count<Gain, Moment>;
-    if (method == Method::merge) {
-        const auto run = columns.can_be_worse ? sum_by_merge<Gain, Moment, SumRow<Gain, Moment, false, true>>
-                         : columns.weight     ? sum_by_merge<Gain, Moment, SumRow<Gain, Moment, false, false>>
-                                              : sum_by_merge<Gain, Moment, SumRow<Gain, Moment, true, false>>;
-        return run(ranking, scores, margin, columns, n_threads, out);
-    }
+    const auto kept = pool.lend();
+    kept->restart();
+    auto* received = kept->take<double>(2 * K * ranking.query_begin[ranking.n_queries]);
+    const auto by_windows = columns.weight || columns.can_be_worse ? sum_by_windows<Gain, Moment, false>
+                                                                   : sum_by_windows<Gain, Moment, true>;
     for_each_query(
-        ranking, n_threads, [](std::int64_t) { return Channels{}; },
-        [&](std::int64_t q, Channels& channels, int) {
+        ranking, n_threads, [&] { return pool.lend(); },
+        [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
-            fill_channels<Gain, Moment>(order, columns, channels);
-            if (method == Method::tree) sum_by_tree<K>(order, scores, margin, channels);
-            if (method == Method::pairs) sum_by_pairs<K>(order, scores, margin, channels);
-            if (method == Method::labels) sum_by_label<K>(order, channels);
-            store_channels<Gain, Moment>(order, columns, channels, out);
+            double* of_query = received + 2 * K * ranking.query_begin[q];
+            scratch->restart();
+            if (method != Method::merge)
+                sum_for_reference<Gain, Moment>(order, scores, margin, method, columns, of_query);
+            else if (few_rows(order, K))
+                sum_few_rows<Gain, Moment>(order, scores, margin, columns, *scratch, of_query);
+            else if (const FewLevels levels(order); levels.few && !columns.can_be_worse)
+                sum_few_levels<Gain, Moment>(order, levels, scores, margin, columns, *scratch, threads, of_query);
+            else
+                by_windows(order, scores, margin, columns, pool, *scratch, threads, of_query);
         });
+    read_by_row<2 * K>(ranking, n_threads, received, [=](std::int64_t i, const double* sums) {
+        store_sums<Gain, Moment>(columns, i, sums, out);
+    });
 }
 
-template <bool Gain, bool censored>
-void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
-                double* out) {
-    using Row = MomentRow<Gain, censored>;
+// With gains, over better partners the weight is gain_j - gain_i, over worse ones gain_i - gain_j.
+template <bool Gain>
+void moments_of_query(const LabelOrder& order, const Window* windows, const RowColumns& columns, ScratchPool& pool,
+                Scratch& scratch, int n_threads, double* received) {
+    constexpr int K = Gain ? 2 : 1;
+    const WindowSums sums = window_sums(order, K, columns.can_be_worse, scratch, n_threads);
+    over_rows(order.n, n_threads, [&](std::int64_t p) {
+        const std::int32_t row = order.row[p];
+        const double moment = or_one(columns.weight, row) * columns.moment[row];
+        sums.given[p * K] = moment;
+        if constexpr (Gain) sums.given[p * K + 1] = moment * columns.gain[row];
+    });
+    sum_partners<K>(order, windows, sums, pool, n_threads);
+    over_rows(order.n, n_threads, [&](std::int64_t p) {
+        for (int k = 0; k < K; ++k) {
+            const double better = or_one(sums.can_be_worse, p) * sums.better[p * K + k], worse = sums.worse[p * K + k];
+            received[p * K + k] = Gain ? better - worse : better + worse;
+        }
+    });
+}
+
+template <bool Gain>
+void moments_of_ranking(const Ranking& ranking, const Window* windows, const RowColumns& columns, ScratchPool& pool,
+                int n_threads, double* out) {
+    constexpr int K = Gain ? 2 : 1;
+    const auto kept = pool.lend();
+    kept->restart();
+    auto* received = kept->take<double>(K * ranking.query_begin[ranking.n_queries]);
     for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return WindowSums<Row>(n); },
-        [&](std::int64_t q, WindowSums<Row>& sums, int threads) {
+        ranking, n_threads, [&] { return pool.lend(); },
+        [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
+            const std::int64_t begin = ranking.query_begin[q];
             if (order.n == 0) return;
-            sums.run(order, windows + ranking.query_begin[q], columns, threads, out);
+            scratch->restart();
+            moments_of_query<Gain>(order, windows + begin, columns, pool, *scratch, threads, received + K * begin);
         });
+    read_by_row<K>(ranking, n_threads, received, [=](std::int64_t i, const double* sums) {
+        double sum = sums[0];
+        if constexpr (Gain) sum = sums[1] - columns.gain[i] * sum;
+        out[i] = or_one(columns.weight, i) * sum;
+    });
 }
 
 }  // namespace detail
 
 inline void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
-                        const RowColumns& columns, int n_threads, const RowSums& out) {
+                        const RowColumns& columns, ScratchPool& pool, int n_threads, const RowSums& out) {
     using detail::sum_ranking;
     const auto run = columns.gain ? (columns.moment ? sum_ranking<true, true> : sum_ranking<true, false>)
                                   : (columns.moment ? sum_ranking<false, true> : sum_ranking<false, false>);
-    run(ranking, scores, margin, method, columns, n_threads, out);
+    run(ranking, scores, margin, method, columns, pool, n_threads, out);
 }
 
-// The rows of each query in score order with their margin windows, for several calls of sum_moment.
-inline void find_windows(const Ranking& ranking, const double* scores, double margin, int n_threads,
-                         RowSlot* windows) {
+// The windows of each query's rows, in label order, for several calls of sum_moment.
+inline void find_windows(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool, int n_threads,
+                         Window* windows) {
     detail::for_each_query(
-        ranking, n_threads, [](std::int64_t n) { return CountScratch(n); },
-        [&](std::int64_t q, CountScratch& scratch, int threads) {
+        ranking, n_threads, [&] { return pool.lend(); },
+        [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
-            const RowSlot* found = rows_by_score(order, scores, margin, scratch.rows(), scratch.spare(),
-                                                 scratch.scores(), threads);
-            std::copy_n(found, order.n, windows + ranking.query_begin[q]);
+            scratch->restart();
+            windows_by_label(order, scores, margin, *scratch, threads, windows + ranking.query_begin[q]);
         });
 }
 
 // out_i = sum over the violated partners j of row i, better and worse, of w_ij moment_j.
-inline void sum_moment(const Ranking& ranking, const RowSlot* windows, const RowColumns& columns, int n_threads,
-                       double* out) {
-    using detail::sum_moment;
-    const auto run = columns.gain ? (columns.can_be_worse ? sum_moment<true, true> : sum_moment<true, false>)
-                                  : (columns.can_be_worse ? sum_moment<false, true> : sum_moment<false, false>);
-    run(ranking, windows, columns, n_threads, out);
+inline void sum_moment(const Ranking& ranking, const Window* windows, const RowColumns& columns, ScratchPool& pool,
+                       int n_threads, double* out) {
+    const auto run = columns.gain ? detail::moments_of_ranking<true> : detail::moments_of_ranking<false>;
+    run(ranking, windows, columns, pool, n_threads, out);
 }
 
 }  // namespace rankwise

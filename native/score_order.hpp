@@ -23,28 +23,18 @@ struct KeyedRow {
     std::int32_t unused;
 };
 
-// A row on its way down the label partition (label_descent.hpp). `high` rows, counted from the start of the
-// node in score order, lie below the row's score plus the margin; rows from `low` on lie above its score
-// minus the margin. `net` is the number of its better partners so far, less that of the worse ones.
-struct WindowRow {
-    using Out = std::int32_t*;
-    static constexpr int tables = 0;
-    std::int32_t high;
-    std::int32_t low;
-    std::int32_t position;
-    std::int32_t net;
-    double add_better(int) const { return 0; }
-    double add_worse(int) const { return 0; }
-    void take_better(std::int32_t count, const double*, int) { net += count; }
-    void take_worse(std::int32_t count, const double*, int) { net -= count; }
-    void store(Out out) const { out[position] = net; }
+// The ends of a row's windows in score order: `high` rows lie below its score plus the margin, and the rows from `low`
+// on lie above its score minus the margin. Where windows are in score order, `place` is the row's position by label;
+// where they are in label order, it is its rank by score.
+struct Window {
+    std::int32_t high, low, place, unused;
 };
-static_assert(sizeof(KeyedRow) == sizeof(WindowRow));
+static_assert(sizeof(KeyedRow) == sizeof(Window));
 
-// Both views of one slot of scratch: a row is a KeyedRow until it is sorted and a WindowRow afterwards.
+// Both views of one slot of scratch: a row is a KeyedRow until it is sorted and a Window afterwards.
 union RowSlot {
     KeyedRow keyed;
-    WindowRow window;
+    Window window;
 };
 
 // Doubles as unsigned integers in the same order.
@@ -63,6 +53,7 @@ namespace detail {
 constexpr int radix_bits = 11;
 constexpr std::size_t radix_size = std::size_t{1} << radix_bits;
 constexpr std::int64_t radix_threshold = 512;
+constexpr std::int64_t most_even = 4096;  // rows that are dealt out in even steps
 constexpr std::int64_t parallel_rows = 1 << 16;
 
 using Histogram = std::array<std::int32_t, radix_size>;
@@ -118,11 +109,11 @@ struct EvenSteps {
     }
 };
 
-// Sorts some hundred rows: deals them out by score in even steps, and then moves each past the few before it that are
+// Sorts some thousand rows: deals them out by score in even steps, and then moves each past the few before it that are
 // higher. Scores in which most rows share a step are left to comparison.
 inline RowSlot* sort_few(RowSlot* rows, RowSlot* spare, std::int64_t n) {
     constexpr std::int64_t fewest = 24, most_in_step = 16;
-    std::array<std::int32_t, radix_threshold + 1> place{};
+    std::array<std::int32_t, most_even + 1> place{};
     const auto [low, high] = std::minmax_element(rows, rows + n, by_key);
     const double lowest = key_score(low->keyed.key), range = key_score(high->keyed.key) - lowest;
     const EvenSteps step{lowest, static_cast<double>(n - 1) / range};
@@ -150,6 +141,15 @@ struct Blocks {
     static Blocks of(std::int64_t n, int n_threads) { return {n, n < parallel_rows ? 1 : std::max(1, n_threads)}; }
 };
 
+// Calls body(i) for the rows from 0 to n, in blocks on several threads where they are many.
+template <class Body>
+void over_rows(std::int64_t n, int n_threads, Body&& body) {
+    const Blocks blocks = Blocks::of(n, n_threads);
+    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) body(i);
+    });
+}
+
 }  // namespace detail
 
 // Sorts `rows` by key, using `spare` of the same size; returns where the sorted rows are (one of the two).
@@ -157,7 +157,7 @@ struct Blocks {
 // itself, where it lies in a cache.
 inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n_threads) {
     using namespace detail;
-    if (n < radix_threshold) return sort_few(rows, spare, n);
+    if (n < most_even) return sort_few(rows, spare, n);
     const Blocks blocks = Blocks::of(n, n_threads);
     std::vector<std::uint64_t> differing(blocks.count, 0);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
@@ -264,7 +264,7 @@ inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std
 
 }  // namespace detail
 
-// Turns sorted keyed rows into window rows, in `out`. `scores` has room for n numbers.
+// Turns sorted keyed rows into windows, in `out`. `scores` has room for n numbers.
 inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, std::int64_t n, double margin,
                            int n_threads) {
     using namespace detail;
@@ -272,8 +272,7 @@ inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, 
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
         for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) {
             scores[i] = key_score(sorted[i].keyed.key);
-            out[i].window.position = sorted[i].keyed.position;
-            out[i].window.net = 0;
+            out[i].window.place = sorted[i].keyed.position;
         }
     });
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {

@@ -8,9 +8,11 @@
 #if defined(__GNUC__)
 #define RANKWISE_INLINE inline __attribute__((always_inline))
 #define RANKWISE_UNROLL _Pragma("GCC unroll 4")
+#define RANKWISE_UNROLL_LEVELS _Pragma("GCC unroll 11")
 #else
 #define RANKWISE_INLINE inline
 #define RANKWISE_UNROLL
+#define RANKWISE_UNROLL_LEVELS
 #endif
 
 // A function for CPUs that have more than the compiler may take for granted; it multiplies and adds in one step.
@@ -60,6 +62,10 @@ struct LanesOf {
             for (double& number : z.lane) number = std::fabs(number);
             return z;
         }
+        friend type where_below(const type& z, double limit, type x) {
+            for (std::size_t i = 0; i < Width; ++i) x.lane[i] = z.lane[i] < limit ? x.lane[i] : 0.0;
+            return x;
+        }
     };
 };
 #endif
@@ -68,6 +74,12 @@ struct LanesOf {
 template <class Lanes>
 RANKWISE_INLINE Lanes magnitude(const Lanes& z) {
     return z < 0.0 ? -z : z;
+}
+// x where z is below the limit, and 0 elsewhere.
+template <class Lanes>
+RANKWISE_INLINE Lanes where_below(const Lanes& z, double limit, const Lanes& x) {
+    const auto mask = z < limit;
+    return (Lanes)((decltype(z < limit))x & mask);
 }
 #endif
 

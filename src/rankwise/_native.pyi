@@ -11,26 +11,29 @@ class FileArrays:
     def __exit__(self, *error: object) -> None: ...
 
 def bytes_in_files() -> int: ...
+
+class RankingIndex:
+    def __init__(
+        self,
+        row: NDArray[np.int32],
+        level_begin: NDArray[np.int32],
+        query_begin: NDArray[np.int64],
+        position: NDArray[np.int32],
+    ) -> None: ...
+
+def stable_order(numbers: Vector) -> NDArray[np.int32]: ...
 def count_ranking(
-    scores: Vector,
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
-    margin: float,
-    n_threads: int,
+    scores: Vector, index: RankingIndex, margin: float, n_threads: int
 ) -> tuple[Vector, NDArray[np.int64], Vector]: ...
 def count_order_errors(
-    scores: Vector,
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
-    n_threads: int,
+    scores: Vector, index: RankingIndex, n_threads: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]: ...
+def count_violations(
+    scores: Vector, index: RankingIndex, margin: float, n_threads: int
+) -> NDArray[np.int64]: ...
 def sum_ranking(
     scores: Vector,
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
+    index: RankingIndex,
     margin: float,
     method: str,
     weight: Vector | None,
@@ -39,19 +42,10 @@ def sum_ranking(
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
-def find_windows(
-    scores: Vector,
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
-    margin: float,
-    n_threads: int,
-) -> NDArray[np.int32]: ...
+def find_windows(scores: Vector, index: RankingIndex, margin: float, n_threads: int) -> NDArray[np.int32]: ...
 def sum_moment(
     windows: NDArray[np.int32],
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
+    index: RankingIndex,
     weight: Vector | None,
     can_be_worse: Vector | None,
     gain: Vector | None,
@@ -69,18 +63,10 @@ def sum_order_graph(
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None, Vector]: ...
-def group_levels(
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
-    weight: Vector | None,
-    n_rows: int,
-) -> tuple[NDArray[Any], ...]: ...
+def group_levels(index: RankingIndex, weight: Vector | None) -> tuple[NDArray[Any], ...]: ...
 def logistic_ranking(
     scores: Vector,
-    row: NDArray[np.int32],
-    level_begin: NDArray[np.int32],
-    query_begin: NDArray[np.int64],
+    index: RankingIndex,
     groups: tuple[NDArray[Any], ...],
     query_factor: Vector,
     weight: Vector | None,
@@ -89,9 +75,10 @@ def logistic_ranking(
     balance: Vector | None,
     direction: Vector | None,
     diagonal: Vector | None,
+    with_diagonal: bool,
     n_threads: int,
     widest: bool = True,
-) -> tuple[float, Vector]: ...
+) -> tuple[float, Vector, Vector | None]: ...
 def number_names(names: list[Any], number_of: dict[Any, int]) -> NDArray[np.int32]: ...
 def count_comparisons(
     first: NDArray[np.int32],

@@ -672,7 +672,7 @@ def _label_violations(
 ) -> _Violations:
     """`_violations` of labels within queries, 0 for every query when no query has a pair."""
     try:
-        preferences = Preferences.from_scores(labels, query, sample_weight)
+        preferences = Preferences.from_scores(labels, query if query.max() > 0 else None, sample_weight)
     except NoPairsError:
         none = np.zeros(query.max() + 1)
         return _Violations(none, none, none)

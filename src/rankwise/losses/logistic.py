@@ -65,8 +65,11 @@ class Logistic(Smooth):
         The curvature of pairs far in the wrong order vanishes while their push does not, and Newton's method
         would throw their rows anywhere: no row is to move by more than `LONGEST_STEP`.
         """
-        gradient, diagonal = super().derivatives(scores)
-        return gradient, np.maximum(diagonal, np.abs(gradient) / LONGEST_STEP)
+        s = self.preferences.check_scores(scores)
+        gradient, diagonal = self.preferences.logistic_derivatives(s, self.factor, n_threads=self.n_threads)
+        floor = np.abs(gradient)
+        floor /= LONGEST_STEP
+        return gradient, np.maximum(diagonal, floor, out=floor)
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the Hessian at `scores`, for several products.

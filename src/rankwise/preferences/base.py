@@ -261,6 +261,13 @@ class Preferences(ABC):
         gradient = self._by_row(worse, push) - self._by_row(better, push)
         return -float(np.sum(weight * log_expit(difference))), gradient
 
+    def logistic_derivatives(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the gradient of `logistic` and the diagonal of its second derivative."""
+        gradient = self.logistic(scores, factor, n_threads=n_threads)[1]
+        return gradient, self.logistic_hessian(scores, factor, n_threads=n_threads)[0]
+
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
@@ -289,11 +296,14 @@ class Preferences(ABC):
 
         Each is for every query, as `violated_weight` is.
         """
+        with np.errstate(over="ignore"):  # a difference that overflows has the right sign
+            wrong = self.violated_weight(scores, 0.0)
+        ordered = np.sort(scores)
+        if (ordered[1:] != ordered[:-1]).all():
+            return wrong, wrong
         # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
-        levels, inverse = np.unique(scores, return_inverse=True)
-        ranks, tied = inverse.astype(np.float64), len(levels) < len(scores)
-        wrong = self.violated_weight(ranks, 0.0)
-        return wrong, self.violated_weight(ranks, 0.5) if tied else wrong
+        ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
+        return wrong, self.violated_weight(ranks, 0.5)
 
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs, for each query (or edge of an order graph, or in all)."""

@@ -165,10 +165,7 @@ class Ranking(Preferences):
 
         Only where `counts_pairs`. O(m log m); equations (5) to (8) of Airola et al. (2011).
         """
-        index = self._index
-        return _native.count_ranking(
-            scores, index.row, index.level_begin, index.query_begin, margin, n_threads
-        )
+        return _native.count_ranking(scores, self._index.native, margin, n_threads)
 
     def sums(
         self,
@@ -181,15 +178,13 @@ class Ranking(Preferences):
     ) -> PartnerSums:
         """Sum over violated partners in O(m log m), over all partners in O(m)."""
         check_choice(counting, "counting", COUNTING_METHODS)
-        index, columns = self._index, self._columns
+        columns = self._columns
         method = "labels" if scores is None else counting
         scores = np.zeros(self.n_rows) if scores is None else scores
         return PartnerSums(
             *_native.sum_ranking(
                 scores,
-                index.row,
-                index.level_begin,
-                index.query_begin,
+                self._index.native,
                 margin,
                 method,
                 columns.weight,
@@ -206,13 +201,12 @@ class Ranking(Preferences):
         """Sort once, then O(m log m) a product."""
         if counting != "merge":
             return super().adjacency(scores, counting=counting, n_threads=n_threads)
-        index, columns = self._index, self._columns
-        parts = (index.row, index.level_begin, index.query_begin)
-        windows = _native.find_windows(scores, *parts, 1.0, n_threads)
+        index, columns = self._index.native, self._columns
+        windows = _native.find_windows(scores, index, 1.0, n_threads)
 
         def product(moment: FloatVector) -> FloatVector:
             return _native.sum_moment(
-                windows, *parts, columns.weight, self.event, columns.gain, moment, n_threads
+                windows, index, columns.weight, self.event, columns.gain, moment, n_threads
             )
 
         return product
@@ -220,10 +214,8 @@ class Ranking(Preferences):
     @cached_property
     def _logistic_parts(self) -> tuple[tuple[NDArray[Any], ...], FloatVector]:
         """The groups of rows by label, and half of what weighs on each row from above less from below."""
-        index, sums = self._index, self.sums(None)
-        groups = _native.group_levels(
-            index.row, index.level_begin, index.query_begin, self._columns.weight, self.n_rows
-        )
+        sums = self.sums(None)
+        groups = _native.group_levels(self._index.native, self._columns.weight)
         return groups, 0.5 * (sums.up - sums.down)
 
     def _logistic(
@@ -235,26 +227,21 @@ class Ranking(Preferences):
         balance: FloatVector | None = None,
         direction: FloatVector | None = None,
         diagonal: FloatVector | None = None,
-    ) -> tuple[float, FloatVector]:
+        with_diagonal: bool = False,
+    ) -> tuple[float, FloatVector, Any]:
         index, columns = self._index, self._columns
-        query_factor = np.zeros(self.n_queries)
-        if np.ndim(factor) == 0:
-            query_factor[:] = factor
-        else:
-            query_factor[index.query_of_row] = factor
         return _native.logistic_ranking(
             scores,
-            index.row,
-            index.level_begin,
-            index.query_begin,
+            index.native,
             self._logistic_parts[0],
-            query_factor,
+            index.by_query(factor),
             columns.weight,
             self.event,
             columns.gain,
             balance,
             direction,
             diagonal,
+            with_diagonal,
             n_threads,
         )
 
@@ -262,8 +249,15 @@ class Ranking(Preferences):
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[float, FloatVector]:
         """Sum in O(m), or O(m log m) with gains or censored rows."""
-        value, gradient = self._logistic(scores, factor, n_threads, balance=self._logistic_parts[1])
+        value, gradient, _ = self._logistic(scores, factor, n_threads, balance=self._logistic_parts[1])
         return max(value, 0.0), gradient
+
+    def logistic_derivatives(
+        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return both from one pass over the pairs of small queries."""
+        balance = self._logistic_parts[1]
+        return self._logistic(scores, factor, n_threads, balance=balance, with_diagonal=True)[1:]
 
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
@@ -281,7 +275,8 @@ class Ranking(Preferences):
         """Return the weight of the violated pairs of each query."""
         scores = self.check_scores(scores)
         if self.counts_pairs:
-            return self.count(scores, margin=margin, n_threads=n_threads)[1].astype(np.float64)
+            counts = _native.count_violations(scores, self._index.native, margin, n_threads)
+            return counts.astype(np.float64)
         sums = self.sums(scores, margin=margin, n_threads=n_threads)
         return self._by_query(sums.up) * self._columns.query_scale
 
@@ -289,10 +284,7 @@ class Ranking(Preferences):
         """Return what is in the wrong order in each query; the pairs of small queries are compared."""
         if not (self.counts_pairs and self._has_small_queries):
             return super().misordered_weight(scores)
-        index = self._index
-        wrong, wrong_or_tied = _native.count_order_errors(
-            scores, index.row, index.level_begin, index.query_begin, 1
-        )
+        wrong, wrong_or_tied = _native.count_order_errors(scores, self._index.native, 1)
         return wrong.astype(np.float64), wrong_or_tied.astype(np.float64)
 
     @cached_property
@@ -336,9 +328,12 @@ class Ranking(Preferences):
         """Take the mean of each query off."""
         if self.n_queries == 1:
             return super().centred(scores)
-        query = self._index.query_of_row
-        size = np.maximum(np.bincount(query, minlength=self.n_queries), 1)
-        return scores - (self._by_query(scores) / size)[query]
+        return scores - (self._by_query(scores) / self._query_sizes)[self._index.query_of_row]
+
+    @cached_property
+    def _query_sizes(self) -> NDArray[np.int64]:
+        """The number of rows of each query, 1 where there are none."""
+        return np.maximum(np.bincount(self._index.query_of_row, minlength=self.n_queries), 1)
 
     def _by_query(self, values: FloatVector) -> FloatVector:
         if self.query is None:
@@ -434,6 +429,24 @@ class _Index:
         """The query of each entry of `row`."""
         return np.repeat(np.arange(len(self.query_begin) - 1), np.diff(self.query_begin))
 
+    @cached_property
+    def native(self) -> _native.RankingIndex:
+        """The index as native code takes it, with its scratch."""
+        position = np.full(len(self.query_of_row), -1, dtype=np.int32)
+        position[self.row] = np.arange(len(self.row), dtype=np.int32)
+        return _native.RankingIndex(self.row, self.level_begin, self.query_begin, position)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "native"}
+
+    def by_query(self, by_row: FloatVector | float) -> FloatVector:
+        """Return for each query what its rows share, 0 where it has none."""
+        of_query = np.zeros(len(self.query_begin) - 1)
+        filled = np.diff(self.query_begin) > 0
+        first = self.row[self.query_begin[:-1][filled]]
+        of_query[filled] = by_row[first] if isinstance(by_row, np.ndarray) else by_row
+        return of_query
+
     def _ordered(
         self,
         block: slice,
@@ -444,11 +457,12 @@ class _Index:
         """Return the rows of whole queries in order, and where in its query the level of each begins."""
         labels = labels[block]
         if query is None:
-            queries, order = slice(0, 1), np.argsort(labels, kind="stable").astype(np.int32)
+            queries, order = slice(0, 1), _native.stable_order(labels)
         else:
             numbers = query[block]
             queries = slice(numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1) + 1)
-            order = np.lexsort((labels, numbers)).astype(np.int32)
+            order = _native.stable_order(labels)
+            order = order[np.argsort(numbers[order], kind="stable")]
         if kept is not None:
             order = order[kept[block][order]]
         ordered = labels[order]

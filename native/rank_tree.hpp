@@ -1,0 +1,213 @@
+// Counts and sums over ranks, while rows are entered one after the other.
+//
+// A tree over the ranks in which each node has eight children. Entry c of a node holds what was entered below its
+// children 0 to c - 1. To enter a row is to add to the entries after its child in one node of each level, which lie
+// side by side, and what was entered below a rank is the sum of one entry a level. Nothing is ever taken off, so that
+// sums keep the digits of what they are made of.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstdint>
+
+#include "scratch.hpp"
+#include "vectors.hpp"
+
+namespace rankwise::detail {
+
+constexpr int fan_out = 8, fan_bits = 3;
+
+// Entries after child c of a node.
+struct AfterChild {
+    alignas(64) std::int64_t mask[fan_out][fan_out];
+    alignas(64) std::int32_t one[fan_out][fan_out];
+};
+
+constexpr AfterChild make_after_child() {
+    AfterChild table{};
+    for (int child = 0; child < fan_out; ++child)
+        for (int entry = child + 1; entry < fan_out; ++entry) {
+            table.mask[child][entry] = -1;
+            table.one[child][entry] = 1;
+        }
+    return table;
+}
+
+inline constexpr AfterChild after_child = make_after_child();
+
+#if defined(__GNUC__)
+template <class Cpu>
+RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
+    using Lanes = typename Cpu::Lanes;
+    typedef std::int64_t Mask __attribute__((vector_size(sizeof(Lanes))));
+    const Mask bits = (Mask)(x - Lanes{});
+    for (std::size_t v = 0; v < fan_out; v += Cpu::width) {
+        Lanes sum;
+        Mask mask;
+        std::memcpy(&sum, node + v, sizeof sum);
+        std::memcpy(&mask, after_child.mask[child] + v, sizeof mask);
+        sum += (Lanes)(bits & mask);
+        std::memcpy(node + v, &sum, sizeof sum);
+    }
+}
+template <class Cpu>
+RANKWISE_INLINE void count_after(std::int32_t* node, std::uint32_t child) {
+    constexpr std::size_t width = Cpu::width < 4 ? 4 : fan_out;
+    typedef std::int32_t Lanes __attribute__((vector_size(width * sizeof(std::int32_t))));
+    for (std::size_t v = 0; v < fan_out; v += width) {
+        Lanes count, one;
+        std::memcpy(&count, node + v, sizeof count);
+        std::memcpy(&one, after_child.one[child] + v, sizeof one);
+        count += one;
+        std::memcpy(node + v, &count, sizeof count);
+    }
+}
+RANKWISE_INLINE std::int32_t ones_in(std::uint64_t bits) { return __builtin_popcountll(bits); }
+RANKWISE_INLINE void fetch_ahead(const void* address) { __builtin_prefetch(address); }
+#else
+template <class Cpu>
+inline void add_after(double* node, std::uint32_t child, double x) {
+    for (std::uint32_t entry = child + 1; entry < fan_out; ++entry) node[entry] += x;
+}
+template <class Cpu>
+inline void count_after(std::int32_t* node, std::uint32_t child) {
+    for (int entry = 0; entry < fan_out; ++entry) node[entry] += after_child.one[child][entry];
+}
+inline std::int32_t ones_in(std::uint64_t bits) { return std::popcount(bits); }
+inline void fetch_ahead(const void*) {}
+#endif
+
+// Where the levels of a tree over n + 1 places begin, `tables` numbers to an entry, and in the end how many there are.
+template <int depth>
+constexpr std::array<std::int64_t, depth + 1> level_starts(std::int64_t n, int tables) {
+    std::array<std::int64_t, depth + 1> start{};
+    for (int l = 0; l < depth; ++l)
+        start[l + 1] = start[l] + ((n >> (fan_bits * l)) / fan_out + 1) * fan_out * tables;
+    return start;
+}
+
+// K sums below every rank from 0 to n < 8^depth.
+template <int K, int depth>
+class RankSums {
+public:
+    RankSums(Scratch& scratch, std::int64_t n) {
+        const auto start = level_starts<depth>(n, K);
+        double* memory = scratch.take<double>(start[depth]);
+        std::fill_n(memory, start[depth], 0.0);
+        for (int l = 0; l <= depth; ++l) level_[l] = memory + start[l];
+    }
+
+    template <class Cpu>
+    RANKWISE_INLINE void enter(std::uint32_t rank, const double* values) {
+        RANKWISE_UNROLL_LEVELS
+        for (int l = 0; l < depth; ++l, rank >>= fan_bits)
+            for (int k = 0; k < K; ++k) add_after<Cpu>(node(l, rank) + k * fan_out, rank % fan_out, values[k]);
+    }
+    RANKWISE_INLINE void read(std::uint32_t rank, double* below) const {
+        for (int k = 0; k < K; ++k) below[k] = 0;
+        RANKWISE_UNROLL_LEVELS
+        for (int l = 0; l < depth; ++l, rank >>= fan_bits)
+            for (int k = 0; k < K; ++k) below[k] += node(l, rank)[k * fan_out + rank % fan_out];
+    }
+    RANKWISE_INLINE void fetch(std::uint32_t rank) const {
+        for (int k = 0; k < K; ++k) fetch_ahead(node(0, rank) + k * fan_out);
+    }
+
+    // Many rows at once: each is put, and then all are settled, which takes linear time.
+    void put(std::uint32_t rank, const double* values) {
+        for (int k = 0; k < K; ++k) node(0, rank)[k * fan_out + rank % fan_out] = values[k];
+    }
+    void settle() {
+        for (int l = 0; l < depth; ++l) {
+            const std::int64_t n_nodes = (level_[l + 1] - level_[l]) / (K * fan_out);
+            for (std::int64_t i = 0; i < n_nodes; ++i)
+                for (int k = 0; k < K; ++k) {
+                    double* entry = level_[l] + (i * K + k) * fan_out;
+                    double sum = 0;
+                    for (int c = 0; c < fan_out; ++c) {
+                        const double own = entry[c];
+                        entry[c] = sum;
+                        sum += own;
+                    }
+                    if (l + 1 < depth) node(l + 1, i)[k * fan_out + i % fan_out] = sum;
+                }
+        }
+    }
+
+private:
+    std::array<double*, depth + 1> level_;
+
+    RANKWISE_INLINE double* node(int level, std::uint64_t place) const {
+        return level_[level] + place / fan_out * (K * fan_out);
+    }
+};
+
+// How many rows lie below every rank from 0 to n < 64 8^depth: a bit for each rank, and a tree over words of 64 bits.
+template <int depth>
+class RankCounts {
+public:
+    static constexpr int word_bits = 6;
+
+    RankCounts(Scratch& scratch, std::int64_t n) : n_words_((n >> word_bits) + 1) {
+        const auto start = level_starts<depth>(n >> word_bits, 1);
+        words_ = scratch.take<std::uint64_t>(n_words_);
+        std::fill_n(words_, n_words_, 0);
+        auto* memory = scratch.take<std::int32_t>(start[depth]);
+        std::fill_n(memory, start[depth], 0);
+        for (int l = 0; l <= depth; ++l) level_[l] = memory + start[l];
+    }
+
+    template <class Cpu>
+    RANKWISE_INLINE void enter(std::uint32_t rank) {
+        put(rank);
+        std::uint32_t place = rank >> word_bits;
+        RANKWISE_UNROLL_LEVELS
+        for (int l = 0; l < depth; ++l, place >>= fan_bits)
+            count_after<Cpu>(level_[l] + (place & ~(fan_out - 1u)), place % fan_out);
+    }
+    RANKWISE_INLINE std::int32_t below(std::uint32_t rank) const {
+        std::uint32_t place = rank >> word_bits;
+        std::int32_t count = ones_in(words_[place] & ((std::uint64_t{1} << rank % 64) - 1));
+        RANKWISE_UNROLL_LEVELS
+        for (int l = 0; l < depth; ++l, place >>= fan_bits) count += level_[l][place];
+        return count;
+    }
+
+    // Many rows at once, as for sums.
+    RANKWISE_INLINE void put(std::uint32_t rank) { words_[rank >> word_bits] |= std::uint64_t{1} << rank % 64; }
+    void settle() {
+        for (std::int64_t i = 0; i < n_words_; ++i) level_[0][i] = std::popcount(words_[i]);
+        for (int l = 0; l < depth; ++l)
+            for (std::int64_t i = 0; i < (level_[l + 1] - level_[l]) / fan_out; ++i) {
+                std::int32_t count = 0;
+                for (int c = 0; c < fan_out; ++c) {
+                    const std::int32_t own = level_[l][i * fan_out + c];
+                    level_[l][i * fan_out + c] = count;
+                    count += own;
+                }
+                if (l + 1 < depth) level_[l + 1][i] = count;
+            }
+    }
+
+private:
+    std::int64_t n_words_;
+    std::uint64_t* words_;
+    std::array<std::int32_t*, depth + 1> level_;
+};
+
+// Calls work with the smallest of some depths (as a type) with 8^depth > n.
+template <int depth>
+struct Depth {
+    static constexpr int value = depth;
+};
+template <class Work>
+void at_depth(std::int64_t n, Work&& work) {
+    if (n < 1 << 9) return work(Depth<3>{});
+    if (n < 1 << 15) return work(Depth<5>{});
+    if (n < 1 << 21) return work(Depth<7>{});
+    if (n < 1 << 27) return work(Depth<9>{});
+    work(Depth<11>{});
+}
+
+}  // namespace rankwise::detail
