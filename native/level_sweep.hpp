@@ -107,10 +107,14 @@ struct SweepLoop {
 template <int K, class Given, class Found>
 void sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
                   Scratch& scratch, int n_threads, Given&& given, Found&& found) {
-    const RowSlot* rows = rows_by_score(order, scores, margin, scratch, n_threads);
+    const auto [by_score, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
+    const RowSlot* rows = by_score;
     auto* level = scratch.take<std::uint8_t>(order.n);
-    double* numbers[3];
-    for (double*& column : numbers) column = scratch.take<double>(K * order.n);
+    static_assert(sizeof(RowSlot) == 2 * sizeof(double));
+    auto* in_spare = reinterpret_cast<double*>(spare);
+    double* numbers[3] = {K <= 2 ? in_spare : scratch.take<double>(K * order.n),
+                          K == 1 ? in_spare + order.n : scratch.take<double>(K * order.n),
+                          scratch.take<double>(K * order.n)};
     // Apart from what follows: a byte that is written might be a part of anything, as far as the compiler knows.
     over_rows(order.n, n_threads, [=](std::int64_t r) { level[r] = levels.level(rows[r].window.place); });
     over_rows(order.n, n_threads, [=, out = numbers[0]](std::int64_t r) {

@@ -26,17 +26,24 @@ struct LabelOrder {
     }
 };
 
-// The rows of a query in score order with their windows.
-inline const RowSlot* rows_by_score(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
-                                    int n_threads) {
+// The rows of a query in score order with their windows, and as much memory that is free again.
+struct ByScore {
+    const RowSlot* rows;
+    RowSlot* spare;
+};
+
+inline ByScore rows_by_score(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                             int n_threads) {
     auto *rows = scratch.take<RowSlot>(order.n), *spare = scratch.take<RowSlot>(order.n);
     detail::over_rows(order.n, n_threads, [&](std::int64_t p) {
         rows[p].keyed = {score_key(scores[order.row[p]]), static_cast<std::int32_t>(p), 0};
     });
     RowSlot* sorted = sort_by_key(rows, spare, order.n, n_threads);
     RowSlot* windows = sorted == rows ? spare : rows;
-    margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads);
-    return windows;
+    scratch.borrow([&] {
+        margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads);
+    });
+    return {windows, sorted};
 }
 
 // The rows in ascending order of finite numbers, equal ones in the order in which they stand.
@@ -54,15 +61,16 @@ inline void stable_order(const double* numbers, std::int64_t n, std::int32_t* or
 }
 
 // Windows in label order, each with its row's rank by score.
-inline void windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
-                             int n_threads, Window* windows) {
-    scratch.borrow([&] {
-        const RowSlot* rows = rows_by_score(order, scores, margin, scratch, n_threads);
-        detail::over_rows(order.n, n_threads, [&](std::int64_t rank) {
-            const Window window = rows[rank].window;
-            windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
-        });
+inline const Window* windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                                      int n_threads) {
+    static_assert(sizeof(RowSlot) == sizeof(Window));
+    const auto [rows, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
+    auto* windows = reinterpret_cast<Window*>(spare);
+    detail::over_rows(order.n, n_threads, [rows = rows, windows](std::int64_t rank) {
+        const Window window = rows[rank].window;
+        windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
     });
+    return windows;
 }
 
 // The label boundary nearest the middle of [begin, end), or `end` when all its rows share one label.

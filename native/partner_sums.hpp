@@ -204,7 +204,7 @@ void sum_partners(const LabelOrder& order, const Window* windows, const WindowSu
 template <int K>
 void sum_by_tree(const LabelOrder& order, const double* scores, double margin, Channels& channels) {
     Scratch scratch;
-    const RowSlot* rows = rows_by_score(order, scores, margin, scratch, 1);
+    const RowSlot* rows = rows_by_score(order, scores, margin, scratch, 1).rows;
     const auto n = static_cast<std::int32_t>(order.n);
     OrderTree<K> tree(order.n);
     double value[K];

@@ -157,8 +157,7 @@ inline std::int64_t count_query(const LabelOrder& order, const double* scores, d
             });
         return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
     }
-    auto* windows = scratch.take<Window>(order.n);
-    windows_by_label(order, scores, margin, scratch, n_threads, windows);
+    const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
     return count_partners(order, windows, scratch, n_threads, out);
 }
 
@@ -254,8 +253,7 @@ void sum_by_windows(const LabelOrder& order, const double* scores, double margin
                     ScratchPool& pool, Scratch& scratch, int n_threads, double* received) {
     constexpr int K = channel_count<Gain, Moment>;
     constexpr int tables = K - unit;
-    auto* windows = scratch.take<Window>(order.n);
-    windows_by_label(order, scores, margin, scratch, n_threads, windows);
+    const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
     PartnerCounts counts{};
     if constexpr (unit) {
         counts = {scratch.take<std::int32_t>(order.n), scratch.take<std::int32_t>(order.n)};
@@ -386,7 +384,8 @@ inline void find_windows(const Ranking& ranking, const double* scores, double ma
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
             scratch->restart();
-            windows_by_label(order, scores, margin, *scratch, threads, windows + ranking.query_begin[q]);
+            std::copy_n(windows_by_label(order, scores, margin, *scratch, threads), order.n,
+                        windows + ranking.query_begin[q]);
         });
 }
 

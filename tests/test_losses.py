@@ -1,3 +1,7 @@
+import copy
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import assume, given, settings
@@ -255,11 +259,11 @@ def test_adversarial_scores_for_the_radix_sort():
             assert violations[0] == expected.up.sum()
 
 
-@pytest.mark.parametrize("n", [16, 17, 127, 128, 300, 513, 1100])
+@pytest.mark.parametrize("n", [16, 17, 127, 128, 300, 511, 512, 1100, 4097])
 @pytest.mark.parametrize("n_levels", [2, 8, 9, 40, None])
 @pytest.mark.parametrize("structure", ["plain", "weighted", "gains", "survival"])
 def test_sums_by_label_are_those_over_all_pairs(n, n_levels, structure):
-    """Around the sizes where rows are sorted and dealt out differently, with labels of all lengths."""
+    """Around the sizes where rows are sorted and entered differently, with labels of all lengths."""
     rng = np.random.default_rng([n, n_levels or 0])
     y = rng.normal(size=n) if n_levels is None else np.floor(n_levels * rng.random(n) ** 3)
     scores = np.where(rng.random(n) < 0.3, np.round(y), 0.5 * y + rng.normal(size=n))
@@ -293,6 +297,44 @@ def test_more_pairs_than_32_bits_count():
     gap = np.arange(1, round(1 / step))
     assert round(share * n_pairs) == np.sum(m - gap) < n_pairs
     assert value == pytest.approx(np.sum((m - gap) * (1 - step * gap)) / n_pairs, rel=1e-12)
+
+
+def test_sums_of_ones_are_counts_in_queries_that_are_cut_into_parts():
+    y, _, scores = large_case(1_100_000, None, None)
+    y[: len(y) // 2] = np.round(y[: len(y) // 2], 3)
+    preferences, ones = Preferences.from_scores(y), np.ones(len(y))
+    one, three = (preferences.sums(scores, ones, n_threads=n_threads) for n_threads in (1, 3))
+    assert one.up.sum() == one.down.sum() > 2**33
+    for found in (one, three):
+        np.testing.assert_array_equal(found.moment_up, one.up)
+        np.testing.assert_array_equal(found.moment_down, one.down)
+
+
+def test_scratch_is_neither_shared_nor_copied():
+    y, qid, scores = large_case(20_000, None, 3)
+    preferences = Preferences.from_scores(y, qid)
+    loss = SquaredHinge(preferences)
+    expected = loss.value_and_coefficients(scores)
+    with ThreadPoolExecutor(4) as pool:
+        several = list(pool.map(loss.value_and_coefficients, [scores] * 8))
+    copied = SquaredHinge(pickle.loads(pickle.dumps(copy.deepcopy(preferences))))
+    for value, coefficients in [*several, copied.value_and_coefficients(scores)]:
+        assert value == expected[0]
+        np.testing.assert_array_equal(coefficients, expected[1])
+
+
+@pytest.mark.parametrize("n", [5, 60, 400])
+@pytest.mark.parametrize("wide", [False, True])
+@pytest.mark.parametrize("weights", [False, True])
+def test_derivatives_of_the_logistic_loss_are_gradient_and_diagonal(n, wide, weights):
+    y, qid, scores = large_case(4 * n, 4, 4)
+    weight = np.random.default_rng(2).random(len(y)) if weights else None
+    scores = 60.0 * scores if wide else scores
+    loss = Logistic(Preferences.from_scores(y, qid, weight))
+    gradient, curvature = loss.derivatives(scores)
+    np.testing.assert_array_equal(gradient, loss.value_and_coefficients(scores)[1])
+    diagonal = loss.hessian(scores).diagonal
+    np.testing.assert_allclose(curvature, np.maximum(diagonal, np.abs(gradient) / 10), rtol=1e-12)
 
 
 def test_bad_arguments_get_a_sentence():
