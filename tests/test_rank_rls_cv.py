@@ -306,3 +306,23 @@ def test_the_fit_to_all_rows_takes_the_sums_of_the_folds(offset, monkeypatch):
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
     assert model.gap_ <= 1e-6 * model.objective_
     assert "_handed_systems" not in vars(model)
+
+
+def test_what_a_search_finds_is_not_taken_for_other_rows():
+    generator = np.random.default_rng(8)
+    X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
+    search = AlphaSearch(RankRLS(0.3), X, [Preferences.from_scores(y, qid)])
+    list(search.errors(np.array([0.3]), search.folds(3)))
+    expected = RankRLS(0.3).fit(X[:40], y[:40], qid=qid[:40])
+    np.testing.assert_array_equal(search.model.fit(X[:40], y[:40], qid=qid[:40]).coef_, expected.coef_)
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("parameters", [{}, {"cost": "unit"}, {"kernel": "rbf", "n_components": 20}])
+def test_the_fit_after_leaving_queries_out_is_that_of_all_rows(parameters):
+    X, y, qid = make_ranking(200, 4, n_queries=20, n_levels=4, noise=0.5, random_state=1)
+    model = RankRLSCV([10.0, 1.0, 1e-2], random_state=0, **parameters).fit(X, y, qid=qid)
+    expected = RankRLS(model.alpha_, random_state=0, **parameters).fit(X, y, qid=qid)
+    assert model.cv_ == "leave-query-out"
+    np.testing.assert_allclose(model.predict(X), expected.predict(X), rtol=1e-8, atol=1e-10)
+    assert model.objective_ == pytest.approx(expected.objective_, rel=1e-10)

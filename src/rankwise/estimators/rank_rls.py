@@ -156,7 +156,8 @@ class RankRLS(BaseRanker):
     """
 
     _takes_places = True
-    # X'L X and X'r of each form, where a search knows them from its folds.
+    # X'L X and X'r of each form: what a search found on its way, and what it hands on to its last fit.
+    _found_systems: list[tuple[FloatArray, FloatArray]] | None = None
     _handed_systems: list[tuple[FloatArray, FloatArray]] | None = None
 
     def __init__(
@@ -357,7 +358,7 @@ class RankRLS(BaseRanker):
     ) -> Iterator[FloatArray] | None:
         """Return the scores of each fold's test rows: X'L X of the others is the sum of their parts.
 
-        Cost O(m n^2) for all folds, and O(n^3) for each. The sums over all folds are kept for a fit.
+        Cost O(m n^2) for all folds, and O(n^3) for each. The sums over all folds are kept for a last fit.
         """
         m, n = X.shape
         if not self._is_linear() or n * n > m or len(tests) < 2:  # a matrix for each fold must not be much
@@ -371,7 +372,7 @@ class RankRLS(BaseRanker):
             ]
             for test, part, outputs in zip(tests, parts, held_out, strict=True)
         ]
-        self._handed_systems = [mean_system(form) for form in zip(*systems, strict=True)]
+        self._found_systems = [mean_system(form) for form in zip(*systems, strict=True)]
         return self._scores_of_parts(parts, systems, alphas, len(targets))
 
     def _scores_of_parts(

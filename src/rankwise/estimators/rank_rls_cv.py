@@ -181,7 +181,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
             errors = self._over_folds(search, self._folds(search, task, cv, y, qid))
         choices = self._choose(errors, search.scoring)
         model = self._with_alpha(self.alpha_)
-        model._handed_systems = search.model._handed_systems
+        model._handed_systems = search.model._found_systems
         model.fit(X, y, qid=qid, sample_weight=sample_weight)
         parameters = self.get_params(deep=False)
         learned = {
@@ -220,7 +220,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
         if task.system is not None and len(task.outputs) == 1 and self._is_linear():
             gram, pull = task.system
-            search.model._handed_systems = [(gram, pull.ravel())]
+            search.model._found_systems = [(gram, pull.ravel())]
         errors = result.error
         if search.scoring not in PAIR_ERRORS:
             scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)
