@@ -412,6 +412,21 @@ def test_perfect_separation_without_a_penalty_is_refused():
         BradleyTerry(alpha=0, order_effect=True).fit(["a", "b"], ["b", "a"], outcome=["win", "win"])
 
 
+@pytest.mark.parametrize(
+    ("options", "first", "second", "outcome"),
+    [
+        # Both win away and lose at home but for one: a lead and the order effect grow by half a step each.
+        ({"order_effect": True}, "1100110010", "0011001101", [1, 0, 0, 0, 1, 1, 0, 0, 1, 0]),
+        ({"order_effect": True}, "03012", "31320", [0.5, 0, 0, 0.5, 0]),
+        ({"ties": "davidson"}, "00010", "11101", [0, 0.5, 0.5, 1, 0]),
+        ({"ties": "davidson"}, "121020", "202212", [0.5, 0, 1, 1, 0.5, 0.5]),
+    ],
+)
+def test_scores_that_grow_together_with_an_effect_are_refused(options, first, second, outcome):
+    with pytest.raises(ValueError, match="the likelihood has no maximum"):
+        BradleyTerry(alpha=0, **options).fit(list(first), list(second), outcome=outcome)
+
+
 def test_a_long_ladder_may_reach_far_without_a_penalty():
     """Each beats the next 9 times of 10: the scores are steps of log 9, and no limit is set to their sum."""
     upper, lower = np.arange(60), np.arange(1, 61)

@@ -304,6 +304,7 @@ def test_lists_keep_their_values():
     assert Preferences.from_scores([0, 1, 2, 3], [1, 1, "1", "1"]).n_pairs == 2
     assert Preferences.from_scores([0, 1, 2, 3], [2**63 + 1, 2**63 + 1, 2**63 + 2, -1]).n_pairs == 1
     assert Preferences.from_scores([0, 1, 2, 3], [("a", 1), ("a", 1), ("a", 2), ("a", 2)]).n_pairs == 2
+    assert Preferences.from_scores([0, 1, 2, 3], ["a", "a", "a\0", "a\0"]).n_pairs == 2
 
 
 def test_pair_data_keeps_columns_apart():

@@ -232,11 +232,17 @@ def as_they_are(values: Any) -> NDArray[Any]:
     types = {type(value) for value in values}
     if len(types) <= 1 and tuple not in types:
         array = np.asarray(values)
-        if not (array.dtype.kind == "f" and int in types):  # integers too large for a common integer type
+        # Not floats of integers that are too large, nor texts that lose the NUL at their ends.
+        too_large = array.dtype.kind == "f" and int in types
+        if not too_large and not (array.dtype.kind in "US" and _ends_in_nul(values)):
             return array
     array = np.empty(len(values), dtype=object)
     array[:] = list(values)
     return array
+
+
+def _ends_in_nul(values: Any) -> bool:
+    return any(value[-1:] in ("\0", b"\0") for value in values)
 
 
 def declared_order(values: Any) -> dict[Any, int] | None:

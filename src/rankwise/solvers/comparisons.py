@@ -12,6 +12,10 @@ from rankwise.solvers.rounding import UNIT
 
 # Odds of exp(30) for whoever is first, or for a tie, are no optimum: what gets there grows without end.
 LARGEST = 30.0
+# A Newton step is all but zero at an optimum; on the way to infinity, where losses fall by exp(-t), it is 1.
+AT_REST = 0.1
+# A step as large as that which promises less than this leads there.
+FLAT = 1e-12
 # A decrement is known to about the square of this, relative to itself, from a system solved so far.
 CERTAIN = 1e-6
 
@@ -36,7 +40,8 @@ def solve_comparisons(
 
     With a penalty, strong convexity certifies the result: the objective is at most the sum of gradient^2 /
     (4 alpha) above its minimum. Without one, `decrement_gap` does. That h or log nu have no optimum then
-    shows as they grow; scores have one where each group of items lost to some item outside of it.
+    shows as they grow, or as steps stay large that promise nothing; scores have one where each group of items
+    lost to some item outside of it.
     """
     monitor = Monitor() if monitor is None else monitor
     penalty = np.full(loss.n_parameters, 1.0) * alpha
@@ -53,7 +58,8 @@ def solve_comparisons(
             bound = max(bound, point.objective - gap)
             aim = float(goal.gap(point.objective, point.objective - bound, rounding))
             monitor.record(iteration, point.objective, bound, point.parameters, aim)
-            if monitor.told_to_stop or gap <= aim:
+            rests = point.at_rest(step)
+            if monitor.told_to_stop or (gap <= aim and rests):
                 status = "stopped" if monitor.told_to_stop else "converged"
                 break
             step = point.newton_step(share) if step is None else step
@@ -118,6 +124,14 @@ class _Point:
         if share > CERTAIN:
             step = self.newton_step(CERTAIN)
         return step, decrement_gap(-float(self.gradient @ step), self.at.least_information())
+
+    def at_rest(self, step: FloatVector | None) -> bool:
+        """Return whether a step is all but zero; refuse one that would go on for ever. None needs no rest."""
+        if step is None or np.abs(step).max() <= AT_REST:
+            return True
+        if -float(self.gradient @ step) < FLAT:
+            raise UnboundedScoresError
+        return False
 
     def moved(self, step: FloatVector) -> _Point | None:
         """Return the point after a step, or None where rounding hides that anything falls."""
