@@ -217,9 +217,10 @@ class Report:
         )
 
     def _footer(self) -> str:
+        plus = "" if self.subject.event is None else " A plus marks a time that was cut short."
         return (
             f"Pairs are {pairs_in_words(self.subject.preferences)}; equal "
-            "scores count one half. If the model was fitted to these rows, the figures flatter it."
+            f"scores count one half.{plus} If the model was fitted to these rows, the figures flatter it."
         )
 
 
@@ -229,11 +230,12 @@ def pairs_in_words(preferences: Preferences | None) -> str:
     Examples
     --------
     >>> pairs_in_words(Preferences.from_survival([True, False], [1.0, 2.0]))
-    'those of <Ranking preferences: 1 pairs of 2 rows>, each with its weight'
+    'the 1 pair that the given preferences ask for, each with its weight'
     """
     if preferences is None or (preferences.orders_labels and preferences.counts_pairs):
         return "rows of one query with different labels"
-    return f"those of {preferences!r}, each with its weight"
+    asked = f"the {plural(preferences.n_pairs, 'pair')} that the given preferences ask for"
+    return f"{asked}, each with its weight"
 
 
 def _tile(found: Measured) -> str:
