@@ -591,6 +591,7 @@ def test_the_pairs_of_preferences_are_those_that_the_page_explains(rows):
             assert (data["rows"][k]["row"], data["rows"][other]["row"]) in listed
     assert sum(map(len, data["below"])) > 0
     assert all(row["label"] == "" for row in data["rows"])
+    assert f", among {preferences.n_pairs} pairs." in report.headline()
 
 
 def test_a_censored_row_is_explained_as_one_that_asks_for_no_order():

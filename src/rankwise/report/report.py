@@ -192,12 +192,19 @@ class Report:
         over = (
             f"on average over {plural(error.n_defined, 'query')}"
             if len(error.values) > 1
-            else f"among {plural(len(self.subject.y), 'row')}"
+            else f"among {self._counted()}"
         )
         one_curve = self.subject.n_queries == 1 and has_two_classes(self.subject)
         area = f", an AUC of {short(1 - error.mean)}" if one_curve else ""
         right = f"puts {share(1 - error.mean)} of pairs in the right order{area}{between}"
         return f"{self.subject.name} {right}, {over}."
+
+    def _counted(self) -> str:
+        """Count the rows, or the pairs where rows have no labels."""
+        preferences = self.subject.preferences
+        if preferences is not None and preferences.values is None:
+            return plural(preferences.n_pairs, "pair")
+        return plural(len(self.subject.y), "row")
 
     def _comparisons(self) -> list[str]:
         found = [one for one in self.differences if one.measure.key == "error"]
