@@ -591,13 +591,14 @@ def test_the_pairs_of_preferences_are_those_that_the_page_explains(rows):
             assert (data["rows"][k]["row"], data["rows"][other]["row"]) in listed
     assert sum(map(len, data["below"])) > 0
     assert all(row["label"] == "" for row in data["rows"])
+    assert f", among {preferences.n_pairs} pairs." in report.headline()
 
 
 def test_a_censored_row_is_explained_as_one_that_asks_for_no_order():
     X = np.array([[3.0], [2.0], [1.0]])
     preferences = Preferences.from_survival([False, True, True], [1.0, 2.0, 3.0])
     report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(0, 1))
-    assert "the labels ask for no order (2 and 1)" in Page(report.to_html()).words
+    assert "the labels ask for no order (2 and 1+)" in Page(report.to_html()).words
     report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(2, 1))
     assert "as the labels say" in Page(report.to_html()).words
 

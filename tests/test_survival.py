@@ -219,6 +219,11 @@ def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):
     assert printed["measures"]["error"]["mean"] == pytest.approx(1 - share, abs=1e-9)
     assert list(printed["measures"]) == ["error"]
     assert "on average over 3 queries" in printed["headline"]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    seen, cut = (frame["months"][frame["died"] == died].iloc[0] for died in (True, False))
+    assert f'"{cut:.6g}+"' in page
+    assert f'"{seen:.6g}"' in page
+    assert "A plus marks a time that was cut short." in page
 
 
 def test_the_command_line_tunes_survival_and_refuses_what_does_not_go_with_it(patients, capsys):

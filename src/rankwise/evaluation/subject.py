@@ -118,13 +118,18 @@ class Subject:
         """The scores of the model that is reported on."""
         return self.scores[self.name]
 
+    @property
+    def event(self) -> FloatArray | None:
+        """Whether the end of each time was seen; None where labels are no times."""
+        return getattr(self.preferences, "event", None)
+
     def label(self, row: int) -> str:
-        """Return the label of a row as text, empty where it has none."""
+        """Return the label of a row as text, empty where it has none; a plus is for a time cut short."""
         if self.label_names is not None:
             return self.label_names[int(self.class_of_row[row])]
         if self.preferences is not None and self.preferences.values is None:
             return ""
-        return f"{self.y[row]:.6g}"
+        return f"{self.y[row]:.6g}" + ("" if self.event is None or self.event[row] else "+")
 
     def _set_labels(self, y: Any, qid: ArrayLike | None, n_rows: int) -> None:
         y, qid = labels_and_queries(y, qid)

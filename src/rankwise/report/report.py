@@ -192,12 +192,19 @@ class Report:
         over = (
             f"on average over {plural(error.n_defined, 'query')}"
             if len(error.values) > 1
-            else f"among {plural(len(self.subject.y), 'row')}"
+            else f"among {self._counted()}"
         )
         one_curve = self.subject.n_queries == 1 and has_two_classes(self.subject)
         area = f", an AUC of {short(1 - error.mean)}" if one_curve else ""
         right = f"puts {share(1 - error.mean)} of pairs in the right order{area}{between}"
         return f"{self.subject.name} {right}, {over}."
+
+    def _counted(self) -> str:
+        """Count the rows, or the pairs where rows have no labels."""
+        preferences = self.subject.preferences
+        if preferences is not None and preferences.values is None:
+            return plural(preferences.n_pairs, "pair")
+        return plural(len(self.subject.y), "row")
 
     def _comparisons(self) -> list[str]:
         found = [one for one in self.differences if one.measure.key == "error"]
@@ -217,9 +224,10 @@ class Report:
         )
 
     def _footer(self) -> str:
+        plus = "" if self.subject.event is None else " A plus marks a time that was cut short."
         return (
             f"Pairs are {pairs_in_words(self.subject.preferences)}; equal "
-            "scores count one half. If the model was fitted to these rows, the figures flatter it."
+            f"scores count one half.{plus} If the model was fitted to these rows, the figures flatter it."
         )
 
 
@@ -229,11 +237,12 @@ def pairs_in_words(preferences: Preferences | None) -> str:
     Examples
     --------
     >>> pairs_in_words(Preferences.from_survival([True, False], [1.0, 2.0]))
-    'those of <Ranking preferences: 1 pairs of 2 rows>, each with its weight'
+    'the 1 pair that the given preferences ask for, each with its weight'
     """
     if preferences is None or (preferences.orders_labels and preferences.counts_pairs):
         return "rows of one query with different labels"
-    return f"those of {preferences!r}, each with its weight"
+    asked = f"the {plural(preferences.n_pairs, 'pair')} that the given preferences ask for"
+    return f"{asked}, each with its weight"
 
 
 def _tile(found: Measured) -> str:
