@@ -3,6 +3,7 @@
     python benchmarks/from_disk.py --rows 100000000 --folder /disk      # 8 GB of Parquet; 30 GB of disk
     python benchmarks/from_disk.py --rows 10000000 --queries            # queries of about 100 rows
     python benchmarks/from_disk.py --rows 10000000 --cold               # no page of the rows stays in memory
+    python benchmarks/from_disk.py --learn='--loss squared-hinge'       # or '--method rank-logistic', ...
     python benchmarks/from_disk.py --quick                              # 300,000 rows, in both forms
 
 Rows of 20 features in float32 are generated into a Parquet file, and `rankwise train --stream` learns from it
@@ -164,7 +165,7 @@ def train(options):
         str(options.jobs),
         "--json",
     ]
-    arguments += ["--qid", "query"] if options.queries else []
+    arguments += ["--qid", "query"] * options.queries + options.learn.split()
     table, model = str(folder / "rows.parquet"), str(folder / "model.json")
     sys.stdout.flush()
     code = rankwise(["train", table, "-o", model, "--label", "label", "--stream", *arguments])
@@ -180,6 +181,7 @@ def measured(options):
         reading = min(seconds_of_read(table, options.cold) for _ in range(2))
         given = ["--train", "--rows", options.rows, "--folder", folder, "--limit", options.limit]
         given += ["--alpha", options.alpha, "--tol", options.tol, "--jobs", options.jobs]
+        given += [f"--learn={options.learn}"]
         given += ["--queries"] * options.queries + ["--cold"] * options.cold
         ended = subprocess.run(
             [sys.executable, __file__, *map(str, given)], stdout=subprocess.PIPE, text=True, check=False
@@ -265,6 +267,7 @@ def main(arguments=None):
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--tol", type=float, default=1e-2)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--learn", default="", help="more options of `rankwise train`, as one word")
     parser.add_argument("--write", action="store_true", help="keep the figures")
     parser.add_argument(
         "--draw", action="store_true", help="write the table of the page from the figures kept"
