@@ -212,6 +212,7 @@ def measured(options):
         "seconds_pass": round(per_pass, 3),
         "speed_of_pass": round((rows_bytes / per_pass) / (size / reading), 2),
         "threads": options.jobs,
+        "load": round(os.getloadavg()[0], 1),
         "date": datetime.date.today().isoformat(),
     }
 
@@ -225,15 +226,16 @@ def told(result):
 def table_of(results):
     """Return the table of the page."""
     lines = [
-        "| rows from disk | form | file | memory of its own | passes | decoding | fit | a plain read |",
-        "|--:|:--|--:|--:|--:|--:|--:|--:|",
+        "| rows from disk | form | file | memory of its own | passes | decoding | fit | plain read | load |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in results:
         size, peak = r["bytes_file"] / 1e9, max(r["bytes_decode"], r["bytes_fit"]) / 1e9
         form = r["form"] + (", no page kept" if r["cold"] else "")
         memory = f"{peak:.2g} GB, of the fit {(r['bytes_fit'] - r['bytes_base']) / r['rows']:.0f} bytes a row"
-        seconds = " | ".join(f"{r['seconds_' + name]:.2g} s" for name in ("decode", "fit", "read"))
-        lines.append(f"| {r['rows']:,} | {form} | {size:.2g} GB | {memory} | {r['passes']} | {seconds} |")
+        seconds = " | ".join(f"{r['seconds_' + name]:.3g} s" for name in ("decode", "fit", "read"))
+        cells = f"{r['rows']:,}", form, f"{size:.2g} GB", memory, r["passes"], seconds, f"{r['load']:.0f}"
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
