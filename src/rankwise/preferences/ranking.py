@@ -398,11 +398,13 @@ class _Index:
         self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
         kept = None if weight is None else weight > 0
         self.query_begin = _query_begin(query, kept, n_rows)
-        parts = [self._ordered(block, labels, query, kept) for block in _blocks_of_queries(query, n_rows)]
-        self.row, self.level_begin = (
-            columns[0] if len(columns) == 1 else np.concatenate(columns)
-            for columns in zip(*parts, strict=True)
-        )
+        n_kept, begin = int(self.query_begin[-1]), 0
+        self.row, self.level_begin = np.empty(n_kept, dtype=np.int32), np.empty(n_kept, dtype=np.int32)
+        for block in _blocks_of_queries(query, n_rows):
+            order, level = self._ordered(block, labels, query, kept)
+            positions = slice(begin, begin + len(order))
+            self.row[positions], self.level_begin[positions] = order, level
+            begin = positions.stop
 
     @property
     def query_of_position(self) -> NDArray[np.int64]:
@@ -419,17 +421,17 @@ class _Index:
         """Return the rows of whole queries in order, and where in its query the level of each begins."""
         labels = labels[block]
         if query is None:
-            queries, order = slice(0, 1), np.argsort(labels, kind="stable").astype(np.int32)
+            first, last, order = 0, 0, np.argsort(labels, kind="stable").astype(np.int32)
         else:
             numbers = query[block]
-            queries = slice(numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1) + 1)
+            first, last = numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1)
             order = np.lexsort((labels, numbers)).astype(np.int32)
         if kept is not None:
             order = order[kept[block][order]]
         ordered = labels[order]
         level = np.arange(len(order), dtype=np.int32)
         level[1:] *= ordered[1:] != ordered[:-1]
-        size = np.diff(self.query_begin)[queries]
+        size = np.diff(self.query_begin[first : last + 2])
         start = np.cumsum(size, dtype=np.int32) - size.astype(np.int32)
         level[start[size > 0]] = start[size > 0]
         np.maximum.accumulate(level, out=level)
