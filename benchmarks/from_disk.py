@@ -3,6 +3,7 @@
     python benchmarks/from_disk.py --rows 100000000 --folder /disk      # 8 GB of Parquet; 30 GB of disk
     python benchmarks/from_disk.py --rows 10000000 --queries            # queries of about 100 rows
     python benchmarks/from_disk.py --rows 10000000 --cold               # no page of the rows stays in memory
+    python benchmarks/from_disk.py --learn='--loss squared-hinge'       # or '--method rank-logistic', ...
     python benchmarks/from_disk.py --quick                              # 300,000 rows, in both forms
 
 Rows of 20 features in float32 are generated into a Parquet file, and `rankwise train --stream` learns from it
@@ -164,7 +165,7 @@ def train(options):
         str(options.jobs),
         "--json",
     ]
-    arguments += ["--qid", "query"] if options.queries else []
+    arguments += ["--qid", "query"] * options.queries + options.learn.split()
     table, model = str(folder / "rows.parquet"), str(folder / "model.json")
     sys.stdout.flush()
     code = rankwise(["train", table, "-o", model, "--label", "label", "--stream", *arguments])
@@ -180,6 +181,7 @@ def measured(options):
         reading = min(seconds_of_read(table, options.cold) for _ in range(2))
         given = ["--train", "--rows", options.rows, "--folder", folder, "--limit", options.limit]
         given += ["--alpha", options.alpha, "--tol", options.tol, "--jobs", options.jobs]
+        given += [f"--learn={options.learn}"]
         given += ["--queries"] * options.queries + ["--cold"] * options.cold
         ended = subprocess.run(
             [sys.executable, __file__, *map(str, given)], stdout=subprocess.PIPE, text=True, check=False
@@ -210,6 +212,7 @@ def measured(options):
         "seconds_pass": round(per_pass, 3),
         "speed_of_pass": round((rows_bytes / per_pass) / (size / reading), 2),
         "threads": options.jobs,
+        "load": round(os.getloadavg()[0], 1),
         "date": datetime.date.today().isoformat(),
     }
 
@@ -223,15 +226,16 @@ def told(result):
 def table_of(results):
     """Return the table of the page."""
     lines = [
-        "| rows from disk | form | file | memory of its own | passes | decoding | fit | a plain read |",
-        "|--:|:--|--:|--:|--:|--:|--:|--:|",
+        "| rows from disk | form | file | memory of its own | passes | decoding | fit | plain read | load |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in results:
         size, peak = r["bytes_file"] / 1e9, max(r["bytes_decode"], r["bytes_fit"]) / 1e9
         form = r["form"] + (", no page kept" if r["cold"] else "")
         memory = f"{peak:.2g} GB, of the fit {(r['bytes_fit'] - r['bytes_base']) / r['rows']:.0f} bytes a row"
-        seconds = " | ".join(f"{r['seconds_' + name]:.2g} s" for name in ("decode", "fit", "read"))
-        lines.append(f"| {r['rows']:,} | {form} | {size:.2g} GB | {memory} | {r['passes']} | {seconds} |")
+        seconds = " | ".join(f"{r['seconds_' + name]:.3g} s" for name in ("decode", "fit", "read"))
+        cells = f"{r['rows']:,}", form, f"{size:.2g} GB", memory, r["passes"], seconds, f"{r['load']:.0f}"
+        lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
 
@@ -265,6 +269,7 @@ def main(arguments=None):
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--tol", type=float, default=1e-2)
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--learn", default="", help="more options of `rankwise train`, as one word")
     parser.add_argument("--write", action="store_true", help="keep the figures")
     parser.add_argument(
         "--draw", action="store_true", help="write the table of the page from the figures kept"

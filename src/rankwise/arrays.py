@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from contextlib import AbstractContextManager
-from typing import Any
+from importlib import import_module
 
 import numpy as np
 
@@ -43,5 +43,5 @@ def arrays_on_disk(folder: str | os.PathLike[str]) -> AbstractContextManager[Non
     place = os.fspath(folder)
     if not os.path.isdir(place):
         raise NotADirectoryError(f"folder must be a folder that exists; got {place!r}.")
-    core: Any = getattr(np, "_core", None) or np.core  # type: ignore[attr-defined]
-    return _native.FileArrays(place, FEWEST_BYTES, core._multiarray_umath._ARRAY_API)
+    home = "numpy.core" if np.__version__.startswith("1.") else "numpy._core"
+    return _native.FileArrays(place, FEWEST_BYTES, import_module(f"{home}._multiarray_umath")._ARRAY_API)

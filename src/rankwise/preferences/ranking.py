@@ -418,11 +418,13 @@ class _Index:
         self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
         kept = None if weight is None else weight > 0
         self.query_begin = _query_begin(query, kept, n_rows)
-        parts = [self._ordered(block, labels, query, kept) for block in _blocks_of_queries(query, n_rows)]
-        self.row, self.level_begin = (
-            columns[0] if len(columns) == 1 else np.concatenate(columns)
-            for columns in zip(*parts, strict=True)
-        )
+        n_kept, begin = int(self.query_begin[-1]), 0
+        self.row, self.level_begin = np.empty(n_kept, dtype=np.int32), np.empty(n_kept, dtype=np.int32)
+        for block in _blocks_of_queries(query, n_rows):
+            order, level = self._ordered(block, labels, query, kept)
+            positions = slice(begin, begin + len(order))
+            self.row[positions], self.level_begin[positions] = order, level
+            begin = positions.stop
 
     @property
     def query_of_position(self) -> NDArray[np.int64]:
@@ -457,10 +459,10 @@ class _Index:
         """Return the rows of whole queries in order, and where in its query the level of each begins."""
         labels = labels[block]
         if query is None:
-            queries, order = slice(0, 1), _native.stable_order(labels)
+            first, last, order = 0, 0, _native.stable_order(labels)
         else:
             numbers = query[block]
-            queries = slice(numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1) + 1)
+            first, last = numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1)
             order = _native.stable_order(labels)
             order = order[np.argsort(numbers[order], kind="stable")]
         if kept is not None:
@@ -468,7 +470,7 @@ class _Index:
         ordered = labels[order]
         level = np.arange(len(order), dtype=np.int32)
         level[1:] *= ordered[1:] != ordered[:-1]
-        size = np.diff(self.query_begin)[queries]
+        size = np.diff(self.query_begin[first : last + 2])
         start = np.cumsum(size, dtype=np.int32) - size.astype(np.int32)
         level[start[size > 0]] = start[size > 0]
         np.maximum.accumulate(level, out=level)
