@@ -15,11 +15,10 @@ namespace rankwise::detail {
 
 constexpr int most_levels = fan_out;
 
-// The first position of each level but the first, and `n` where there are fewer than eight; no levels where there are
-// more.
+// The first position of each of up to eight levels, and the number of rows where there are fewer.
 struct FewLevels {
     std::array<std::int32_t, most_levels> begin;
-    bool few;
+    bool few;  // whether these are all levels
 
     explicit FewLevels(const LabelOrder& order) {
         begin.fill(static_cast<std::int32_t>(order.n));

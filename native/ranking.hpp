@@ -43,7 +43,7 @@ namespace detail {
 constexpr std::int64_t large_query = 2 * parallel_rows;
 constexpr std::int64_t task_rows = 1 << 13;
 constexpr std::int64_t sum_chunk = 1 << 13;
-constexpr std::int64_t few_pairs_per_row = 400;  // below it, a sort costs more
+constexpr std::int64_t few_pairs_per_row = 400;  // numbers of pairs a row; from there on, a sort costs less
 
 struct QueryRange {
     std::int64_t begin, end;
