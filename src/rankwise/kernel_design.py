@@ -42,7 +42,7 @@ _WELL_CONDITIONED = 1e-5
 _PROBES = 8
 # A matrix that rounding has made indefinite has a share of its mean diagonal added, and more until it is
 # positive definite: so much to begin with, where it is a sum of products in single or double precision.
-_JITTER = {np.dtype(np.float32): 1e-8, np.dtype(np.float64): 1e-12}
+_JITTER = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-12}
 
 
 class KernelDesign(MemoryDesign):

@@ -23,6 +23,7 @@ from sklearn.utils.random import sample_without_replacement
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._memory import available_memory, human_bytes
+from rankwise._threads import thread_pools
 from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, row_blocks
 from rankwise.kernel_design import KernelDesign, Rows
@@ -421,8 +422,9 @@ def _rows_near_means(X: Any, n_rows: int, random: np.random.RandomState) -> NDAr
 
     rows = X.astype(np.float32)
     sample = random.permutation(X.shape[0])[: _ROWS_PER_CLUSTER * n_rows]
-    clusters = MiniBatchKMeans(n_rows, random_state=random, **_CLUSTERING).fit(rows[sample])
-    near = np.unique(pairwise_distances_argmin(clusters.cluster_centers_, rows))
+    with thread_pools().limit(limits=1, user_api="openmp"):  # threads that wait for each other are busy
+        clusters = MiniBatchKMeans(n_rows, random_state=random, **_CLUSTERING).fit(rows[sample])
+        near = np.unique(pairwise_distances_argmin(clusters.cluster_centers_, rows))
     others = np.setdiff1d(random.permutation(X.shape[0]), near, assume_unique=True)
     return np.sort(np.concatenate([near, others[: n_rows - len(near)]])).astype(np.int64)
 
