@@ -69,21 +69,24 @@ inline std::array<double, channel_count<Gain, Moment>> row_channels(const RowCol
     }
 }
 
-// Writes what a row's channels received from its better and worse partners to its sums.
+// Writes what a row's channels received from its better, or its worse, partners to its sums.
+template <bool Gain, bool Moment, bool better>
+inline void store_side(const RowColumns& columns, std::int64_t row, const double* received, double* const* out) {
+    constexpr int moments = Moment ? 2 : 1;
+    for (int m = 0; m < moments; ++m) {
+        double sum = received[m];
+        if constexpr (Gain) {
+            sum = received[m + moments] - columns.gain[row] * sum;
+            if (!better) sum = -sum;
+        }
+        out[m][row] = or_one(columns.weight, row) * sum;
+    }
+}
+
 template <bool Gain, bool Moment>
 inline void store_sums(const RowColumns& columns, std::int64_t row, const double* received, const RowSums& out) {
-    constexpr int moments = Moment ? 2 : 1;
-    const double *up = received, *down = received + channel_count<Gain, Moment>;
-    const double weight = or_one(columns.weight, row);
-    for (int m = 0; m < moments; ++m) {
-        double above = up[m], below = down[m];
-        if constexpr (Gain) {
-            above = up[m + moments] - columns.gain[row] * up[m];
-            below = columns.gain[row] * down[m] - down[m + moments];
-        }
-        out.up[m][row] = weight * above;
-        out.down[m][row] = weight * below;
-    }
+    store_side<Gain, Moment, true>(columns, row, received, out.up);
+    store_side<Gain, Moment, false>(columns, row, received + channel_count<Gain, Moment>, out.down);
 }
 
 template <int K>
@@ -245,21 +248,28 @@ void sum_by_pairs(const LabelOrder& order, const double* scores, double margin, 
     }
 }
 
-// Every pair of different labels, whatever the scores, by running sums over the labels: O(n).
-template <int K>
-void sum_by_label(const LabelOrder& order, Channels& channels) {
+// Every pair of different labels, whatever the scores, by running sums over the labels: O(n), without scratch.
+template <bool Gain, bool Moment>
+void sum_by_label(const LabelOrder& order, const RowColumns& columns, const RowSums& out) {
+    using namespace detail;
+    constexpr int K = channel_count<Gain, Moment>;
     double sum[K] = {};
-    for (std::int64_t p = 0, added = 0; p < order.n; ++p) {
-        for (; added < order.level_begin[p]; ++added)
-            detail::add<K>(sum, channels.own.data() + added * K, channels.can_be_worse[added]);
-        detail::add<K>(channels.down<K>(p), sum);
+    auto enter = [&](std::int64_t p, const double* factor) {
+        add<K>(sum, row_channels<Gain, Moment>(columns, order.row[p]).data(), or_one(factor, order.row[p]));
+    };
+    for (std::int64_t p = 0, entered = 0; p < order.n; ++p) {
+        for (; entered < order.level_begin[p]; ++entered) enter(entered, columns.can_be_worse);
+        store_side<Gain, Moment, false>(columns, order.row[p], sum, out.down);
     }
     std::fill_n(sum, K, 0.0);
-    for (std::int64_t end = order.n, added = order.n; end > 0;) {
+    for (std::int64_t end = order.n, entered = order.n; end > 0;) {
         const std::int64_t begin = order.level_begin[end - 1];
-        while (added > end) detail::add<K>(sum, channels.own.data() + --added * K);
-        for (std::int64_t p = begin; p < end; ++p)
-            detail::add<K>(channels.up<K>(p), sum, channels.can_be_worse[p]);
+        while (entered > end) enter(--entered, nullptr);
+        for (std::int64_t p = begin; p < end; ++p) {
+            double received[K] = {};
+            add<K>(received, sum, or_one(columns.can_be_worse, order.row[p]));
+            store_side<Gain, Moment, true>(columns, order.row[p], received, out.up);
+        }
         end = begin;
     }
 }

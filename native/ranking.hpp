@@ -288,12 +288,25 @@ void sum_for_reference(const LabelOrder& order, const double* scores, double mar
     fill_channels<Gain, Moment>(order, columns, channels);
     if (method == Method::tree) sum_by_tree<K>(order, scores, margin, channels);
     if (method == Method::pairs) sum_by_pairs<K>(order, scores, margin, channels);
-    if (method == Method::labels) sum_by_label<K>(order, channels);
+}
+
+// Sums over all partners of the rows of a ranking; rows that stand nowhere have none.
+template <bool Gain, bool Moment>
+void sum_labels(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out) {
+    if (ranking.query_begin[ranking.n_queries] < ranking.n_rows)
+        for (int m = 0; m < (Moment ? 2 : 1); ++m) {
+            std::fill_n(out.up[m], ranking.n_rows, 0.0);
+            std::fill_n(out.down[m], ranking.n_rows, 0.0);
+        }
+    for_each_query(
+        ranking, n_threads, [] { return 0; },
+        [&](std::int64_t q, int, int) { sum_by_label<Gain, Moment>(ranking.query(q), columns, out); });
 }
 
 template <bool Gain, bool Moment>
 void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
                  const RowColumns& columns, ScratchPool& pool, int n_threads, const RowSums& out) {
+    if (method == Method::labels) return sum_labels<Gain, Moment>(ranking, columns, n_threads, out);
     constexpr int K = channel_count<Gain, Moment>;
     const auto kept = pool.lend();
     kept->restart();
