@@ -605,6 +605,7 @@ void bind_products(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a ranking that a script still holds at its end is no leak to tell users about
     nb::class_<RankingIndex>(m, "RankingIndex", "Rows by query and label, with scratch for what is counted of them.")
         .def(nb::init<RankingIndex::Ints, RankingIndex::Ints, InputVector<std::int64_t>, RankingIndex::Ints>(),
              nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"), nb::arg("position"));
