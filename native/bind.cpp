@@ -671,6 +671,7 @@ void bind_products(nb::module_& m) {
 }  // namespace
 
 NB_MODULE(_native, m) {
+    nb::set_leak_warnings(false);  // a ranking that a script still holds at its end is no leak to tell users about
     nb::class_<FileArrays>(m, "FileArrays", "A context in which large arrays are in files without a name.")
         .def(nb::init<std::string, std::size_t, nb::object>(), nb::arg("folder"), nb::arg("fewest_bytes"),
              nb::arg("numpy_api"))

@@ -145,20 +145,37 @@ inline std::int64_t count_few_rows(const LabelOrder& order, const double* scores
     return pairs;
 }
 
-inline std::int64_t count_query(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
-                                int n_threads, const PartnerCounts& out) {
-    if (few_rows(order, 1)) return count_few_rows(order, scores, margin, scratch, out);
+inline std::int64_t count_few_levels(const LabelOrder& order, const FewLevels& levels, const double* scores,
+                                     double margin, Scratch& scratch, int n_threads, const PartnerCounts& out) {
+    sweep_levels<1>(
+        order, levels, scores, margin, scratch, n_threads, [](std::int64_t) { return std::array{1.0}; },
+        [&](std::int64_t p, const double* better, const double* worse) {
+            out.better[p] = static_cast<std::int32_t>(*better);
+            out.worse[p] = static_cast<std::int32_t>(*worse);
+        });
+    return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
+}
+
+struct QueryCounts {
+    PartnerCounts partners;
+    std::int64_t pairs;
+};
+
+// The counts of a query, in scratch.
+inline QueryCounts count_query(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                               int n_threads) {
+    auto room = [&] { return PartnerCounts{scratch.take<std::int32_t>(order.n), scratch.take<std::int32_t>(order.n)}; };
+    if (few_rows(order, 1)) {
+        const PartnerCounts out = room();
+        return {out, count_few_rows(order, scores, margin, scratch, out)};
+    }
     if (const FewLevels levels(order); levels.few) {
-        sweep_levels<1>(
-            order, levels, scores, margin, scratch, n_threads, [](std::int64_t) { return std::array{1.0}; },
-            [&](std::int64_t p, const double* better, const double* worse) {
-                out.better[p] = static_cast<std::int32_t>(*better);
-                out.worse[p] = static_cast<std::int32_t>(*worse);
-            });
-        return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
+        const PartnerCounts out = room();
+        return {out, count_few_levels(order, levels, scores, margin, scratch, n_threads, out)};
     }
     const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
-    return count_partners(order, windows, scratch, n_threads, out);
+    const PartnerCounts out = room();  // where the scores were
+    return {out, count_partners(order, windows, scratch, n_threads, out)};
 }
 
 }  // namespace detail
@@ -167,6 +184,7 @@ inline std::int64_t count_query(const LabelOrder& order, const double* scores, d
 // sum of (c_i - d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. Null pointers: only the numbers.
 inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool,
                           int n_threads, std::int64_t* violations, double* net, double* losses) {
+    constexpr std::size_t bytes_to_count = 2 * sizeof(RowSlot) + sizeof(double) + 1;
     const auto kept = pool.lend();
     kept->restart();
     auto* counted = kept->take<std::int32_t>(ranking.query_begin[ranking.n_queries]);
@@ -177,9 +195,9 @@ inline void count_ranking(const Ranking& ranking, const double* scores, double m
             violations[q] = 0;
             if (losses) losses[q] = 0;
             if (order.n == 0) return;
-            scratch->restart();
-            const PartnerCounts counts{scratch->take<std::int32_t>(order.n), scratch->take<std::int32_t>(order.n)};
-            violations[q] = detail::count_query(order, scores, margin, *scratch, threads, counts);
+            scratch->restart(bytes_to_count * order.n);
+            const auto [counts, pairs] = detail::count_query(order, scores, margin, *scratch, threads);
+            violations[q] = pairs;
             if (!net) return;
             std::int32_t* of_query = counted + ranking.query_begin[q];
             for (std::int64_t p = 0; p < order.n; ++p) of_query[p] = counts.better[p] - counts.worse[p];

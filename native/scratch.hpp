@@ -2,6 +2,7 @@
 // page by page, which for large rankings would take longer than counting.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <mutex>
@@ -14,12 +15,13 @@ namespace rankwise {
 // Arrays of plain numbers that are not set, all given back at once by `restart`.
 class Scratch {
 public:
-    void restart() {
-        if (blocks_.size() > 1) {  // next time in one piece
-            std::size_t total = 0;
-            for (const Block& block : blocks_) total += block.size;
+    // From now on in one piece, of so many bytes at least.
+    void restart(std::size_t bytes = 0) {
+        std::size_t total = 0;
+        for (const Block& block : blocks_) total += block.size;
+        if (blocks_.size() > 1 || total < bytes) {
             blocks_.clear();
-            blocks_.emplace_back(total);
+            blocks_.emplace_back(std::max(total, bytes));
         }
         used_ = 0;
     }
