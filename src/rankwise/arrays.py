@@ -19,7 +19,7 @@ def arrays_on_disk(folder: str | os.PathLike[str]) -> AbstractContextManager[Non
 
     A fit holds a few numbers for each row besides X: labels, orders, scores, coefficients. They are
     read and written from end to end, so they need not stay in memory all the time: in files, the system keeps
-    what it has room for. With X in a memory map, a fit of the hinge then needs some 40 bytes of memory a row,
+    what it has room for. With X in a memory map, a fit of the hinge then needs some 50 bytes of memory a row,
     all of them for counting within the largest query.
 
     It is about the arrays of numpy and of rankwise that this thread makes inside the context; they may be

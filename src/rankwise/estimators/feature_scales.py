@@ -50,9 +50,9 @@ LEAST_GAIN = 0.003
 WIDTHS = {"exponential": (1.0, 0.3), "laplacian": (1.0,), "rbf": (1.0,)}
 LAST_WIDTHS = {"exponential": (2.0,), "laplacian": (2.0,), "rbf": (0.3,)}
 # Alphas to try at first, and around the last one in each round; smaller ones are lost in single precision.
-ALPHAS, NEAR = 10.0 ** -np.arange(2.0, 8.0), np.array([3.0, 1.0, 1 / 3])
+ALPHAS, NEAR = np.logspace(-2.0, -7.0, 6), np.array([3.0, 1.0, 1 / 3])
 # Alphas to try for another loss, around that of least squares, falling like all of them.
-OF_LOSS = 10.0 ** -np.arange(-0.5, 4.0, 0.5)
+OF_LOSS = np.logspace(0.5, -3.5, 9)
 # The best alpha falls with this power of the number of rows.
 FALL = 1.5
 # What rounding in single precision takes from the smallest eigenvalues, as a share of their mean.
