@@ -59,7 +59,8 @@ class Knot:
     """Weights that were fitted for an alpha, with what is proven of their objective.
 
     The objective of the weights at any alpha is at most `intercept` + `slope` alpha, rounding included. At
-    the alpha of the knot no weights have an objective below `bound`.
+    the alpha of the knot no weights have an objective below `bound`. Rounding may be to blame for a
+    distance of `rounding` between the two.
     """
 
     alpha: float
@@ -69,6 +70,7 @@ class Knot:
     intercept: float
     slope: float
     bound: float
+    rounding: float
 
     @classmethod
     def of(cls, alpha: float, result: SolverResult) -> Knot:
@@ -77,7 +79,8 @@ class Knot:
         intercept = result.objective - alpha * square + result.rounding / 2
         slope = square * (1.0 + UNIT * terms(len(result.coef)))
         bound = max(result.objective - result.gap, 0.0)  # no objective is negative
-        return cls(alpha, result.coef, result.objective, result.gap, intercept, slope, bound)
+        rounding = 1.5 * result.rounding  # in the gap, and the half of it in the intercept
+        return cls(alpha, result.coef, result.objective, result.gap, intercept, slope, bound, rounding)
 
 
 @dataclass
@@ -268,11 +271,17 @@ class _Path:
         at = np.array([upper.alpha, float(np.clip(cross, lower.alpha, upper.alpha)), lower.alpha])
         lines = np.minimum(*(knot.intercept + knot.slope * at for knot in (upper, lower)))
         chord = np.interp(at, (lower.alpha, upper.alpha), (lower.bound, upper.bound))
-        return float(shares(lines - chord, self._problem.at_zero - chord).max())
+        return float(self._missed(lines - chord, chord, upper, lower).max())
 
     def _own(self, knot: Knot) -> float:
         gap = knot.intercept + knot.slope * knot.alpha - knot.bound
-        return float(shares(gap, self._problem.at_zero - knot.bound))
+        return float(self._missed(gap, knot.bound, knot))
+
+    def _missed(self, gap: Any, bound: Any, *knots: Knot) -> FloatArray:
+        """Return a gap as a share of what can be won; one that rounding explains is none, as in `Goal`."""
+        at_zero = self._problem.at_zero
+        explained = min(max(knot.rounding for knot in knots), self._tol * at_zero)
+        return np.where(gap <= explained, 0.0, shares(gap, at_zero - bound))
 
     def _can_be_met(self, *knots: Knot) -> bool:
         """Return whether the fits themselves leave something of the tolerance: rounding may take it all."""
