@@ -10,8 +10,8 @@ FUZZ_SECONDS ?= 60
 
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
-# Editable installs see changed Python files at once; only these need a new build.
-BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard native/*.hpp native/*.cpp)
+# Editable installs see changed Python files at once, new packages only after a new build.
+BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard native/*.hpp native/*.cpp src/rankwise/*/__init__.py)
 # Scripts have a main; the rest of the folder is what they share.
 BENCHMARKS = $(shell grep -l __main__ benchmarks/*.py)
 

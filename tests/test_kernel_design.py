@@ -7,10 +7,9 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import laplacian_kernel
 
-from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, kernels
+from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.design import as_design
-from rankwise.kernel_design import centred_gram
-from rankwise.kernels import KernelMap, kernel_values
+from rankwise.kernels import KernelMap, centred_gram, kernel_values, memory
 from rankwise.losses import LeastSquares, SquaredHinge
 from rankwise.solvers import least_squares, solve_conjugate_gradients, solve_newton
 
@@ -140,11 +139,11 @@ def test_kernel_values_that_do_not_fit_are_computed_anew(loss, monkeypatch):
     X, y, _ = problem(600)
     options = {"kernel": "laplacian", "gamma": 0.5, "n_components": 30, "random_state": 0}
     kept = RankSVM(1e-3, loss=loss, **options).fit(X, y)
-    needed = [kernels._bytes_needed(X, 30, False, keeps) for keeps in (True, False)]
-    monkeypatch.setattr(kernels, "available_memory", lambda: sum(needed) // 2)
+    needed = [memory._bytes_needed(X, 30, False, keeps) for keeps in (True, False)]
+    monkeypatch.setattr(memory, "available_memory", lambda: sum(needed) // 2)
     assert reduced(X, n_components=30)[1]._kept is None
     np.testing.assert_array_equal(RankSVM(1e-3, loss=loss, **options).fit(X, y).dual_coef_, kept.dual_coef_)
-    monkeypatch.setattr(kernels, "available_memory", lambda: needed[1] - 1)
+    monkeypatch.setattr(memory, "available_memory", lambda: needed[1] - 1)
     with pytest.raises(MemoryError, match=r"n_components=\d+ would fit"):
         RankSVM(1e-3, loss=loss, **options).fit(X, y)
 
@@ -178,8 +177,8 @@ def test_conjugate_gradients_need_few_iterations():
     ids=str,
 )
 def test_threads_do_not_change_a_bit(model, monkeypatch):
-    monkeypatch.setattr("rankwise.kernel_design._BLOCK_ENTRIES", 1000)
-    monkeypatch.setattr("rankwise.kernel_design._GRAM_ROWS", 40)
+    monkeypatch.setattr("rankwise.kernels.design._BLOCK_ENTRIES", 1000)
+    monkeypatch.setattr("rankwise.kernels.design._GRAM_ROWS", 40)
     monkeypatch.setattr(least_squares, "FEW_OPERATIONS", 0)
     X, y, qid = problem(400, n_queries=3)
     model.set_params(kernel="laplacian", gamma=0.3, n_components=50, random_state=0)

@@ -13,9 +13,9 @@ from hypothesis.extra.numpy import arrays
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwise import _memory, kernels
+from rankwise import _memory
 from rankwise._memory import available_memory
-from rankwise.kernels import KernelMap, kernel_scores, kernel_values, resolve_gamma
+from rankwise.kernels import KernelMap, kernel_scores, kernel_values, memory, resolve_gamma, values
 
 
 def histogram_intersection(x, z, power=1.0):
@@ -219,10 +219,10 @@ def test_blocks_do_not_change_the_result(monkeypatch, block_bytes):
     kernel_map = make("rbf", n_components=11, random_state=0)
     expected, scores = kernel_map.fit_transform(X), kernel_values(X, gamma=0.3) @ a
     seen = []
-    original = kernels.kernel_values
-    monkeypatch.setattr(kernels, "_BLOCK_BYTES", block_bytes)
+    original = values.kernel_values
+    monkeypatch.setattr(values, "BLOCK_BYTES", block_bytes)
     monkeypatch.setattr(
-        kernels, "kernel_values", lambda X, *rest, **kw: seen.append(len(X)) or original(X, *rest, **kw)
+        values, "kernel_values", lambda X, *rest, **kw: seen.append(len(X)) or original(X, *rest, **kw)
     )
     close(kernel_scores(X, X, a, gamma=0.3), scores, 1e-13)
     assert max(seen) == {1: 1, 8 * 23 * 5: 5, 10**9: 23}[block_bytes]
@@ -362,7 +362,7 @@ class Untouchable:
 
 
 def test_too_large_a_kernel_is_refused_before_it_is_computed(monkeypatch):
-    monkeypatch.setattr(kernels, "available_memory", lambda: 16_000_000_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 16_000_000_000)
     with pytest.raises(MemoryError, match=r"200000 rows.*640 GB.*16 GB is free; n_components=6250 would fit"):
         KernelMap().fit(Untouchable(200_000, 10))
     with pytest.raises(MemoryError, match=r"n_components=\d+ would fit"):
@@ -371,17 +371,17 @@ def test_too_large_a_kernel_is_refused_before_it_is_computed(monkeypatch):
 
 def test_suggested_number_of_components_passes(monkeypatch):
     X = rows(400)
-    monkeypatch.setattr(kernels, "available_memory", lambda: 700_000)
+    monkeypatch.setattr(memory, "available_memory", lambda: 700_000)
     with pytest.raises(MemoryError, match=r"2\.586 MB of memory, but 700 kB is free; n_components=50 "):
         KernelMap().fit(X)
     assert len(KernelMap(n_components=50).fit(X).basis_indices_) == 50
-    monkeypatch.setattr(kernels, "available_memory", lambda: 10)
+    monkeypatch.setattr(memory, "available_memory", lambda: 10)
     with pytest.raises(MemoryError, match="10 bytes is free; even n_components=1 would not fit"):
         KernelMap().fit(X)
 
 
 def test_unknown_memory_refuses_nothing(monkeypatch):
-    monkeypatch.setattr(kernels, "available_memory", lambda: None)
+    monkeypatch.setattr(memory, "available_memory", lambda: None)
     assert KernelMap("linear").fit(rows()).n_features_out_ == 4
 
 
@@ -401,7 +401,7 @@ def test_counted_bytes_cover_the_peak(name, n_components, container):
         finally:
             tracemalloc.stop()
 
-    counted = kernels._bytes_needed(X, n_components or 700, precomputed=False)
+    counted = memory._bytes_needed(X, n_components or 700, precomputed=False)
     # The least of three: what is loaded or collected beside the fit is not part of it.
     assert min(peak() for _ in range(3)) <= 1.1 * counted
 

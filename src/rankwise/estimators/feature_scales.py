@@ -26,8 +26,7 @@ from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._types import FloatArray
 from rankwise.design import row_blocks
-from rankwise.kernel_design import centred_gram, in_order, positive_factor
-from rankwise.kernels import KernelMap, kernel_values, scaled_rows
+from rankwise.kernels import KernelMap, centred_gram, in_order, kernel_values, positive_factor, scaled_rows
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.preferences import Preferences

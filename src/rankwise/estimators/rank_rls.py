@@ -24,8 +24,7 @@ from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
 from rankwise.design import Design, as_design
 from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.kernel_design import KernelDesign
-from rankwise.kernels import KernelMap
+from rankwise.kernels import KernelDesign, KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.certified_path import AlphaProblem
 from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance

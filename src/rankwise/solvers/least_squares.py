@@ -20,7 +20,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from rankwise._eigen import eigh
 from rankwise._types import FloatArray
 from rankwise.design import Design, as_design, float_matrix, row_blocks
-from rankwise.kernel_design import KernelDesign
+from rankwise.kernels import KernelDesign
 from rankwise.losses import LeastSquares
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult, concluded
