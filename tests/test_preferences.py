@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
 from rankwise._checks import as_labels
-from rankwise.preferences import ranking
+from rankwise.preferences import row_order
 from rankwise.preferences.ranking import Ranking
 from strategies import cases
 
@@ -55,8 +55,8 @@ def test_rows_of_sorted_queries_are_put_in_order_block_by_block(rows, block_rows
     qid, y, weight = map(list, zip(*sorted(rows, key=lambda row: row[0]), strict=True))
     weight = weight if weighted else None
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranking, "BLOCK_ROWS", block_rows)
-        preferences = ranking.Ranking(
+        patch.setattr(row_order, "BLOCK_ROWS", block_rows)
+        preferences = Ranking(
             np.array(y, dtype=float),
             np.unique(qid, return_inverse=True)[1],
             weight=None if weight is None else np.array(weight),

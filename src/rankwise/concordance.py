@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise._checks import as_vector, check_choice, check_count
 from rankwise._types import FloatArray, FloatVector
 from rankwise.preferences import Preferences
-from rankwise.preferences.ranking import Ranking, lives
+from rankwise.preferences.ranking import Ranking
+from rankwise.preferences.survival import lives
 
 WEIGHTS = ("harrell", "uno")
 INTERVALS = ("analytic", "bootstrap")

@@ -3,7 +3,8 @@
 from rankwise.preferences.base import NoPairsError, Pairs, PartnerSums, Preferences
 from rankwise.preferences.order_graph import from_order
 from rankwise.preferences.pair_list import from_pairs, pair_data
-from rankwise.preferences.ranking import as_preferences, from_scores, from_survival
+from rankwise.preferences.scores import as_preferences, from_scores
+from rankwise.preferences.survival import from_survival
 
 __all__ = ["NoPairsError", "Pairs", "PartnerSums", "Preferences", "as_preferences", "pair_data"]
 

@@ -14,7 +14,7 @@ from rankwise._memory import require_memory
 from rankwise._types import FloatVector
 
 if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
-    from rankwise.preferences import order_graph, pair_list, ranking
+    from rankwise.preferences import order_graph, pair_list, scores, survival
 
 
 AVERAGES = ("queries", "pairs")
@@ -94,8 +94,8 @@ class Preferences(ABC):
     items: NDArray[Any] | None = None
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
-        from_scores = staticmethod(ranking.from_scores)
-        from_survival = staticmethod(ranking.from_survival)
+        from_scores = staticmethod(scores.from_scores)
+        from_survival = staticmethod(survival.from_survival)
         from_pairs = staticmethod(pair_list.from_pairs)
         from_order = staticmethod(order_graph.from_order)
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_codes, as_labels, as_vector, as_weights, check_choice, is_constant
+from rankwise._checks import as_weights, check_choice, is_constant
 from rankwise._types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
@@ -21,11 +20,10 @@ from rankwise.preferences.base import (
     Preferences,
     check_pair_memory,
 )
+from rankwise.preferences.row_order import RowOrder
 
 # Rows of a query up to which comparing all pairs is faster than sorting the rows.
 SMALL_QUERY = 600
-# Rows that are put in order at a time: they stay in a cache.
-BLOCK_ROWS = 1 << 16
 
 
 class Ranking(Preferences):
@@ -80,8 +78,8 @@ class Ranking(Preferences):
         return self.query is not None and len(np.unique(self.query)) > 1
 
     @cached_property
-    def _index(self) -> _Index:
-        return _Index(self.labels, self.query, self.weight)
+    def _index(self) -> RowOrder:
+        return RowOrder(self.labels, self.query, self.weight)
 
     @cached_property
     def _columns(self) -> _Columns:
@@ -404,101 +402,6 @@ class Ranking(Preferences):
         return f"There is nothing to rank: {reason}."
 
 
-class _Index:
-    """Rows by query, then by label: what the counting works on. Rows of weight zero are left out.
-
-    It keeps 8 bytes a row. Where the rows of each query follow one another they are put in order some whole
-    queries at a time, which takes little memory beside.
-    """
-
-    def __init__(self, labels: FloatVector, query: NDArray[np.int64] | None, weight: FloatVector | None):
-        n_rows = len(labels)
-        if n_rows >= 2**31 - 1:
-            raise ValueError(f"A ranking holds at most 2^31 - 2 rows; got {n_rows}.")
-        self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
-        kept = None if weight is None else weight > 0
-        self.query_begin = _query_begin(query, kept, n_rows)
-        n_kept, begin = int(self.query_begin[-1]), 0
-        self.row, self.level_begin = np.empty(n_kept, dtype=np.int32), np.empty(n_kept, dtype=np.int32)
-        for block in _blocks_of_queries(query, n_rows):
-            order, level = self._ordered(block, labels, query, kept)
-            positions = slice(begin, begin + len(order))
-            self.row[positions], self.level_begin[positions] = order, level
-            begin = positions.stop
-
-    @property
-    def query_of_position(self) -> NDArray[np.int64]:
-        """The query of each entry of `row`."""
-        return np.repeat(np.arange(len(self.query_begin) - 1), np.diff(self.query_begin))
-
-    @cached_property
-    def native(self) -> _native.RankingIndex:
-        """The index as native code takes it, with its scratch."""
-        position = np.full(len(self.query_of_row), -1, dtype=np.int32)
-        position[self.row] = np.arange(len(self.row), dtype=np.int32)
-        return _native.RankingIndex(self.row, self.level_begin, self.query_begin, position)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "native"}
-
-    def by_query(self, by_row: FloatVector | float) -> FloatVector:
-        """Return for each query what its rows share, 0 where it has none."""
-        of_query = np.zeros(len(self.query_begin) - 1)
-        filled = np.diff(self.query_begin) > 0
-        first = self.row[self.query_begin[:-1][filled]]
-        of_query[filled] = by_row[first] if isinstance(by_row, np.ndarray) else by_row
-        return of_query
-
-    def _ordered(
-        self,
-        block: slice,
-        labels: FloatVector,
-        query: NDArray[np.int64] | None,
-        kept: NDArray[np.bool_] | None,
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the rows of whole queries in order, and where in its query the level of each begins."""
-        labels = labels[block]
-        if query is None:
-            first, last, order = 0, 0, _native.stable_order(labels)
-        else:
-            numbers = query[block]
-            first, last = numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1)
-            order = _native.stable_order(labels)
-            order = order[np.argsort(numbers[order], kind="stable")]
-        if kept is not None:
-            order = order[kept[block][order]]
-        ordered = labels[order]
-        level = np.arange(len(order), dtype=np.int32)
-        level[1:] *= ordered[1:] != ordered[:-1]
-        size = np.diff(self.query_begin[first : last + 2])
-        start = np.cumsum(size, dtype=np.int32) - size.astype(np.int32)
-        level[start[size > 0]] = start[size > 0]
-        np.maximum.accumulate(level, out=level)
-        if len(size) > 1:
-            level -= np.repeat(start, size)
-        order += np.int32(block.start)
-        return order, level
-
-
-def _query_begin(
-    query: NDArray[np.int64] | None, kept: NDArray[np.bool_] | None, n_rows: int
-) -> NDArray[np.int64]:
-    """Return where each query begins among the rows kept, and the number of these."""
-    if query is None:
-        return np.array([0, n_rows if kept is None else np.count_nonzero(kept)], dtype=np.int64)
-    size = np.bincount(query if kept is None else query[kept], minlength=int(query.max(initial=-1)) + 1)
-    return np.concatenate([[0], np.cumsum(size)]).astype(np.int64)
-
-
-def _blocks_of_queries(query: NDArray[np.int64] | None, n_rows: int) -> list[slice]:
-    """Cut the rows into blocks of whole queries, of about `BLOCK_ROWS` where no query is larger."""
-    if query is None or n_rows <= BLOCK_ROWS or (query[1:] < query[:-1]).any():
-        return [slice(0, n_rows)]
-    begin = np.searchsorted(query, query[BLOCK_ROWS::BLOCK_ROWS])
-    cuts = np.unique(np.concatenate([[0], begin, [n_rows]])).tolist()
-    return [slice(*span) for span in pairwise(cuts)]
-
-
 class _Columns:
     """Weights and gains brought to a scale at which products neither overflow nor vanish.
 
@@ -524,136 +427,3 @@ class _Columns:
             centred = ranking.gain - smallest[index.query_of_row]
             self.gain_scale = float(centred.max() or 1.0)
             self.gain = centred / self.gain_scale
-
-
-def from_scores(
-    y: ArrayLike,
-    qid: ArrayLike | None = None,
-    sample_weight: ArrayLike | None = None,
-    query_weight: ArrayLike | None = None,
-    pair_weight: str | ArrayLike | None = None,
-) -> Ranking:
-    """Rank rows by real-valued scores, over all rows or within each query.
-
-    Parameters
-    ----------
-    y : array of shape (n_rows,)
-        Any real numbers, or an ordered categorical column; a row should be above the rows of its query with a
-        lower label.
-    qid : array of shape (n_rows,), optional
-        The query of each row: any type, any order.
-    sample_weight : array of shape (n_rows,), optional
-        A pair weighs the product of its rows' weights, so a row of weight 2 equals the row given twice
-        and a row of weight 0 is not there. A weight that is constant within a query cancels under
-        `average="queries"`: use `query_weight` for that.
-    query_weight : array of shape (n_rows,), optional
-        What each query counts in the mean over queries; one value per row, constant within a query.
-    pair_weight : None, "difference" or array of gains of shape (n_rows,)
-        With "difference", a pair also weighs the difference of its labels; with an array, the
-        difference of its gains, which must not fall as the label rises.
-
-    Examples
-    --------
-    >>> Preferences.from_scores([1.5, 0.2, 7.0]).n_pairs
-    3
-    """
-    labels = as_labels(y, "y")
-    n_rows = len(labels)
-    query = None if qid is None else as_codes(qid, "qid", n_rows)[1]
-    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
-    importance = None
-    if query_weight is not None:
-        importance = as_weights(query_weight, "query_weight", n_rows)
-        _check_constant(importance, query)
-    ranking = Ranking(labels, query, weight=weight, query_weight=importance)
-    ranking.require_pairs()
-    if pair_weight is not None:
-        ranking = ranking._replaced(gain=_gains(pair_weight, ranking))
-    return ranking
-
-
-def as_preferences(
-    y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-) -> Preferences:
-    """Return preferences as they are, with their own queries and weights, or the order of labels."""
-    if not isinstance(y, Preferences):
-        return from_scores(y, qid, sample_weight)
-    if qid is not None or sample_weight is not None:
-        raise ValueError("qid and sample_weight must be None when y is a Preferences, which has its own.")
-    return y
-
-
-def from_survival(
-    event: ArrayLike,
-    time: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    qid: ArrayLike | None = None,
-) -> Ranking:
-    """Rank right-censored life times: a higher score means a longer life.
-
-    A pair counts when the earlier time is an observed event; at equal times an event comes before a
-    censoring, and two events are tied.
-
-    Parameters
-    ----------
-    event : array of bool of shape (n_rows,)
-        Whether the end was observed.
-    time : array of shape (n_rows,)
-        The time of the event or of the censoring.
-    sample_weight : array of shape (n_rows,), optional
-    qid : array of shape (n_rows,), optional
-        The stratum of each row (hospital, sex, ...), of any type: lives are compared within strata.
-
-    Examples
-    --------
-    >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0]).n_pairs
-    2
-    >>> Preferences.from_survival([True, False, True], [2.0, 3.0, 5.0], qid=["a", "a", "b"]).n_pairs
-    1
-    """
-    ranking = lives(event, time, sample_weight, qid)
-    ranking.require_pairs()
-    return ranking
-
-
-def lives(
-    event: ArrayLike,
-    time: ArrayLike,
-    sample_weight: ArrayLike | None = None,
-    qid: ArrayLike | None = None,
-) -> Ranking:
-    """Return what `from_survival` does, also where no two lives can be compared."""
-    times = as_vector(time, "time")
-    events = as_vector(as_array(event), "event", len(times))
-    if not np.isin(events, (0.0, 1.0)).all():
-        raise ValueError("event must hold booleans (or 0 and 1).")
-    # Label: the rank of (time, censored), so that at equal times an event comes before a censoring.
-    order = np.lexsort((1 - events, times))
-    step = (np.diff(times[order]) > 0) | (np.diff(events[order]) != 0)
-    labels = np.empty(len(times))
-    labels[order] = np.concatenate([[0.0], np.cumsum(step)])[: len(times)]
-    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(times))
-    query = None if qid is None else as_codes(qid, "qid", len(times))[1]
-    return Ranking(labels, query, weight=weight, event=events, values=times)
-
-
-def _check_constant(query_weight: FloatVector, query: NDArray[np.int64] | None) -> None:
-    if not is_constant(query_weight, np.zeros(len(query_weight), dtype=np.int64) if query is None else query):
-        raise ValueError("query_weight must be constant within each query.")
-
-
-def _gains(pair_weight: str | ArrayLike, ranking: Ranking) -> FloatVector:
-    if isinstance(pair_weight, str):
-        check_choice(pair_weight, "pair_weight", ("difference",))
-        return ranking.labels
-    gain = as_vector(pair_weight, "pair_weight", ranking.n_rows)
-    index = ranking._index
-    position = np.arange(len(index.row))
-    query_start = index.query_begin[index.query_of_position]
-    begin = np.flatnonzero(position == query_start + index.level_begin)
-    highest = np.maximum.reduceat(gain[index.row], begin)
-    lowest = np.minimum.reduceat(gain[index.row], begin)
-    same_query = index.level_begin[begin[1:]] > 0
-    if (highest[:-1] > lowest[1:])[same_query].any():
-        raise ValueError("pair_weight: within a query a gain must not fall as the label rises.")
-    return gain
