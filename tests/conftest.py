@@ -2,15 +2,17 @@
 
 import os
 
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # Before numpy is imported: the workers of pytest -n share out the cores, BLAS need not do it again.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Draws other examples at each run: for work at a desk.
-settings.register_profile("default", deadline=None, max_examples=100)
+# Draws other examples at each run: for work at a desk. No clock fails a test, of a run or of a draw.
+settings.register_profile(
+    "default", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
 # Draws the same examples at each run, so that a failure belongs to the change under test.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 # For slow builds, such as those with sanitizers.
