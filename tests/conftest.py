@@ -1,4 +1,4 @@
-"""How tests share the cores, and how they draw random examples (environment variable HYPOTHESIS_PROFILE)."""
+"""How tests share the cores, wait, and draw random examples (environment variable HYPOTHESIS_PROFILE)."""
 
 import os
 
@@ -8,6 +8,13 @@ from hypothesis import HealthCheck, Phase, settings
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+# Before dask is imported: however slow the machine is, no worker and no connection is given up.
+os.environ.update(
+    DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1h",
+    DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP="1h",
+    DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="None",
+)
 
 # Draws other examples at each run: for work at a desk. No clock fails a test, of a run or of a draw.
 settings.register_profile(
