@@ -1,16 +1,25 @@
-"""How tests share the cores, and how they draw random examples (environment variable HYPOTHESIS_PROFILE)."""
+"""How tests share the cores, wait, and draw random examples (environment variable HYPOTHESIS_PROFILE)."""
 
 import os
 
-from hypothesis import Phase, settings
+from hypothesis import HealthCheck, Phase, settings
 
 # Before numpy is imported: the workers of pytest -n share out the cores, BLAS need not do it again.
 if "PYTEST_XDIST_WORKER" in os.environ:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-# Draws other examples at each run: for work at a desk.
-settings.register_profile("default", deadline=None, max_examples=100)
+# Before dask is imported: however slow the machine is, no worker and no connection is given up.
+os.environ.update(
+    DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT="1h",
+    DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP="1h",
+    DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="None",
+)
+
+# Draws other examples at each run: for work at a desk. No clock fails a test, of a run or of a draw.
+settings.register_profile(
+    "default", deadline=None, max_examples=100, suppress_health_check=[HealthCheck.too_slow]
+)
 # Draws the same examples at each run, so that a failure belongs to the change under test.
 settings.register_profile("ci", settings.get_profile("default"), derandomize=True)
 # For slow builds, such as those with sanitizers.

@@ -24,22 +24,11 @@ Y = X @ generator.standard_normal(6) + generator.standard_normal(600)
 QID = np.arange(600) // 30
 
 
-# However slow the machine is, nothing here is given up.
-PATIENCE = {
-    "distributed.comm.timeouts.connect": "1h",
-    "distributed.comm.timeouts.tcp": "1h",
-    "distributed.scheduler.worker-ttl": None,
-}
-
-
 # One for each test: under load a nanny may give up on a worker that was killed in the test before.
 @pytest.fixture
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
-    with (
-        dask.config.set(PATIENCE),
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as started,
-    ):
+    with distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as started:
         yield started
 
 

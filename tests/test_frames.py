@@ -176,7 +176,7 @@ WORDS = [
 ]
 
 
-@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.tuples(*2 * [st.sampled_from(WORDS)]), min_size=1, max_size=6))
 @example([("true", "1"), ("1", "False")])
 def test_what_a_word_means_does_not_depend_on_the_rows_read_with_it(tmp_path, package, rows):
@@ -198,7 +198,7 @@ def test_text_in_a_typed_file_is_no_number(tmp_path, package):
         read_table(path, label="label", qid="query")
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 @given(st.lists(st.floats(allow_nan=False, allow_infinity=False), min_size=1, max_size=60))
 def test_csv_reads_the_nearest_double(tmp_path, package, values):
     path = tmp_path / "table.csv"

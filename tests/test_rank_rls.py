@@ -179,6 +179,29 @@ def test_groups_are_blocks_whose_shares_sum_to_one(case, average, cost, ties):
             assert np.trace(block) <= 2 * shares[rows].sum() + 1e-12
 
 
+@pytest.mark.parametrize("weight", [[3.0, 2.0, 3.0, 2.0], [1e-6, 1e6, 1.0, 1e-6]])
+@pytest.mark.parametrize(
+    "options", [{"solver": name} for name in ("primal", "dual", "cg")] + [{"kernel": "rbf"}]
+)
+def test_pairs_that_are_all_ties_leave_nothing_to_learn(weight, options):
+    lives = Preferences.from_survival([0, 1, 1, 0], [3.4, 3.4, 3.4, 2.0], weight)  # 3.4, and 3.4 or more
+    form = LeastSquares(lives)
+    assert (form.constant, np.abs(form.pull).max()) == (0.0, 0.0)
+    model = RankRLS(0.1, tol=1e-11, **options).fit(np.random.default_rng(0).normal(size=(4, 3)), lives)
+    assert (model.objective_, model.gap_) == (0.0, 0.0)
+
+
+def test_targets_that_are_small_beside_the_labels_keep_their_digits():
+    # The pair of most weight is a tie, and the rows of the others weigh 1e-12 of it.
+    weight = np.array([1e6, 1e6, 1e-6, 1e-6])
+    lives = Preferences.from_survival([1, 0, 1, 0], [3.0, 3.0, 1.1, 1 / 3], weight)
+    form = LeastSquares(lives)
+    pairs = reference.normalised(reference.survival_pairs([1, 0, 1, 0], [3.0, 3.0, 1.1, 1 / 3], weight))
+    M, N = reference.incidence(pairs, 4, "magnitude")
+    np.testing.assert_allclose(form.constant, N @ N, rtol=1e-12)
+    np.testing.assert_allclose(form.pull, M @ N, rtol=1e-12)
+
+
 @pytest.mark.parametrize("average", AVERAGES)
 @pytest.mark.parametrize("importance", [None, [1.0, 2.0, 0.5, 1.0, 3.0]])
 def test_weights_of_queries(average, importance):

@@ -38,6 +38,13 @@ def test_pairs_that_are_wrong_by_less_than_rounding_have_no_temperature():
         fit_temperature([0.0, 1.0, 1e-96], [1, 2, 0])
 
 
+def test_pairs_that_are_all_ties_are_chance_whatever_other_rows_score():
+    pairs = Preferences.from_pairs([0, 0], [1, 2], weight=[0.5, 1e-6], n_rows=12)
+    scores = np.append(np.zeros(11), 0.5)
+    with pytest.raises(ValueError, match="no better than chance"):
+        fit_temperature(scores, pairs)
+
+
 @given(cases(), st.sampled_from(["queries", "pairs"]))
 def test_no_other_temperature_is_better(case, average):
     pairs = case.normalised(average)

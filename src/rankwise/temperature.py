@@ -14,6 +14,7 @@ from rankwise._types import FloatVector
 from rankwise.losses import Logistic
 from rankwise.places import in_memory
 from rankwise.preferences import as_preferences
+from rankwise.preferences.base import from_heaviest
 
 __all__ = ["fit_temperature"]
 
@@ -65,8 +66,8 @@ def fit_temperature(
 
 def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
     """Return the temperature that minimises the mean of several losses of scores, such as those of folds."""
+    _require_optimum(parts)
     centred = [loss.preferences.centred(scores) for loss, scores in parts]
-    _require_optimum(parts, centred)
     # In units of the scores' spread the solution is not far from 1, whatever their scale.
     spread = max(float(np.abs(scores).max()) for scores in centred)
     units = [(loss, scores / spread) for (loss, _), scores in zip(parts, centred, strict=True)]
@@ -84,9 +85,10 @@ def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
     return spread / math.exp(brentq(slope, low, high, xtol=1e-12))
 
 
-def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]], centred: Sequence[FloatVector]) -> None:
+def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]]) -> None:
     """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
-    if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, centred, strict=True)) < 0:
+    exact = [from_heaviest(scores, loss.half_weight, loss.preferences.groups()) for loss, scores in parts]
+    if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, exact, strict=True)) < 0:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
     if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
         raise ValueError(NONE_WRONG)

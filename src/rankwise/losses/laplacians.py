@@ -17,7 +17,7 @@ from rankwise import _memory
 from rankwise._checks import as_vector
 from rankwise._types import FloatArray
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences
+from rankwise.preferences.base import Pairs, PartnerSums, Preferences, from_heaviest
 
 # Bytes for each pair of the sparse Laplacian at its peak: the pair itself, its four entries as they are
 # gathered (two int32 or int64 numbers and a float64 each) and the compressed copy.
@@ -50,6 +50,12 @@ class Laplacian(ABC):
     @abstractmethod
     def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
         """Return the product with the block of L that belongs to one group of rows, which no pair leaves."""
+
+    def pull(self, values: FloatArray) -> tuple[FloatArray, Any]:
+        """Return L v and v'L v for the labels v, or for several columns of them."""
+        values = self.centred(values)
+        pull = self.product(values)
+        return pull, np.sum(values * pull, axis=0)
 
     def dense(self) -> FloatArray:
         """Return L as an array, in O(m^2) or as many steps as there are pairs."""
@@ -139,8 +145,16 @@ class PairLaplacian(Laplacian):
         block = listed.dense() * (trace / listed.diagonal.sum())
         return lambda U: block @ U
 
+    def pull(self, values: FloatArray) -> tuple[FloatArray, Any]:
+        """Return L v and v'L v for labels v, which may be the same in every pair while others differ."""
+        values = from_heaviest(values, self.diagonal, self._preferences.groups())
+        pull = self._times_as_given(values)
+        return pull, values @ pull
+
     def _times(self, u: FloatArray) -> FloatArray:
-        u = self._preferences.centred(u)
+        return self._times_as_given(self._preferences.centred(u))
+
+    def _times_as_given(self, u: FloatArray) -> FloatArray:
         sums = self._preferences.sums(None, u, n_threads=self._n_threads)
         return self.diagonal * u - self._factor * (sums.moment_up + sums.moment_down)
 

@@ -209,9 +209,8 @@ class LeastSquares(Smooth):
         if self.cost == "unit" or (self.cost == "magnitude" and self.preferences.has_unit_magnitudes):
             return self.factor * (self._partners.down - self._partners.up), 1.0
         if self.cost == "magnitude" and values is not None:
-            values = self.centred(values)
-            pull = self.product(values)
-            return pull, np.sum(values * pull, axis=0)
+            pull, square = self._laplacian.pull(values)
+            return pull, np.maximum(square, 0.0)  # rounding may say otherwise of what is zero
         better, worse, magnitude, weight = self._pairs
         pull = weight * magnitude
         won, lost = (np.bincount(rows, pull, self.preferences.n_rows) for rows in (better, worse))

@@ -364,6 +364,18 @@ class Preferences(ABC):
         return scores - scores.mean()
 
 
+def from_heaviest(values: FloatVector, weight: FloatVector, groups: NDArray[np.int64]) -> FloatVector:
+    """Return values less that of the heaviest row of each group, and zero for rows that weigh nothing.
+
+    No pair sees the difference. Rows that are tied become exactly zero, and what rounding does to the others
+    is little beside their own differences, where a mean of all rows would leave its own rounding to each.
+    """
+    heaviest = np.zeros(groups.max(initial=0) + 1, dtype=np.int64)
+    order = np.argsort(weight, kind="stable")
+    heaviest[groups[order]] = order  # the last one stays
+    return np.where(weight > 0, values - values[heaviest[groups]], 0.0)
+
+
 def connected_parts(first: NDArray[Any], second: NDArray[Any], n_nodes: int) -> NDArray[np.int64]:
     """Return the number of the connected component of each node, given the two ends of each edge."""
     from scipy.sparse import coo_matrix
