@@ -3,6 +3,7 @@
     python benchmarks/from_disk.py --rows 100000000 --folder /disk      # 8 GB of Parquet; 30 GB of disk
     python benchmarks/from_disk.py --rows 10000000 --queries            # queries of about 100 rows
     python benchmarks/from_disk.py --rows 10000000 --cold               # no page of the rows stays in memory
+    python benchmarks/from_disk.py --rows 20000000 --queries --group 7e8  # as root: pages of files count, too
     python benchmarks/from_disk.py --learn='--loss squared-hinge'       # or '--method rank-logistic', ...
     python benchmarks/from_disk.py --quick                              # 300,000 rows, in both forms
 
@@ -14,6 +15,7 @@ docs/how_much_data.md.
 """
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
@@ -61,22 +63,29 @@ def forget(file):
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-def seconds_of_read(path, cold):
-    """Time a plain read of a file from end to end."""
+def seconds_of_read(file, n_bytes=None):
+    """Time a plain read of a file from end to end, or of its first bytes."""
+    room, start, done = memoryview(bytearray(BLOCK)), perf_counter(), 0
+    while done != n_bytes and (n := os.preadv(file, [room[: n_bytes and n_bytes - done]], done)):
+        done += n
+    return perf_counter() - start
+
+
+def seconds_of_table(path, cold):
+    """Time a plain read of the table."""
     with open(path, "rb", buffering=0) as file:
         if cold:
             forget(file.fileno())
-        room, start = bytearray(BLOCK), perf_counter()
-        while file.readinto(room):
-            pass
-        return perf_counter() - start
+        return seconds_of_read(file.fileno())
 
 
 class Passes:
-    """Counts and times what goes through all rows of a design."""
+    """Counts what goes through all rows of a design, and times it beside a plain read of the same bytes."""
+
+    n_rows = 0
 
     def __init__(self, cold):
-        self.cold, self.count, self.seconds = cold, 0, 0.0
+        self.cold, self.seconds, self.seconds_read = cold, [], []
 
     def watch(self, owner, name):
         task = getattr(owner, name)
@@ -84,31 +93,57 @@ class Passes:
         def timed(design, vector):
             if design.X.shape[0] < self.n_rows:  # a sample
                 return task(design, vector)
-            if self.cold:
-                self.drop(design.X)
+            file, size = self.ready(design.X), design.X.nbytes
+            self.seconds_read.append(seconds_of_read(file, size))
+            self.ready(design.X)
             start = perf_counter()
             try:
                 return task(design, vector)
             finally:
-                self.count, self.seconds = self.count + 1, self.seconds + perf_counter() - start
+                self.seconds.append(perf_counter() - start)
 
         setattr(owner, name, timed)
 
-    n_rows = 0
-
-    def drop(self, X):
-        """Drop the pages of a memory map, whose file has no name."""
+    def ready(self, X):
+        """Return the file of a memory map, which has no name; of cold rows, drop the pages."""
         import mmap
 
         while not isinstance(X, mmap.mmap):
             X = X.base
-        X.madvise(mmap.MADV_DONTNEED)
-        for entry in os.listdir("/proc/self/fd"):
-            try:
-                if os.fstat(int(entry)).st_size == len(X):
-                    forget(int(entry))
-            except OSError:
-                continue
+        file = next(number for number in open_files() if os.fstat(number).st_size == len(X))
+        if self.cold:
+            X.madvise(mmap.MADV_DONTNEED)
+            forget(file)
+        return file
+
+
+def open_files():
+    """Yield the numbers of the files that this process has open."""
+    for entry in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(OSError):
+            os.fstat(int(entry))
+            yield int(entry)
+
+
+def readahead_of(folder):
+    """Return how many bytes the system reads ahead in files of a folder, where it tells."""
+    device = os.stat(folder).st_dev
+    told = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
+    return 1024 * int(told.read_text()) if told.exists() else None
+
+
+@contextlib.contextmanager
+def memory_group(limit):
+    """Make a group of processes that may hold so many bytes, pages of files included; yield its folder."""
+    root = Path("/sys/fs/cgroup")
+    new = (root / "cgroup.controllers").exists()
+    group = (root if new else root / "memory") / f"rankwise-{os.getpid()}"
+    group.mkdir()
+    try:
+        (group / ("memory.max" if new else "memory.limit_in_bytes")).write_text(str(int(limit)))
+        yield group
+    finally:
+        group.rmdir()
 
 
 class Memory:
@@ -150,6 +185,8 @@ def train(options):
 
     passes, folder = Passes(options.cold), Path(options.folder)
     passes.n_rows = options.rows
+    if options.join:
+        Path(options.join, "cgroup.procs").write_text(str(os.getpid()))
     for name in ("_matvec", "_rmatvec", "weighted_squares"):
         passes.watch(DenseDesign, name)
     resource.setrlimit(resource.RLIMIT_DATA, (int(options.limit), int(options.limit)))
@@ -169,19 +206,22 @@ def train(options):
     table, model = str(folder / "rows.parquet"), str(folder / "model.json")
     sys.stdout.flush()
     code = rankwise(["train", table, "-o", model, "--label", "label", "--stream", *arguments])
-    print(json.dumps(memory.end() | {"passes": passes.count, "seconds_passes": passes.seconds}))
+    watched = {"seconds_passes": passes.seconds, "seconds_reads": passes.seconds_read}
+    print(json.dumps(memory.end() | watched))
     return code
 
 
 def measured(options):
     """Generate, read, train; return the figures."""
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    with contextlib.ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder))
+        group = stack.enter_context(memory_group(options.group)) if options.group else ""
         table = Path(folder, "rows.parquet")
         write_table(table, options.rows, options.queries)
-        reading = min(seconds_of_read(table, options.cold) for _ in range(2))
+        reading = min(seconds_of_table(table, options.cold) for _ in range(2))
         given = ["--train", "--rows", options.rows, "--folder", folder, "--limit", options.limit]
         given += ["--alpha", options.alpha, "--tol", options.tol, "--jobs", options.jobs]
-        given += [f"--learn={options.learn}"]
+        given += [f"--learn={options.learn}", f"--join={group}"]
         given += ["--queries"] * options.queries + ["--cold"] * options.cold
         ended = subprocess.run(
             [sys.executable, __file__, *map(str, given)], stdout=subprocess.PIPE, text=True, check=False
@@ -190,12 +230,13 @@ def measured(options):
             raise SystemExit(f"The training ended with code {ended.returncode}.")
         learned, watched = map(json.loads, ended.stdout.strip().splitlines()[-2:])
         size = table.stat().st_size
-    rows_bytes = 4 * N_FEATURES * options.rows
-    per_pass = watched["seconds_passes"] / watched["passes"]
+    per_pass, per_read = min(watched["seconds_passes"]), min(watched["seconds_reads"])
     return {
         "rows": options.rows,
         "form": "queries of 100" if options.queries else "one ranking",
         "cold": options.cold,
+        "bytes_ahead": readahead_of(options.folder),
+        "bytes_group": options.group,
         "bytes_file": size,
         "bytes_base": watched["base"],
         "bytes_decode": watched["decode"],
@@ -204,13 +245,14 @@ def measured(options):
         "objective": learned["objective"],
         "gap": learned["gap"],
         "converged": learned["converged"],
-        "passes": watched["passes"] + 2,  # for the ranges of the columns, and for the sample to begin with
+        "passes": len(watched["seconds_passes"])
+        + 2,  # for the ranges of the columns, and for the sample to begin with
         "iterations": learned["iterations"],
         "seconds_fit": round(learned["seconds"], 1),
         "seconds_decode": round(learned["seconds_reading"], 1),
         "seconds_read": round(reading, 2),
         "seconds_pass": round(per_pass, 3),
-        "speed_of_pass": round((rows_bytes / per_pass) / (size / reading), 2),
+        "pass_to_read": round(per_read / per_pass, 2),
         "threads": options.jobs,
         "load": round(os.getloadavg()[0], 1),
         "date": datetime.date.today().isoformat(),
@@ -223,18 +265,30 @@ def told(result):
     print(flush=True)
 
 
+def form_of(r):
+    """Return the form of the rows, and what was made hard."""
+    form = r["form"]
+    if r["cold"]:
+        form += f", no page kept, {r['bytes_ahead'] // 1024:,} KB read ahead"
+    return (
+        form + f", {r['bytes_group'] / 1e9:.2g} GB with all pages of files" if r.get("bytes_group") else form
+    )
+
+
 def table_of(results):
     """Return the table of the page."""
     lines = [
-        "| rows from disk | form | file | memory of its own | passes | decoding | fit | plain read | load |",
-        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|",
+        "| rows from disk | form | file | memory of its own | passes | decoding | fit | plain read "
+        "| speed of a pass | load |",
+        "|--:|:--|--:|--:|--:|--:|--:|--:|--:|--:|",
     ]
     for r in results:
         size, peak = r["bytes_file"] / 1e9, max(r["bytes_decode"], r["bytes_fit"]) / 1e9
-        form = r["form"] + (", no page kept" if r["cold"] else "")
+        form = form_of(r)
         memory = f"{peak:.2g} GB, of the fit {(r['bytes_fit'] - r['bytes_base']) / r['rows']:.0f} bytes a row"
         seconds = " | ".join(f"{r['seconds_' + name]:.3g} s" for name in ("decode", "fit", "read"))
-        cells = f"{r['rows']:,}", form, f"{size:.2g} GB", memory, r["passes"], seconds, f"{r['load']:.0f}"
+        cells = f"{r['rows']:,}", form, f"{size:.2g} GB", memory, r["passes"], seconds
+        cells += r.get("pass_to_read", ""), f"{r['load']:.0f}"
         lines.append(f"| {' | '.join(map(str, cells))} |")
     return "\n".join(lines)
 
@@ -242,7 +296,7 @@ def table_of(results):
 def draw(results):
     """Put the table into the page, in place of the one that is there."""
     page, table = PAGE.read_text(encoding="utf-8"), table_of(results)
-    begin = re.escape(table.partition("\n")[0])
+    begin = re.escape("| rows from disk |")
     page, n_tables = re.subn(begin + r".*?\n(?=\n|\Z)", lambda _: table + "\n", page, flags=re.DOTALL)
     assert n_tables == 1, "the page has no such table, or several"
     PAGE.write_text(page, encoding="utf-8")
@@ -251,9 +305,12 @@ def draw(results):
 def keep(result):
     """Write a result in place of the one of the same rows and form."""
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-    case = ("rows", "form", "cold")
-    known = [r for r in known if any(r[name] != result[name] for name in case)]
-    known = sorted([*known, result], key=lambda r: [r[name] for name in case])
+
+    def case(r):
+        ahead = r.get("bytes_ahead") or 0
+        return r["rows"], r["form"], r["cold"], ahead if r["cold"] else 0, r.get("bytes_group") or 0
+
+    known = sorted([r for r in known if case(r) != case(result)] + [result], key=case)
     RESULTS.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
 
 
@@ -266,6 +323,10 @@ def main(arguments=None):
     parser.add_argument("--cold", action="store_true", help="drop the pages of the rows before each pass")
     parser.add_argument("--folder", default=".", help="where files go that may be large")
     parser.add_argument("--limit", type=float, default=6e9, help="bytes of memory of its own")
+    parser.add_argument(
+        "--group", type=float, help="bytes of memory with all pages of files (cgroup; as root)"
+    )
+    parser.add_argument("--join", default="", help=argparse.SUPPRESS)
     parser.add_argument("--alpha", type=float, default=1e-3)
     parser.add_argument("--tol", type=float, default=1e-2)
     parser.add_argument("--jobs", type=int, default=2)

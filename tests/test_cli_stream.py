@@ -82,6 +82,29 @@ def test_a_table_without_rows_is_refused(folder, capsys):
     assert "The data has no rows." in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("stream_options", [["--stream"], []])
+def test_tables_of_other_columns_are_refused(folder, capsys, stream_options):
+    frame = pd.read_csv(folder / "second.csv")
+    frame.drop(columns="c").to_csv(folder / "less.csv", index=False)
+    frame[["b", "a", "c", "d", "grade", "query"]].to_csv(folder / "turned.csv", index=False)
+    for other, found in (("less.csv", "only some of them have 'c'"), ("turned.csv", "the order differs")):
+        assert train(folder, "never.json", *stream_options, data=["first.csv", other]) == 1
+        assert f"in the same order; {found}." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stream_options", [["--stream"], []])
+def test_damaged_parquet_is_named(folder, capsys, stream_options):
+    pytest.importorskip("pyarrow")
+    pd.read_csv(folder / "first.csv").to_parquet(folder / "damaged.parquet")
+    content = (folder / "damaged.parquet").read_bytes()
+    for damaged in (content[: len(content) // 2], content[:4] + bytes(2000) + content[2004:]):
+        (folder / "damaged.parquet").write_bytes(damaged)
+        assert train(folder, "never.json", *stream_options, data=["damaged.parquet"]) == 1
+        assert f"{folder / 'damaged.parquet'} is not a table that can be read: " in capsys.readouterr().err
+    assert train(folder, "never.json", *stream_options, data=["missing.parquet"]) == 1
+    assert f"{str(folder / 'missing.parquet')!r}: No such file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

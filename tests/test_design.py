@@ -1,5 +1,7 @@
 """Every kind of data gives the products of the dense float64 matrix it stands for."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -232,6 +234,16 @@ def test_rows_are_read_in_stretches(monkeypatch):
     assert len(whole._stretches()) == 7
     np.testing.assert_allclose(whole.matvec(np.arange(7.0)), expected[0], rtol=1e-14)
     np.testing.assert_allclose(whole.rmatvec(np.arange(50.0)), expected[1], rtol=1e-13)
+
+
+def test_a_memory_map_is_read_in_large_pieces(tmp_path):
+    status, wish = Path("/proc/self/smaps"), Path("/sys/kernel/mm/transparent_hugepage/enabled")
+    if not (status.exists() and "VmFlags" in status.read_text() and wish.exists()):
+        pytest.skip("this system tells nothing about its maps, or has no huge pages")
+    mapped = memory_map(tmp_path, np.arange(6.0).reshape(3, 2))
+    np.testing.assert_array_equal(as_design(np.asarray(mapped)[:2]).matvec([1.0, 1.0]), [1.0, 5.0])
+    flags = status.read_text().partition(str(tmp_path))[2].partition("VmFlags:")[2].partition("\n")[0]
+    assert "hg" in flags.split()
 
 
 @pytest.mark.parametrize("kind", ["csr32", "csr64"])

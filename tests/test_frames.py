@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from rankwise.io import frames
+from rankwise.io import table_readers
 from rankwise.io.frames import TableError, iter_table, read_table
 from rankwise.io.streams import DamagedFileError
 
@@ -27,10 +27,10 @@ FEATURES = ["price", "stars", "open"]
 @pytest.fixture(params=["pandas", "polars"])
 def package(request, monkeypatch):
     """Leave only one of the two packages to be found."""
-    find = frames.importlib.util.find_spec
+    find = table_readers.importlib.util.find_spec
     hidden = {"pandas": "polars", "polars": "pandas"}[request.param]
     monkeypatch.setattr(
-        frames.importlib.util, "find_spec", lambda name: None if name == hidden else find(name)
+        table_readers.importlib.util, "find_spec", lambda name: None if name == hidden else find(name)
     )
     return request.param
 
@@ -264,7 +264,7 @@ def test_wrong_arguments(tmp_path):
 
 
 def test_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setattr(frames.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(table_readers.importlib.util, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"pip install 'rankwise\[frames\]'"):
         read_table(write(tmp_path, ".csv"), label="label")
 

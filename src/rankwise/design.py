@@ -5,7 +5,9 @@ A new kind of data is a subclass of `Design`, and a new place of rows registers 
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import cached_property
 from itertools import product
 from typing import Any
@@ -444,20 +446,32 @@ def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:
 
 
 def _dense_design(X: NDArray, n_threads: int) -> Design:
-    mapped = _is_memory_map(X)
+    mapped = _map_of(X)
+    if mapped is not None:
+        _read_in_large_pieces(mapped)
     X = np.asarray(X)
     if _is_plain(X):
         return DenseDesign(X, n_threads)
-    if X.dtype == np.float32 or mapped:
+    if X.dtype == np.float32 or mapped is not None:
         return TiledDesign(X, n_threads)
     return DenseDesign(np.ascontiguousarray(X, dtype=np.float64), n_threads)
 
 
-def _is_memory_map(X: Any) -> bool:
-    """Return whether X is a memory map or a view of one, such as scikit-learn's validation leaves."""
-    while X is not None and not isinstance(X, np.memmap):
+def _map_of(X: Any) -> mmap.mmap | None:
+    """Return the map of a file in which X lies, as a memory map or a view of one, or None."""
+    while X is not None and not isinstance(X, mmap.mmap):
         X = getattr(X, "base", None)
-    return X is not None
+    return X
+
+
+def _read_in_large_pieces(mapped: mmap.mmap) -> None:
+    """Have the system read megabytes where a page is missing: many systems fetch 128 KB, and wait each time.
+
+    Linux does so for maps that want huge pages, on any file system; elsewhere nothing changes.
+    """
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+        with suppress(OSError):
+            mapped.madvise(mmap.MADV_HUGEPAGE)
 
 
 def _as_csr(X: Any) -> Any:

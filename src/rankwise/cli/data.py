@@ -192,6 +192,15 @@ def _read_survival(options: argparse.Namespace) -> Data:
     return Data(np.delete(X, place, axis=1), y, None, columns[:place] + columns[place + 1 :])
 
 
+def require_same_columns(first: list[str] | None, other: list[str] | None) -> None:
+    """Refuse tables whose features differ, and name the columns that only some of them have."""
+    if first == other:
+        return
+    alone = ", ".join(repr(name) for name in sorted(set(first or ()) ^ set(other or ()))[:5])
+    found = f"only some of them have {alone}" if alone else "the order differs"
+    raise ValueError(f"The tables must have the same feature columns in the same order; {found}.")
+
+
 def _joined(parts: list[Data]) -> Data:
     import numpy as np
 
@@ -199,8 +208,7 @@ def _joined(parts: list[Data]) -> Data:
     if len(parts) == 1:
         return first
     for part in parts[1:]:
-        if part.feature_names != first.feature_names:
-            raise ValueError("The tables must have the same feature columns in the same order.")
+        require_same_columns(first.feature_names, part.feature_names)
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
     X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
     return Data(X, y, qid, first.feature_names)

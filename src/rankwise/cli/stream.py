@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise._checks import as_codes
-from rankwise.cli.data import CHUNK_ROWS, Data
+from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of
 
@@ -32,9 +32,8 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
         queries, digits, digest = Queries(files[2]), _Digits(dtype), hashlib.blake2b(digest_size=16)
         names, progress = None, stack.enter_context(console.progress())
         for chunk in _told(_chunks(options), _rows_to_come(options), progress):
-            if names is not None and chunk.feature_names != names:
-                raise ValueError("The tables must have the same feature columns in the same order.")
-            names = chunk.feature_names
+            names = names or chunk.feature_names
+            require_same_columns(names, chunk.feature_names)
             digest.update(rows.add(digits.kept(chunk.X)))
             labels.add(chunk.y)
             queries.add(chunk.qid)

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import io
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,19 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
-from rankwise.io.streams import PACKED_SUFFIXES, open_input
+from rankwise.io.streams import PACKED_SUFFIXES
+from rankwise.io.table_readers import PARQUET, SEPARATORS, TableError, open_text, reader_of
 
 __all__ = ["TableData", "TableError", "iter_table", "read_table"]
 
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-_PARQUET = (".parquet", ".pq")
-_PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 # What is in a text file besides numbers, in small letters. Readers know these words, but not in every column.
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "nan", "na", "n/a", "null", "none"), np.nan)
-
-
-class TableError(ValueError):
-    """A table lacks a column or holds what is not a finite number; the message says which and where."""
 
 
 class TableData(NamedTuple):
@@ -130,7 +122,7 @@ def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) 
     """Return the names of the columns that are left when some are taken for labels and queries."""
     location = Path(path)
     file_format = _format(location)
-    reader: Any = _reader(file_format)
+    reader: Any = reader_of(file_format)
     return _named([name for name in reader.columns(location, file_format) if name not in others], location)
 
 
@@ -141,14 +133,14 @@ def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dic
     """
     location = Path(path)
     file_format = _format(location)
-    if file_format in _PARQUET:
-        reader: Any = _reader(file_format)
+    if file_format in PARQUET:
+        reader: Any = reader_of(file_format)
         _check_present(location, names, reader.columns(location, file_format))
         (frame,) = reader.frames(location, file_format, list(names), None, None)
         return {name: _to_numpy(frame[name]).tolist() for name in names}
-    with _open_text(location) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+    with open_text(location) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
         try:
-            return _text_columns(location, csv.reader(text, delimiter=_SEPARATORS[file_format]), names)
+            return _text_columns(location, csv.reader(text, delimiter=SEPARATORS[file_format]), names)
         except (csv.Error, UnicodeDecodeError) as error:
             raise TableError(f"{location} is not a table that can be read: {error}") from None
 
@@ -179,7 +171,7 @@ class _Table:
         self.path = Path(path)
         self.format = _format(self.path)
         self.label, self.qid = label, qid
-        self.reader: Any = _reader(self.format)
+        self.reader: Any = reader_of(self.format)
         present = self.reader.columns(self.path, self.format)
         others = [name for name in present if name not in (label, qid)]
         self.features = _named(others, self.path) if features is None else _names(features)
@@ -211,7 +203,7 @@ class _Table:
         return {name: self._column(name, frame[name]) for name in self.wanted}
 
     def _column(self, name: str, column: Any) -> _Column:
-        return _queries(column) if name == self.qid else _numbers(column, self.format in _SEPARATORS)
+        return _queries(column) if name == self.qid else _numbers(column, self.format in SEPARATORS)
 
     def _table(self, columns: dict[str, _Column]) -> TableData:
         X = np.column_stack([columns[name].values for name in self.features])
@@ -287,7 +279,7 @@ def _queries(column: Any) -> _Column:
 def _format(path: Path) -> str:
     packed = path.suffix.lower() in PACKED_SUFFIXES
     suffix = (path.with_suffix("") if packed else path).suffix.lower()
-    if suffix in _SEPARATORS or (suffix in _PARQUET and not packed):
+    if suffix in SEPARATORS or (suffix in PARQUET and not packed):
         return suffix
     raise ValueError(
         f"path must end in .csv, .tsv (or these packed, as in .csv.gz), .parquet or .pq; got {path}."
@@ -378,123 +370,3 @@ def _join(tables: list[TableData]) -> TableData:
         join_queries([table.qid for table in tables]),
         tables[0].feature_names,
     )
-
-
-def _reader(file_format: str) -> Any:
-    """Choose the package that reads the table: pandas where it can, else polars."""
-    has = {name: importlib.util.find_spec(name) is not None for name in ("pandas", "polars", "pyarrow")}
-    if has["pandas"] and (has["pyarrow"] or file_format in _SEPARATORS):
-        return _Pandas()
-    if has["polars"]:
-        return _Polars()
-    also = " and pyarrow" if file_format in _PARQUET else ""
-    raise ImportError(f"Tables need polars, or pandas{also}: pip install 'rankwise[frames]'.")
-
-
-@contextmanager
-def _open_text(path: Path) -> Iterator[Any]:
-    with open_input(path) as opened:
-        stream = opened.stream
-        yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
-
-
-class _Pandas:
-    def columns(self, path: Path, file_format: str) -> list[str]:
-        import pandas as pd
-
-        if file_format in _PARQUET:
-            from pyarrow import parquet
-
-            return list(parquet.read_schema(path).names)
-        with _open_text(path) as stream:
-            return list(_explained(path, pd.read_csv, stream, sep=_SEPARATORS[file_format], nrows=0).columns)
-
-    def frames(
-        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
-    ) -> Iterator[Any]:
-        if file_format in _PARQUET:
-            yield from self._parquet(path, wanted, n_rows)
-            return
-        import pandas as pd
-
-        options: dict[str, Any] = {"sep": _SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
-        options["low_memory"] = False  # which would give parts of a column types of their own
-        if tuple(map(int, pd.__version__.split(".")[:2])) < (
-            3,
-            1,
-        ):  # later ones read the nearest double anyway
-            options["float_precision"] = "round_trip"
-        with _open_text(path) as stream:
-            # All columns: of a few, pandas would not see lines that are too long.
-            frames = _explained(path, pd.read_csv, stream, dtype={} if qid is None else {qid: str}, **options)
-            while (frame := _explained(path, next, frames, None)) is not None:
-                if not isinstance(frame.index, pd.RangeIndex):
-                    raise TableError(f"{path} has lines with more fields than its first line has names.")
-                yield frame
-
-    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
-        import pandas as pd
-        from pyarrow import parquet
-
-        if n_rows is None:
-            yield pd.read_parquet(path, engine="pyarrow", columns=wanted)
-            return
-        # With a buffer of its own for each column, and without the one that keeps all that was read.
-        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
-            for batch in file.iter_batches(n_rows, columns=wanted):
-                yield batch.to_pandas()
-
-
-class _Polars:
-    def columns(self, path: Path, file_format: str) -> list[str]:
-        import polars as pl
-
-        if file_format in _PARQUET:
-            return list(pl.read_parquet_schema(path))
-        with _open_text(path) as stream:
-            header = io.BytesIO(stream.readline())
-        return _explained(path, pl.read_csv, header, separator=_SEPARATORS[file_format]).columns
-
-    def frames(
-        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
-    ) -> Iterator[Any]:
-        import polars as pl
-
-        if file_format in _PARQUET:
-            yield from self._parquet(path, wanted, n_rows)
-            return
-        with _open_text(path) as stream:
-            text = stream.read()
-        options = {"separator": _SEPARATORS[file_format], "columns": wanted, "infer_schema_length": None}
-        types = {} if qid is None else {qid: pl.String}
-        try:
-            frame = _explained(path, pl.read_csv, text, schema_overrides=types, **options)
-        except TableError:  # a number too large for the type found: read as text, it is converted like a word
-            types = dict.fromkeys(wanted, pl.String)
-            frame = _explained(path, pl.read_csv, text, schema_overrides=types, **options)
-        yield from frame.iter_slices(n_rows or max(1, len(frame)))
-
-    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
-        import polars as pl
-
-        scan = pl.scan_parquet(path).select(wanted)
-        if n_rows is None:
-            yield scan.collect()
-            return
-        begin = 0
-        while len(frame := scan.slice(begin, n_rows).collect()):
-            yield frame
-            begin += n_rows
-
-
-def _explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a CSV reader; what it finds wrong with the text is told with the name of the file."""
-    try:
-        return read(*arguments, **options)
-    except (ImportError, OSError, TableError):
-        raise
-    except Exception as error:
-        kind = type(error).__module__.split(".")[0]
-        if kind not in ("pandas", "polars") and not isinstance(error, UnicodeDecodeError):
-            raise
-        raise TableError(f"{path} is not a table that can be read: {error}") from None

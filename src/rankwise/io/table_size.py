@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
+
+from rankwise.io.table_readers import PARQUET, explained
 
 
 def known_rows(path: str | os.PathLike[str]) -> int | None:
     """Return the number of rows of a table that says it at its end, as Parquet does, and None otherwise."""
-    name = os.fspath(path)
-    if not name.lower().endswith((".parquet", ".pq")):
+    location = Path(path)
+    if location.suffix.lower() not in PARQUET:
         return None
     try:
         from pyarrow import parquet
     except ImportError:
         import polars as pl
 
-        return int(pl.scan_parquet(name).select(pl.len()).collect().item())
-    return int(parquet.read_metadata(name).num_rows)
+        return int(explained(location, pl.scan_parquet(location).select(pl.len()).collect).item())
+    return int(explained(location, parquet.read_metadata, location).num_rows)

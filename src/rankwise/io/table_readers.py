@@ -1,0 +1,147 @@
+"""Who reads a table: pandas where it can, else polars."""
+
+from __future__ import annotations
+
+import errno
+import importlib.util
+import io
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rankwise.io.streams import open_input
+
+SEPARATORS = {".csv": ",", ".tsv": "\t"}
+PARQUET = (".parquet", ".pq")
+_PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
+
+
+class TableError(ValueError):
+    """A table lacks a column or holds what is not a finite number; the message says which and where."""
+
+
+def reader_of(file_format: str) -> Any:
+    """Choose the package that reads the table: pandas where it can, else polars."""
+    has = {name: importlib.util.find_spec(name) is not None for name in ("pandas", "polars", "pyarrow")}
+    if has["pandas"] and (has["pyarrow"] or file_format in SEPARATORS):
+        return _Pandas()
+    if has["polars"]:
+        return _Polars()
+    also = " and pyarrow" if file_format in PARQUET else ""
+    raise ImportError(f"Tables need polars, or pandas{also}: pip install 'rankwise[frames]'.")
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[Any]:
+    """Open a file of text, unpacked."""
+    with open_input(path) as opened:
+        stream = opened.stream
+        yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
+
+
+class _Pandas:
+    def columns(self, path: Path, file_format: str) -> list[str]:
+        import pandas as pd
+
+        if file_format in PARQUET:
+            from pyarrow import parquet
+
+            return list(explained(path, parquet.read_schema, path).names)
+        with open_text(path) as stream:
+            return list(explained(path, pd.read_csv, stream, sep=SEPARATORS[file_format], nrows=0).columns)
+
+    def frames(
+        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+    ) -> Iterator[Any]:
+        if file_format in PARQUET:
+            yield from self._parquet(path, wanted, n_rows)
+            return
+        import pandas as pd
+
+        options: dict[str, Any] = {"sep": SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
+        options["low_memory"] = False  # which would give parts of a column types of their own
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (
+            3,
+            1,
+        ):  # later ones read the nearest double anyway
+            options["float_precision"] = "round_trip"
+        with open_text(path) as stream:
+            # All columns: of a few, pandas would not see lines that are too long.
+            frames = explained(path, pd.read_csv, stream, dtype={} if qid is None else {qid: str}, **options)
+            while (frame := explained(path, next, frames, None)) is not None:
+                if not isinstance(frame.index, pd.RangeIndex):
+                    raise TableError(f"{path} has lines with more fields than its first line has names.")
+                yield frame
+
+    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+        import pandas as pd
+        from pyarrow import parquet
+
+        if n_rows is None:
+            yield explained(path, pd.read_parquet, path, engine="pyarrow", columns=wanted)
+            return
+        # With a buffer of its own for each column, and without the one that keeps all that was read.
+        with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
+            batches = file.iter_batches(n_rows, columns=wanted)
+            while (batch := explained(path, next, batches, None)) is not None:
+                yield batch.to_pandas()
+
+
+class _Polars:
+    def columns(self, path: Path, file_format: str) -> list[str]:
+        import polars as pl
+
+        if file_format in PARQUET:
+            return list(explained(path, pl.read_parquet_schema, path))
+        with open_text(path) as stream:
+            header = io.BytesIO(stream.readline())
+        return explained(path, pl.read_csv, header, separator=SEPARATORS[file_format]).columns
+
+    def frames(
+        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+    ) -> Iterator[Any]:
+        import polars as pl
+
+        if file_format in PARQUET:
+            yield from self._parquet(path, wanted, n_rows)
+            return
+        with open_text(path) as stream:
+            text = stream.read()
+        options = {"separator": SEPARATORS[file_format], "columns": wanted, "infer_schema_length": None}
+        types = {} if qid is None else {qid: pl.String}
+        try:
+            frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
+        except TableError:  # a number too large for the type found: read as text, it is converted like a word
+            types = dict.fromkeys(wanted, pl.String)
+            frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
+        yield from frame.iter_slices(n_rows or max(1, len(frame)))
+
+    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+        import polars as pl
+
+        scan = pl.scan_parquet(path).select(wanted)
+        if n_rows is None:
+            yield explained(path, scan.collect)
+            return
+        begin = 0
+        while len(frame := explained(path, scan.slice(begin, n_rows).collect)):
+            yield frame
+            begin += n_rows
+
+
+def explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Call a reader; what it finds wrong with the content is told with the name of the file."""
+    if not path.exists():
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+    try:
+        return read(*arguments, **options)
+    except (ImportError, TableError):
+        raise
+    except Exception as error:
+        packages = ("pandas", "polars", "pyarrow")
+        of_content = isinstance(error, UnicodeDecodeError) or type(error).__module__.split(".")[0] in packages
+        damaged = isinstance(error, OSError) and error.errno is None  # so pyarrow tells what it cannot decode
+        if not (of_content or damaged):
+            raise
+        raise TableError(f"{path} is not a table that can be read: {error}") from None
