@@ -3,7 +3,6 @@
 import gzip
 import itertools
 import json
-import os
 import shlex
 import signal
 from pathlib import Path
@@ -554,7 +553,7 @@ def test_a_failed_run_leaves_the_old_model_whole(folder, odd_files, capsys, tmp_
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_prediction_leaves_the_old_scores(number, folder, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr("rankwise.cli.predict.lines_of", lambda scores: os.kill(os.getpid(), number))
+    monkeypatch.setattr("rankwise.cli.predict.lines_of", lambda scores: signal.raise_signal(number))
     (tmp_path / "scores.txt").write_text("old")
     predict = ["predict", folder / "model.json", folder / "test.txt", "-o", tmp_path / "scores.txt"]
     assert fails(capsys, 128 + number, *predict) == "rankwise: Interrupted.\n"

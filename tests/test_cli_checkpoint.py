@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import signal
 
 import numpy as np
@@ -41,7 +40,7 @@ def interrupted(monkeypatch):
         def hear_and_raise(self, state):
             hear(self, state)
             if state.iteration == iteration:
-                os.kill(os.getpid(), number)
+                signal.raise_signal(number)
 
         monkeypatch.setattr(training.Watch, "__call__", hear_and_raise)
 
@@ -100,7 +99,7 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
 
     def counted(*arguments):
         if len(computed) == 2:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
         computed.append(1)
         return path_scores(*arguments)
 
@@ -171,7 +170,7 @@ def test_without_a_checkpoint_the_training_begins_anew(train, capsys):
 
 def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsys, monkeypatch):
     def interrupt(*arguments):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(training, "fit_ranker", interrupt)
     assert main([*train, "--method", "rank-rls"]) == 130

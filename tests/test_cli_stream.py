@@ -2,7 +2,6 @@
 
 import itertools
 import json
-import os
 import signal
 from argparse import Namespace
 
@@ -134,7 +133,7 @@ def test_an_interrupted_training_goes_on(folder, capsys, monkeypatch):
     def hear_and_raise(self, state):
         hear(self, state)
         if state.iteration == 3:
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
         patch.setattr(training.Watch, "__call__", hear_and_raise)
@@ -155,7 +154,7 @@ def test_an_interruption_while_rows_are_read_leaves_nothing(folder, capsys, monk
     before = {path.name for path in folder.iterdir()}
 
     def interrupt(self, X):
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr("rankwise.cli.stream._Digits.kept", interrupt)
     assert train(folder, "never.json", "--stream") == 130

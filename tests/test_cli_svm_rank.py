@@ -1,6 +1,5 @@
 """The commands of SVMrank, called in this process, against what SVMrank is documented to compute."""
 
-import os
 import re
 import signal
 
@@ -266,7 +265,7 @@ def test_an_interrupted_training_writes_no_model(small, capsys, monkeypatch):
     def say_and_interrupt(self, verbosity, text, end="\n"):
         say(self, verbosity, text, end)
         if text.startswith("Iter 2:"):
-            os.kill(os.getpid(), signal.SIGINT)
+            signal.raise_signal(signal.SIGINT)
 
     monkeypatch.setattr(Options, "say", say_and_interrupt)
     assert learn(["-e", "1e-9", str(small / "train.dat"), str(small / "model.dat")]) == 130
