@@ -1,6 +1,7 @@
 """The temperature of pair probabilities: the best one, refused where there is none, and part of the model."""
 
 import json
+import math
 import pickle
 
 import numpy as np
@@ -45,12 +46,29 @@ def test_pairs_that_are_all_ties_are_chance_whatever_other_rows_score():
         fit_temperature(scores, pairs)
 
 
+def test_pairs_that_balance_are_chance():
+    labels, scores = ["a", "c", "d", "b", "c", "d", "a", "c"], [0.0, 0.0, 0.5, 1.0, 0.0, 0.5, 0.0, 2.0]
+    chain = Preferences.from_order(labels, "chain")  # whose differences add up to zero
+    for spread in (1e-3, 1.0, 1 / 3):
+        with pytest.raises(ValueError, match="no better than chance"):
+            fit_temperature(spread * np.array(scores), chain)
+
+
+def test_rows_without_pairs_change_no_temperature():
+    y, scores = np.array([0.0, 1.0, 2.0, 3.0]), np.array([0.3, 0.1, 1.1, 0.9])
+    expected = fit_temperature(scores, y)
+    better, worse, *_ = Preferences.from_scores(y).pairs()
+    alone = Preferences.from_pairs(better, worse, n_rows=5)
+    for score in (1e3, 1e20):
+        assert fit_temperature(np.append(scores, score), alone) == pytest.approx(expected, rel=1e-9)
+
+
 @given(cases(), st.sampled_from(["queries", "pairs"]))
 def test_no_other_temperature_is_better(case, average):
     pairs = case.normalised(average)
     difference = np.array([case.scores[i] - case.scores[j] for i, j, *_ in pairs])
     weight = np.array([w for _, _, w, *_ in pairs])
-    wrong, slope = weight[difference < 0].sum(), weight @ difference
+    wrong, slope = weight[difference < 0].sum(), math.fsum(weight * difference)
     assume(wrong == 0 or wrong > 1e-9)
     apart = np.abs(difference[difference != 0])
     # Or wrong pairs are ties but for the rounding of the scores, also of rows without pairs.

@@ -15,6 +15,7 @@ from rankwise.losses import Logistic
 from rankwise.places import in_memory
 from rankwise.preferences import as_preferences
 from rankwise.preferences.base import from_heaviest
+from rankwise.solvers.rounding import UNIT, terms
 
 __all__ = ["fit_temperature"]
 
@@ -66,11 +67,13 @@ def fit_temperature(
 
 def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
     """Return the temperature that minimises the mean of several losses of scores, such as those of folds."""
-    _require_optimum(parts)
-    centred = [loss.preferences.centred(scores) for loss, scores in parts]
+    parts = [
+        (loss, from_heaviest(scores, loss.half_weight, loss.preferences.groups())) for loss, scores in parts
+    ]
     # In units of the scores' spread the solution is not far from 1, whatever their scale.
-    spread = max(float(np.abs(scores).max()) for scores in centred)
-    units = [(loss, scores / spread) for (loss, _), scores in zip(parts, centred, strict=True)]
+    spread = max(float(np.abs(scores).max()) for _, scores in parts) or 1.0
+    units = [(loss, scores / spread) for loss, scores in parts]
+    _require_optimum(units)
 
     def slope(power: float) -> float:
         return sum(_slope(loss, unit, math.exp(power)) for loss, unit in units)
@@ -85,12 +88,16 @@ def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
     return spread / math.exp(brentq(slope, low, high, xtol=1e-12))
 
 
-def _require_optimum(parts: Sequence[tuple[Logistic, FloatVector]]) -> None:
-    """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises."""
-    exact = [from_heaviest(scores, loss.half_weight, loss.preferences.groups()) for loss, scores in parts]
-    if not sum(_slope(loss, scores, 0.0) for (loss, _), scores in zip(parts, exact, strict=True)) < 0:
+def _require_optimum(units: Sequence[tuple[Logistic, FloatVector]]) -> None:
+    """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises.
+
+    What is wrong, or better than chance, by no more than the rounding of the largest scores does not count.
+    """
+    slope = sum(_slope(loss, unit, 0.0) for loss, unit in units)
+    rounding = sum(UNIT * terms(len(unit)) * float(loss.half_weight @ np.abs(unit)) for loss, unit in units)
+    if not slope < -rounding:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
-    if not any(loss.preferences.violated_weight(scores, 0.0).any() for loss, scores in parts):
+    if not any(loss.preferences.violated_weight(1.0 + unit, 0.0).any() for loss, unit in units):
         raise ValueError(NONE_WRONG)
 
 
