@@ -11,7 +11,7 @@ import numpy as np
 from rankwise._progress import Progress
 from rankwise._types import FloatArray
 from rankwise.model_selection.pair_blocks import Block, centred
-from rankwise.solvers.least_squares import Spectrum
+from rankwise.solvers.spectrum import Spectrum
 
 # Conjugate gradients end where their error, in the norm of the equations, is this share of the solution. They
 # are given up where so many steps do not do, or the first ones bring little: the fold is much of all rows.
