@@ -37,7 +37,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     The alpha with the lowest share of held-out pairs in the wrong order is taken. All alphas share one
     decomposition, and where single queries or pairs are held out nothing is fitted again: see
     `leave_query_out` (equation (33) of Pahikkala et al. 2009) and `leave_pair_out` (equations (36) to (39)),
-    which also state the cost. Folds have a decomposition each.
+    which also state the cost. Folds have a decomposition each, and folds of queries share one pass over rows.
 
     Parameters
     ----------

@@ -48,8 +48,16 @@ class Spectrum:
     def inverses(self, shifts: FloatArray) -> FloatArray:
         """Return (l + alpha)^-1 for each eigenvalue and alpha, zero where both are lost in rounding."""
         shifted = self.eigenvalues[:, None] + shifts
-        rounding = len(self.eigenvalues) * np.finfo(np.float64).eps * self.eigenvalues.max(initial=0.0)
-        return np.divide(1.0, shifted, where=shifted > rounding, out=np.zeros_like(shifted))
+        return np.divide(1.0, shifted, where=shifted > self._rounding, out=np.zeros_like(shifted))
+
+    def loses(self, shift: float) -> bool:
+        """Return whether some eigenvalue plus alpha is lost in rounding."""
+        return not self.eigenvalues.min(initial=np.inf) + shift > self._rounding
+
+    @property
+    def _rounding(self) -> float:
+        largest = float(self.eigenvalues.max(initial=0.0))
+        return len(self.eigenvalues) * float(np.finfo(np.float64).eps) * largest
 
 
 def joined_paths(paths: list[FloatArray]) -> FloatArray:
