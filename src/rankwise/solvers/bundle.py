@@ -183,6 +183,8 @@ def _led_down(
     max_iter: int,
 ) -> _Iterate:
     """Return the best point to which larger alphas lead; their planes are added."""
+    zero = _evaluate(design, loss, alpha, 0.0 * below.best)
+    planes.add(zero.slopes(design), zero.offset)  # bounds the objective at every alpha that is large enough
     solve = partial(solve_bundle, design, loss, tol=max(tol, ROUGH), planes=planes)
     alphas = larger_alphas(planes, alpha, loss.at_zero)
     return _evaluate(design, loss, alpha, come_down(solve, alphas, below, max_iter))

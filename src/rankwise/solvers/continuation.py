@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from rankwise._types import FloatVector
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, State
@@ -18,8 +20,8 @@ from rankwise.solvers.result import Monitor, SolverResult, State
 BLIND_ITERATIONS, BLIND_SHARE = 5, 0.1
 # The first alpha is one at which it would say this much, the next ones are smaller by a factor each.
 SEEING_SHARE, FACTOR = 0.5, 10.0
-# Fits on the way need not be better than this, and beyond some alpha no planes ever will be.
-ROUGH, LARGEST = 1e-2, 1e100
+# Fits on the way need not be better than this.
+ROUGH = 1e-2
 
 
 def says_nothing(bound: float, objective: float, shape: tuple[int, int]) -> bool:
@@ -32,9 +34,12 @@ def says_nothing(bound: float, objective: float, shape: tuple[int, int]) -> bool
 
 
 def larger_alphas(planes: Planes, alpha: float, at_zero: float) -> list[float]:
-    """Return the alphas to come down by, from the first one at which the planes bound the objective well."""
+    """Return the alphas to come down by, from the first one at which the planes bound the objective well.
+
+    One of the planes is that at zero, where the objective does not depend on alpha.
+    """
     alphas, bound = [alpha], 0.0
-    while bound < SEEING_SHARE * at_zero and alphas[-1] < LARGEST:
+    while bound < SEEING_SHARE * at_zero and np.isfinite(alphas[-1]):
         alphas.append(FACTOR * alphas[-1])
         _, bound = planes.minimise(alphas[-1], ROUGH * at_zero)
     return alphas[:0:-1]
