@@ -76,6 +76,17 @@ def cpu_seconds(task):
     return process_time() - start, found
 
 
+def least_seconds(first, second):
+    """CPU seconds of two tasks in turn, the least of three rounds, or of one where that takes seconds.
+
+    The second one is made after the first has run.
+    """
+    rounds = []
+    while len(rounds) < 3 and sum(map(sum, rounds)) < 3.0:
+        rounds.append((cpu_seconds(first)[0], cpu_seconds(second())[0]))
+    return map(min, zip(*rounds, strict=True))
+
+
 def table(name, X, y, qid):
     queries = 1 if qid is None else len(np.unique(qid))
     print(f"\n{name}: {X.shape[0]:,} x {X.shape[1]} rows, queries: {queries:,}")
@@ -83,12 +94,16 @@ def table(name, X, y, qid):
     for label, (search, fit) in SEARCHES.items():
         if queries == 1 and "each query" in label:
             continue
-        slow = {"by itself": (RankRLS, "_fold_scores"), "decomposed": (query_weights, "_weights_by_steps")}
+        slow = {"by itself": (RankRLS, "_fold_equations"), "decomposed": (query_weights, "_weights_by_steps")}
         with ExitStack() as patches:
             for place in (place for words, place in slow.items() if words in label):
                 patches.enter_context(mock.patch.object(*place, lambda *arguments: None))
-            seconds, _ = cpu_seconds(partial(search.fit, X, y, qid=qid))
-        one, _ = cpu_seconds(partial(fit.set_params(alpha=search.alpha_).fit, X, y, qid=qid))
+            seconds, one = least_seconds(
+                partial(search.fit, X, y, qid=qid),
+                lambda search=search, fit=fit: partial(
+                    fit.set_params(alpha=search.alpha_).fit, X, y, qid=qid
+                ),
+            )
         error = search.cv_errors_.reshape(len(search.alphas_), -1).mean(axis=1).min()
         times = f"{one:>10.2f}{seconds:>11.2f}{seconds / one:>9.1f}"
         print(f"{label:<26}{times}{search.alpha_:>10.1e}{error:>10.5f}", flush=True)

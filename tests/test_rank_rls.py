@@ -20,12 +20,12 @@ import reference
 from rankwise import NoPairsError, Preferences, RankRLS
 from rankwise.datasets import make_ranking
 from rankwise.design import as_design
-from rankwise.estimators.rank_rls import cheapest_solver
 from rankwise.losses import LeastSquares
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.solvers import solve_path
-from rankwise.solvers.least_squares import Spectrum, solve_shifted
+from rankwise.solvers.least_squares import cheapest_solver
+from rankwise.solvers.spectrum import Spectrum, solve_shifted
 from strategies import cases
 
 COSTS = ("unit", "magnitude", "relative")
@@ -540,8 +540,27 @@ def test_the_solver_is_the_cheapest():
     assert cheapest_solver(2000, 2000, 4_000_000, False) == "primal"
 
 
+@pytest.mark.parametrize(("cost", "ties"), KINDS)
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("offset", [0.0, 1e5])
+@pytest.mark.parametrize("form_of", [np.asarray, np.float32, sp.csr_array])
+def test_parts_add_up_to_the_equations_of_the_textbook(cost, ties, average, offset, form_of):
+    X, y, qid = data(n_queries=6)
+    X = np.asarray(np.float32(X + offset), dtype=np.float64)
+    form = LeastSquares(Preferences.from_scores(y, qid), cost=cost, ties=ties, average=average)
+    M, N = reference.incidence(textbook(y, qid, ties, average), len(y), cost)
+    H = X - X.mean(axis=0)  # which no pair sees
+    parts = [np.flatnonzero(qid % 3 == k) for k in range(3)]
+    design = as_design(form_of(X)).centred()
+    for rows, (gram, pull) in zip(parts, design.equations_of_parts(form, parts), strict=True):
+        within = np.isin(np.abs(M).argmax(axis=0), rows)  # the pairs of these rows
+        close(gram, H.T @ M[:, within] @ M[:, within].T @ H, 1e-7)
+        close(pull, H.T @ M[:, within] @ N[within], 1e-7)
+    close(design.normal_equations(form)[0], H.T @ M @ M.T @ H, 1e-7)
+
+
 def test_memory_decides_too(monkeypatch):
-    monkeypatch.setattr("rankwise.estimators.rank_rls.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("rankwise.solvers.least_squares.available_memory", lambda: 1_000_000)
     assert cheapest_solver(1000, 1000, 10_000, True) == "cg"
     assert cheapest_solver(1000, 100, 10_000, True) == "primal"
 

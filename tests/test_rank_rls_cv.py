@@ -267,10 +267,20 @@ def test_folds_of_queries_share_their_parts(parameters, n_outputs, monkeypatch):
     weight = generator.integers(1, 4, 120).astype(float)
     models = [RankRLSCV([10.0, 1.0, 1e-2], cv=3, **parameters) for _ in range(2)]
     shared = models[0].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
-    monkeypatch.setattr(RankRLS, "_fold_scores", lambda *arguments: None)
+    monkeypatch.setattr(RankRLS, "_fold_equations", lambda *arguments: None)
     apart = models[1].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
     np.testing.assert_allclose(shared.cv_errors_, apart.cv_errors_, rtol=1e-9)
     assert shared.alpha_ == apart.alpha_
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("parameters", [{}, {"cost": "unit"}, {"average": "pairs"}])
+def test_the_grid_of_folds_that_share_their_parts_is_that_of_all_rows(parameters, monkeypatch):
+    X, y, qid = make_ranking(90, 3, n_queries=9, n_levels=4, noise=0.5, random_state=1)
+    shared = RankRLSCV(cv=3, **parameters).fit(X, y, qid=qid)
+    monkeypatch.setattr(RankRLS, "_fold_equations", lambda *arguments: None)
+    apart = RankRLSCV(cv=3, **parameters).fit(X, y, qid=qid)
+    np.testing.assert_allclose(shared.alphas_, apart.alphas_, rtol=1e-12)
 
 
 @pytest.mark.parametrize("with_queries", [True, False])
@@ -295,17 +305,19 @@ def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
 def test_the_fit_to_all_rows_takes_the_sums_of_the_folds(offset, monkeypatch):
     generator = np.random.default_rng(5)
     X, y, qid = generator.normal(size=(90, 3)) + offset, generator.normal(size=90), np.arange(90) // 10
-    made, made_by = [], MemoryDesign.normal_equations
+    made, made_by = [], MemoryDesign.equations_of_parts
     monkeypatch.setattr(
-        MemoryDesign, "normal_equations", lambda self, form: made.append(self.shape[0]) or made_by(self, form)
+        MemoryDesign,
+        "equations_of_parts",
+        lambda self, form, parts: made.append([len(rows) for rows in parts]) or made_by(self, form, parts),
     )
     model = RankRLSCV([10.0, 1.0, 1e-2], cv=3).fit(X, y, qid=qid)
-    assert made == ([30, 30, 30] if offset == 0 else [30, 30, 30, 90])  # far from zero they lose digits
+    assert made == [[30, 30, 30]]
+    monkeypatch.undo()
     expected = RankRLS(model.alpha_).fit(X, y, qid=qid)
     np.testing.assert_allclose(model.coef_, expected.coef_, rtol=1e-9)
     assert model.objective_ == pytest.approx(expected.objective_, rel=1e-12)
     assert model.gap_ <= 1e-6 * model.objective_
-    assert "_handed_systems" not in vars(model)
 
 
 def test_what_a_search_finds_is_not_taken_for_other_rows():

@@ -23,7 +23,7 @@ from rankwise.cli.models import Recipe
 from rankwise.kernels import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from rankwise.model_selection.search import AlphaSearch
-from rankwise.scores import canonical_csr, owned_rows, row_scores
+from rankwise.scores import canonical_csr, compared_scores, owned_rows, row_scores
 
 
 def histogram_intersection(x, z):
@@ -117,6 +117,23 @@ def check_layouts(score, X, expected):
 
 
 SHAPES = [(2, 1), (23, 7), (61, 25), (70, 300), (9, 8193), (14, 10_000)]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_compared_scores_are_a_function_of_values(shape):
+    X, coef = rows(*shape), np.random.default_rng(1).normal(size=(30, shape[1]))
+
+    def score(rows, n_threads=1):
+        return compared_scores(rows, coef, n_threads=n_threads).T
+
+    expected = score(X)
+    np.testing.assert_allclose(expected, X @ coef.T, rtol=1e-9, atol=1e-9 * np.abs(expected).max())
+    check_layouts(score, X, expected)
+    check_places(score, X, expected)
+    some = np.random.default_rng(2).integers(0, len(X), 40)
+    np.testing.assert_array_equal(compared_scores(X, coef, some).T, expected[some])
+    sparse = compared_scores(sp.csr_array(X), coef, some).T
+    np.testing.assert_allclose(sparse, expected[some], rtol=1e-9, atol=1e-9 * np.abs(expected).max())
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)

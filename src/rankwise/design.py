@@ -6,7 +6,7 @@ A new kind of data is a subclass of `Design`, and a new place of rows registers 
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import cached_property
 from itertools import product
@@ -180,20 +180,36 @@ class MemoryDesign(Design):
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r, from rows that are centred first: differences of large sums lose digits."""
-        if not loss.root_is_sparse:
-            Phi = loss.centred(self.dense())
-            gram = Phi.T @ loss.product(Phi)
-            return (gram + gram.T) / 2, Phi.T @ loss.pull
-        root, n = loss.root, self.shape[1]
-        means, target = self._means(root), root.target
+        return next(self.equations_of_parts(loss, [None]))
+
+    def equations_of_parts(
+        self, loss: Any, parts: Iterable[NDArray[np.int64] | None]
+    ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield what some rows, or all, add to X'L X and X'r, for parts of the rows that no pair joins."""
+        if loss.root_is_sparse:
+            means = self._means(loss.root)
+            yield from (self._equations_by_root(loss.root, means, rows) for rows in parts)
+            return
+        Phi = loss.centred(self.dense())
+        product = loss.product(Phi)
+        for rows in parts:
+            some = slice(None) if rows is None else rows
+            gram = Phi[some].T @ product[some]
+            yield (gram + gram.T) / 2, Phi[some].T @ loss.pull[some]
+
+    def _equations_by_root(
+        self, root: Any, means: Any, rows: NDArray[np.int64] | None
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return what some rows, or all, add to the equations: a block is made while it is in a cache."""
+        n, target = self.shape[1], root.target
         gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
-        parts = list(row_blocks(self.shape[0], n, _BLOCK_ENTRIES))
-        buffer = np.empty((parts[0].stop, n))
-        for part in parts:
-            block = buffer[: part.stop - part.start]
-            root.rows(self.dense(part), means, part, block)
-            gram += block.T @ block
-            pull += block.T @ target[part]
+        blocks = list(row_blocks(self.shape[0] if rows is None else len(rows), n, _BLOCK_ENTRIES))
+        buffer = np.empty((blocks[0].stop, n))
+        for block in blocks:
+            part, made = block if rows is None else rows[block], buffer[: block.stop - block.start]
+            root.rows(self.dense(part), means, part, made)
+            gram += made.T @ made
+            pull += made.T @ target[part]
         return root.common**2 * gram, root.common * pull
 
     def _means(self, root: Any) -> Any:

@@ -27,7 +27,7 @@ from rankwise.metrics import ranking_error
 from rankwise.model_selection.search import margin_alphas
 from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
-from rankwise.scores import row_scores
+from rankwise.scores import compared_scores, row_scores
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 from rankwise.solvers.endings import warn_of_ending
 
@@ -352,13 +352,10 @@ class BaseRanker(BaseEstimator):
                 scores.append([BaseRanker.predict(self, rows)])
         return np.array(scores)
 
-    def _fold_scores(
-        self, X: Any, targets: list[Any], tests: list[Any], held_out: list[Any], alphas: FloatVector
-    ) -> Iterator[FloatArray] | None:
-        """Return the scores of each fold's test rows, all folds from one pass over X; None where none is.
+    def _fold_equations(self, X: Any, targets: list[Any], tests: list[Any]) -> Any:
+        """Return what scores each fold's test rows from one pass over X; None where no such thing is known.
 
-        No query is cut, and each row is in the test rows of one fold, which others learn from. `held_out` has
-        the targets of each fold's test rows.
+        No query is cut, and each row is in the test rows of one fold, which the others learn from.
         """
         return None
 
@@ -370,9 +367,9 @@ class BaseRanker(BaseEstimator):
                 yield clone(self).set_params(alpha=float(alpha)).fit(X, target)
 
     def _scores_by(self, coef: FloatArray, kernel_map: KernelMap | None, rows: Any) -> FloatArray:
-        """Score rows by several functions, as `predict` does: shape (n_functions, n_rows)."""
+        """Score rows by several functions: shape (n_functions, n_rows)."""
         if kernel_map is None:
-            return row_scores(rows, coef, self._threads()).T
+            return compared_scores(rows, coef, n_threads=self._threads())
         return kernel_map.scores(rows, coef, n_threads=self._threads()).T
 
     @contextmanager

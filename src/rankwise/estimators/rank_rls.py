@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from numbers import Integral
 from typing import Any
 
@@ -20,14 +20,14 @@ from rankwise._checks import (
     check_positive,
     check_size,
 )
-from rankwise._memory import available_memory, require_memory
 from rankwise._types import FloatArray
-from rankwise.design import Design, as_design
+from rankwise.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelDesign, KernelMap
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.certified_path import AlphaProblem
-from rankwise.model_selection.pair_blocks import joint_loss, mean_squared_distance
+from rankwise.model_selection.fold_equations import FoldEquations
+from rankwise.model_selection.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
 from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -42,13 +42,11 @@ from rankwise.solvers import (
     solve_primal,
     solve_reduced,
 )
-from rankwise.solvers.least_squares import Spectrum, path_solver
+from rankwise.solvers.endings import warn_of_ending
+from rankwise.solvers.least_squares import cheapest_solver, check_closed_form, path_solver
+from rankwise.solvers.spectrum import joined_paths
 
 SOLVERS = ("auto", "primal", "dual", "cg")
-# Conjugate gradients are for problems whose closed form takes more operations than this (some seconds), and
-# more than this many passes over the data.
-CLOSED_FORM_OPERATIONS = 5e10
-PASSES = 300
 
 
 class RankRLS(BaseRanker):
@@ -155,9 +153,6 @@ class RankRLS(BaseRanker):
     """
 
     _takes_places = True
-    # X'L X and X'r of each form: what a search found on its way, and what it hands on to its last fit.
-    _found_systems: list[tuple[FloatArray, FloatArray]] | None = None
-    _handed_systems: list[tuple[FloatArray, FloatArray]] | None = None
 
     def __init__(
         self,
@@ -232,37 +227,28 @@ class RankRLS(BaseRanker):
             check_alpha(self.alpha)
         self._check_parameters()
         X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        self._learn_scales(X, outputs[0])
+        self._fit_outputs(X, outputs, self._strength() if np.ndim(self.alpha) == 0 else self.alpha)
+        return self
+
+    def _fit_outputs(self, X: Any, outputs: list[Any], alpha: Any, systems: list[Any] | None = None) -> None:
+        """Fit checked rows; `systems` has X'L X and X'r of each form, where they are known."""
         forms = self._forms(outputs)
-        self._learn_scales(X, forms[0].preferences)
-        alphas = self._alphas(len(outputs), len(forms))
+        alphas = alpha_of_forms(alpha, len(outputs), len(forms))
         self.solver_ = self._chosen_solver(X, forms[0])
         if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
             kernel_map = self._kernel_map()
             K, tol = kernel_map.fit_kernel(X), float(self.tol)
-            results = [solve_kernel(K, *one, tol=tol) for one in zip(forms, alphas, strict=True)]
-            result = merged(results)
+            result = merged([solve_kernel(K, *one, tol=tol) for one in zip(forms, alphas, strict=True)])
             self._store_function(result.coef, kernel_map)
             self._store_course(result)
-        else:
-            design, features = self._hinted_space(X)
-            systems: list[Any] = self._handed_systems or [None] * len(forms)
-            each = zip(forms, alphas, systems, strict=True)
-            results = [self._solve(design, *one, len(forms)) for one in each]
-            self._store(merged(results), features)
-        return self
+            return
+        design, features = self._hinted_space(X)
+        each = zip(forms, alphas, systems or [None] * len(forms), strict=True)
+        self._store(merged([self._solve(design, *one, len(forms)) for one in each]), features)
 
-    def _alphas(self, n_outputs: int, n_forms: int) -> list[Any]:
-        """Return the alpha of each form: a number, or an array where the outputs of a form differ."""
-        if np.ndim(self.alpha) == 0:
-            return [self._strength()] * n_forms
-        alphas = as_alphas(self.alpha)
-        if len(alphas) != n_outputs:
-            raise ValueError(
-                f"alpha must be a number or one for each of {n_outputs} outputs; got {len(alphas)} of them."
-            )
-        if n_outputs == 1:
-            return [float(alphas[0])]
-        return [alphas] if n_forms == 1 else alphas.tolist()
+    def _warn_of(self, result: SolverResult) -> None:
+        warn_of_ending(result, self.tol, stacklevel=7)
 
     def path(
         self,
@@ -338,13 +324,9 @@ class RankRLS(BaseRanker):
         )
 
     def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
-        """Return powers of two times the mean squared distance of the two rows of a pair.
-
-        With alphas far above that distance the weights only shrink; far below it little is penalised.
-        """
+        """Return powers of two times the mean squared distance of the two rows of a pair."""
         loss = joint_loss(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
-        scale = mean_squared_distance(design, loss) or 1.0
-        return np.asarray(scale * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)
+        return distance_alphas(mean_squared_distance(design, loss))
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
         """Score other rows for each alpha from one decomposition: shape (n_alphas, n_outputs, n_rows)."""
@@ -352,37 +334,12 @@ class RankRLS(BaseRanker):
         scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, rows)
         return scores.reshape(len(alphas), len(targets), -1)
 
-    def _fold_scores(
-        self, X: Any, targets: list[Any], tests: list[Any], held_out: list[Any], alphas: FloatArray
-    ) -> Iterator[FloatArray] | None:
-        """Return the scores of each fold's test rows: X'L X of the others is the sum of their parts.
-
-        Cost O(m n^2) for all folds, and O(n^3) for each. The sums over all folds are kept for a last fit.
-        """
+    def _fold_equations(self, X: Any, targets: list[Any], tests: list[Any]) -> FoldEquations | None:
+        """Return the equations of each fold's rows, where a matrix for each of them is not much."""
         m, n = X.shape
-        if not self._is_linear() or n * n > m or len(tests) < 2:  # a matrix for each fold must not be much
+        if not self._is_linear() or n * n > m or len(tests) < 2:
             return None
-        shares = [form.row_shares() for form in self._forms(targets)]
-        parts = [X[test] for test in tests]
-        systems = [
-            [
-                (form_shares[test].sum(), *as_design(part, n_threads=self._threads()).normal_equations(form))
-                for form_shares, form in zip(shares, self._forms(outputs), strict=True)
-            ]
-            for test, part, outputs in zip(tests, parts, held_out, strict=True)
-        ]
-        self._found_systems = [mean_system(form) for form in zip(*systems, strict=True)]
-        return self._scores_of_parts(parts, systems, alphas, len(targets))
-
-    def _scores_of_parts(
-        self, parts: list[Any], systems: list[list[Any]], alphas: FloatArray, n_outputs: int
-    ) -> Iterator[FloatArray]:
-        """Yield the scores of each part by the sums of the others' systems: a share, X'L X and X'r a form."""
-        for k, part in enumerate(parts):
-            others = zip(*(systems[:k] + systems[k + 1 :]), strict=True)
-            path = joined_paths([Spectrum.of(*mean_system(form)).solutions(alphas) for form in others])
-            scores = self._scores_by(path.reshape(-1, path.shape[-1]), None, part)
-            yield scores.reshape(len(alphas), n_outputs, -1)
+        return FoldEquations(X, tests, self._forms(targets), self._threads())
 
     def _path_models(self, X: Any, target: Any, alphas: FloatArray) -> Iterator[RankRLS]:
         """Yield the model of each alpha, from one decomposition."""
@@ -489,44 +446,6 @@ class RankRLS(BaseRanker):
         return result
 
 
-def cheapest_solver(n_rows: int, n_features: int, nnz: int, root_is_sparse: bool) -> str:
-    """Choose by the number of operations, among the closed forms whose matrices fit into memory.
-
-    Examples
-    --------
-    >>> cheapest_solver(500_000, 50, 25_000_000, True)
-    'primal'
-    >>> cheapest_solver(100, 20_000, 2_000_000, True)
-    'dual'
-    >>> cheapest_solver(100_000, 100_000, 5_000_000, True)
-    'cg'
-    """
-    m, n = float(n_rows), float(n_features)
-    size = {"primal": n, "dual": m}
-    operations = {
-        "primal": m * n * n + n**3 / 3,
-        "dual": m * nnz + m**3 / 3 + (0.0 if root_is_sparse else m**3 + m * m * n),
-    }
-    free = available_memory() or np.inf
-    closed = min((name for name in size), key=operations.__getitem__)
-    limit = max(CLOSED_FORM_OPERATIONS, 4.0 * PASSES * nnz)
-    # Two arrays of that size are held, and the rest of the program needs memory too.
-    return closed if operations[closed] <= limit and 32 * size[closed] ** 2 <= free else "cg"
-
-
-def check_closed_form(
-    closed: str, design: Design, form: LeastSquares, name: str, way_out: str, n_matrices: int = 2
-) -> None:
-    """Refuse the closed form in terms of features or of rows whose matrices do not fit into memory."""
-    m, n = design.shape
-    size = n if closed == "primal" else m
-    dense_rows = 0 if closed == "primal" and form.root_is_sparse else m * n
-    if closed == "dual" and sp.issparse(design.X):
-        dense_rows = 2 * m * m  # the sparse product of the rows with each other
-    what = f"{name} on {m} rows of {n} features, with matrices of {size} x {size},"
-    require_memory(8 * (n_matrices * size**2 + dense_rows), what, way_out)
-
-
 def label_columns(y: Any) -> NDArray[Any] | None:
     """Return the labels as an array where they have several columns, and None otherwise."""
     if y is None or isinstance(y, Preferences):
@@ -545,16 +464,18 @@ def output_preferences(
         raise NoPairsError(f"Output {k} of y: {error}") from None
 
 
-def mean_system(parts: Iterable[tuple[float, FloatArray, FloatArray]]) -> tuple[FloatArray, FloatArray]:
-    """Return the mean of systems X'L X and X'r that have a share in it each."""
-    shares, grams, pulls = zip(*parts, strict=True)
-    weights = np.array(shares) / sum(shares)
-    return np.tensordot(weights, np.array(grams), 1), np.tensordot(weights, np.array(pulls), 1)
-
-
-def joined_paths(paths: list[FloatArray]) -> FloatArray:
-    """Join the paths of outputs that were solved one after the other."""
-    return paths[0] if len(paths) == 1 else np.stack(paths, axis=1)
+def alpha_of_forms(alpha: Any, n_outputs: int, n_forms: int) -> list[Any]:
+    """Return the alpha of each form: a number, or an array where the outputs of a form differ."""
+    if np.ndim(alpha) == 0:
+        return [float(alpha)] * n_forms
+    alphas = as_alphas(alpha)
+    if len(alphas) != n_outputs:
+        raise ValueError(
+            f"alpha must be a number or one for each of {n_outputs} outputs; got {len(alphas)} of them."
+        )
+    if n_outputs == 1:
+        return [float(alphas[0])]
+    return [alphas] if n_forms == 1 else alphas.tolist()
 
 
 def merged(results: list[SolverResult]) -> SolverResult:

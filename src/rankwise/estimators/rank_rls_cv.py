@@ -17,6 +17,7 @@ from rankwise.estimators.rank_rls import RankRLS
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
     has_pair_formula,
+    has_queries,
     pairs_left_out,
     queries_left_out,
 )
@@ -36,7 +37,7 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     The alpha with the lowest share of held-out pairs in the wrong order is taken. All alphas share one
     decomposition, and where single queries or pairs are held out nothing is fitted again: see
     `leave_query_out` (equation (33) of Pahikkala et al. 2009) and `leave_pair_out` (equations (36) to (39)),
-    which also state the cost. Folds have a decomposition each.
+    which also state the cost. Folds have a decomposition each, and folds of queries share one pass over rows.
 
     Parameters
     ----------
@@ -167,32 +168,29 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         self._check_parameters()
         checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
         self._learn_scales(checked, outputs[0])
-        task = HeldOutTask(self._with_alpha(1.0), checked, outputs, alphas=[1.0])
-        task.model._handed_scales = self._learned_scales()  # which a clone does not keep
-        search = self._search(task.X, task.outputs, y, qid)
-        by_pairs = search.scoring in PAIR_ERRORS
-        cv = default_cv(task, by_pairs) if self.cv is None else self.cv
-        if validation is not None:
-            self.cv_ = "validation"
-            errors = self._over_folds(search, [self._validation(validation)])
-        elif isinstance(cv, str):
-            errors = self._left_out(task, search, cv)
-        else:
-            errors = self._over_folds(search, self._folds(search, task, cv, y, qid))
+        search = self._search(checked, outputs, y, qid)
+        errors, systems = self._compared(search, y, qid, validation)
         choices = self._choose(errors, search.scoring)
-        model = self._with_alpha(self.alpha_)
-        model._handed_systems = search.model._found_systems
-        model.fit(X, y, qid=qid, sample_weight=sample_weight)
-        parameters = self.get_params(deep=False)
-        learned = {
-            name: value
-            for name, value in vars(model).items()
-            if name not in {*parameters, "alpha", "_handed_scales", "_handed_systems"}
-        }
-        self.__dict__.update(learned)
+        self._fit_outputs(checked, outputs, self.alpha_, systems)
         for choice in choices:
             choice.warn_at_edge()
         return self
+
+    def _compared(
+        self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any
+    ) -> tuple[FloatArray, list[Any] | None]:
+        """Return the errors of the candidates, (n_alphas, n_outputs, n_folds), and the equations found."""
+        if validation is not None:
+            self.cv_ = "validation"
+            return self._over_folds(search, [self._validation(validation)])
+        cv = self.cv
+        if cv is None or isinstance(cv, str):
+            task = HeldOutTask(search.model, search.X, search.held_out, alphas=[1.0])
+            task.model._handed_scales = self._learned_scales()  # which a clone does not keep
+            cv = default_cv(task, search.scoring in PAIR_ERRORS) if cv is None else cv
+            if isinstance(cv, str):
+                return self._left_out(task, search, cv)
+        return self._over_folds(search, self._folds(search, cv, y, qid))
 
     def _choose(self, errors: FloatArray, scoring: str) -> list[Choice]:
         """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
@@ -206,7 +204,9 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         self.cv_errors_ = np.column_stack([choice.mean for choice in choices])
         return choices
 
-    def _left_out(self, task: HeldOutTask, search: AlphaSearch, cv: str) -> FloatArray:
+    def _left_out(
+        self, task: HeldOutTask, search: AlphaSearch, cv: str
+    ) -> tuple[FloatArray, list[Any] | None]:
         """Leave every query or every pair out, by the closed forms."""
         check_choice(cv, "cv", LEAVE_OUT)
         if search.scoring == "score" or (cv == "leave-pair-out" and search.scoring not in PAIR_ERRORS):
@@ -218,29 +218,32 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
         task.alphas = self.alphas_ = search.candidates(self.alphas, as_design(task.features()))
         by_query = cv == "leave-query-out"
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
+        systems = None
         if task.system is not None and len(task.outputs) == 1 and self._is_linear():
             gram, pull = task.system
-            search.model._found_systems = [(gram, pull.ravel())]
+            systems = [(gram, pull.ravel())]
         errors = result.error
         if search.scoring not in PAIR_ERRORS:
             scores = result.predictions.reshape(len(self.alphas_), task.n_rows, -1)
             errors = search.judged(search.held_out, scores.transpose(0, 2, 1))
-        return errors[:, :, None]
+        return errors[:, :, None], systems
 
-    def _folds(
-        self, search: AlphaSearch, task: HeldOutTask, cv: Any, y: Any, qid: ArrayLike | None
-    ) -> list[Fold]:
+    def _folds(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> list[Fold]:
         folds = search.folds(cv, y, qid)
         self.cv_ = "splits"
         if isinstance(cv, Integral):
-            what = "queries" if task.has_queries else "rows"
+            what = "queries" if has_queries(search.held_out[0]) else "rows"
             self.cv_ = f"folds of {'pairs' if isinstance(folds[0], PairFold) else what}"
         return folds
 
-    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> FloatArray:
-        """Fit the training rows of each fold anew."""
-        self.alphas_ = search.candidates(self.alphas)
-        return self._errors(search, folds)
+    def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> tuple[FloatArray, list[Any] | None]:
+        """Fit the training rows of each fold anew, or by the sums of what folds share."""
+        shared = search.shared(folds)
+        if shared is None or self.alphas is not None:
+            self.alphas_ = search.candidates(self.alphas)
+        else:
+            self.alphas_ = shared.default_alphas()
+        return self._errors(search, folds), None if shared is None else shared.whole
 
 
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:
@@ -248,7 +251,7 @@ def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:
     pairs = task.outputs[0]
     if pairs.pair_folds(2):  # which are all of one component
         return int(max(2, min(DEFAULT_FOLDS, pairs.n_pairs // 2)))
-    if task.has_queries:
+    if has_queries(pairs):
         return "leave-query-out"
     if by_pairs and task.n_rows <= MANY_ROWS and has_pair_formula(task):
         return "leave-pair-out"

@@ -32,7 +32,7 @@ from rankwise.model_selection.query_weights import scores_without_fold
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
-from rankwise.solvers.least_squares import Spectrum
+from rankwise.solvers.spectrum import Spectrum
 
 PairFormula = AllPairs | TwoClasses | AnyPairs
 
@@ -223,11 +223,6 @@ class HeldOutTask:
         """The number of rows."""
         return self.outputs[0].n_rows
 
-    @property
-    def has_queries(self) -> bool:
-        """Whether the pairs fall into several queries or components."""
-        return len(np.unique(self.outputs[0].groups())) > 1
-
     def features(self) -> FloatArray:
         """Return the rows as points of the function space, shape (m, r) with r <= m."""
         if self._features is None:
@@ -236,7 +231,7 @@ class HeldOutTask:
 
     def spectrum(self, form: LeastSquares) -> Spectrum:
         """Return the normal equations Phi'L Phi and Phi'r, one column an output, decomposed."""
-        gram, pull = as_design(self.features()).normal_equations(form)
+        gram, pull = as_design(self.features()).centred().normal_equations(form)
         self.system = gram.copy(), pull
         return Spectrum.of(gram, pull.reshape(len(pull), -1), check=False)
 
@@ -270,6 +265,11 @@ def _weigh_the_same(first: Any, other: Any) -> bool:
     return np.array_equal(first.row_weight(), other.row_weight()) and np.array_equal(
         first.query_importance(), other.query_importance()
     )
+
+
+def has_queries(preferences: Preferences) -> bool:
+    """Return whether the pairs fall into several queries or components."""
+    return len(np.unique(preferences.groups())) > 1
 
 
 def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:

@@ -119,3 +119,11 @@ def mean_squared_distance(design: Design, loss: LeastSquares) -> float:
         part = loss.centred(part)
         total += float(np.vdot(part, loss.product(part)))
     return total
+
+
+def distance_alphas(mean_square: float) -> FloatArray:
+    """Return powers of two times the mean squared distance of the two rows of a pair.
+
+    With alphas far above that distance the weights only shrink; far below it little is penalised.
+    """
+    return np.asarray((mean_square or 1.0) * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)

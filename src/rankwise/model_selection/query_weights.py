@@ -11,7 +11,7 @@ import numpy as np
 from rankwise._progress import Progress
 from rankwise._types import FloatArray
 from rankwise.model_selection.pair_blocks import Block, centred
-from rankwise.solvers.least_squares import Spectrum
+from rankwise.solvers.spectrum import Spectrum
 
 # Conjugate gradients end where their error, in the norm of the equations, is this share of the solution. They
 # are given up where so many steps do not do, or the first ones bring little: the fold is much of all rows.
@@ -76,9 +76,9 @@ def _weights_by_steps(
     """
     gram, pull = _leaving(Z, fold)
     n_outputs = pull.shape[1]
-    shifted = np.repeat(spectrum.eigenvalues[:, None] + penalties, n_outputs, axis=1)
-    if not (spectrum.inverses(penalties) > 0).all():  # some are lost in rounding
+    if spectrum.loses(float(penalties.min())):
         return None
+    shifted = np.repeat(spectrum.eigenvalues[:, None] + penalties, n_outputs, axis=1)
     right = np.tile(spectrum.rotated - pull, (1, len(penalties)))
     weights = right / shifted
     residual = gram @ weights
@@ -100,7 +100,7 @@ def _weights_by_steps(
 
 
 def _products(first: FloatArray, second: FloatArray) -> FloatArray:
-    return (first * second).sum(axis=0)
+    return np.einsum("ij,ij->j", first, second)
 
 
 def _weights_by_features(

@@ -104,6 +104,7 @@ class AlphaSearch:
         self.y = None if y is None else as_array(y)
         self.held_out = [as_preferences(target) for target in targets]
         self._told: set[str] = set()
+        self._shared: tuple[Any, Any] = (None, None)  # folds, and what they share
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
         """Return the alphas to try from the largest down: those given, or the grid of the model for the rows.
@@ -189,18 +190,24 @@ class AlphaSearch:
         self, alphas: FloatArray, folds: Iterable[Fold]
     ) -> Iterator[tuple[list[Preferences], FloatArray]]:
         """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows)."""
-        folds = list(folds)
-        tests = self._dealt_out(folds)
-        if tests is not None:
-            held_out = [[output[test] for output in self.held_out] for test in tests]
-            shared = self.model._fold_scores(self.X, self.targets, tests, held_out, alphas)
-            if shared is not None:
-                yield from zip(held_out, shared, strict=True)
-                return
+        folds = folds if isinstance(folds, list) else list(folds)
+        shared = self.shared(folds)
+        if shared is not None:
+            for test, scores in zip(shared.tests, shared.scores(alphas), strict=True):
+                yield [output[test] for output in self.held_out], scores
+            return
         for fold in folds:
             parts = self._parts(fold)
             scores = self.model._path_scores(parts.X_train, parts.targets, parts.X_test, alphas)
             yield parts.held_out, scores
+
+    def shared(self, folds: list[Fold]) -> Any:
+        """Return what makes the scores of all folds from one pass over the rows, or None; made once."""
+        if self._shared[0] is not folds:
+            tests = self._dealt_out(folds)
+            found = None if tests is None else self.model._fold_equations(self.X, self.targets, tests)
+            self._shared = folds, found
+        return self._shared[1]
 
     def _dealt_out(self, folds: list[Fold]) -> list[NDArray[np.int64]] | None:
         """Return the test rows where each row is in those of one fold, and no query is cut; None otherwise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,11 +11,19 @@ import numpy as np
 from rankwise._types import FloatVector
 from rankwise.design import Design
 from rankwise.losses import PiecewiseLinear
+from rankwise.solvers.continuation import (
+    BLIND_ITERATIONS,
+    ROUGH,
+    Below,
+    come_down,
+    larger_alphas,
+    says_nothing,
+)
 from rankwise.solvers.differences import DifferenceSteps
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.line_search import Point, minimise_on_line
 from rankwise.solvers.planes import Planes
-from rankwise.solvers.result import Monitor, SolverResult, concluded, distance, require
+from rankwise.solvers.result import Monitor, SolverResult, State, concluded, distance, require
 from rankwise.solvers.rounding import Rounding, share_left
 
 # A line is searched to this share of the gap: evaluations are cheaper than products with X, so the search may
@@ -74,7 +83,8 @@ def solve_bundle(
 
     The mean over the pairs of very many rows is as good as smooth. As soon as the gap is small, the
     best point then moves by Newton steps for as long as they halve it (see `DifferenceSteps`): every product
-    with the Hessian adds a plane, so that the certificate is the same.
+    with the Hessian adds a plane, so that the certificate is the same. Where alpha is so small that the first
+    planes bound nothing, larger ones lead there (see `continuation`).
 
     Parameters
     ----------
@@ -105,19 +115,28 @@ def solve_bundle(
         planes.add(best.slopes(design), best.offset)
         smooth = line_search and _smooth(best.scores, planes)
         newton, last_gap = None, np.inf
-        for iteration in range(1, max_iter + 1):
+        while iteration < max_iter and not monitor.told_to_stop:
+            iteration += 1
             target, dual = planes.minimise(alpha, 0.01 * aim)
             bound = max(bound, dual - rounding.plane(alpha, target))
             gap = best.objective - bound
             aim = float(goal.gap(best.objective, gap, _rounded(rounding, alpha, best)))
             monitor.record(iteration, best.objective, bound, best.coef, aim)
             if monitor.told_to_stop:
-                status = "stopped"
                 break
             if gap <= share_left(aim, _error(rounding, alpha, best)):
                 best = _off_zero(design, loss, alpha, best, target, rounding)
                 status = "converged"
                 break
+            if smooth and iteration == BLIND_ITERATIONS and says_nothing(bound, best.objective, design.shape):
+                below = Below(
+                    monitor, alpha, State(iteration, best.objective, bound, gap, aim, 0.0, best.coef)
+                )
+                best = _led_down(design, loss, alpha, planes, below, tol, max_iter)
+                iteration = below.iteration
+                if below.interrupted:
+                    raise KeyboardInterrupt
+                continue
             if smooth and newton is None and gap <= NEWTON_FROM * (goal.at_zero - bound):
                 newton = DifferenceSteps(design, loss, alpha, planes)
             elif newton is not None and gap > NEWTON_SHARE * last_gap:
@@ -136,6 +155,8 @@ def solve_bundle(
                 best = cut if cut.objective < best.objective else best
             planes.add(cut.slopes(design), cut.offset)
             planes.drop_idle(IDLE_ITERATIONS)
+        if monitor.told_to_stop:
+            status = "stopped"
     except KeyboardInterrupt:
         if best is None:
             raise
@@ -150,6 +171,23 @@ def solve_bundle(
 def _smooth(scores: Any, planes: Planes) -> bool:
     """Return whether there are enough rows, all of them here, and no bounds on the weights."""
     return isinstance(scores, np.ndarray) and len(scores) >= NEWTON_ROWS and not planes.bounded
+
+
+def _led_down(
+    design: Design,
+    loss: PiecewiseLinear,
+    alpha: float,
+    planes: Planes,
+    below: Below,
+    tol: float,
+    max_iter: int,
+) -> _Iterate:
+    """Return the best point to which larger alphas lead; their planes are added."""
+    zero = _evaluate(design, loss, alpha, 0.0 * below.best)
+    planes.add(zero.slopes(design), zero.offset)  # bounds the objective at every alpha that is large enough
+    solve = partial(solve_bundle, design, loss, tol=max(tol, ROUGH), planes=planes)
+    alphas = larger_alphas(planes, alpha, loss.at_zero)
+    return _evaluate(design, loss, alpha, come_down(solve, alphas, below, max_iter))
 
 
 def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
