@@ -66,7 +66,9 @@ inline const Window* windows_by_label(const LabelOrder& order, const double* sco
     static_assert(sizeof(RowSlot) == sizeof(Window));
     const auto [rows, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
     auto* windows = reinterpret_cast<Window*>(spare);
-    detail::over_rows(order.n, n_threads, [rows = rows, windows](std::int64_t rank) {
+    detail::over_rows(order.n, n_threads, [rows = rows, windows, last = order.n - 1](std::int64_t rank) {
+        constexpr std::int64_t ahead = 24;
+        detail::fetch_ahead(windows + rows[std::min(rank + ahead, last)].window.place);
         const Window window = rows[rank].window;
         windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
     });
