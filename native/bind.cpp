@@ -27,6 +27,7 @@
 #include "row_sums.hpp"
 #include "simplex_qp.hpp"
 #include "sparse_product.hpp"
+#include "squared_hinge.hpp"
 #include "svmlight.hpp"
 #include "svmlight_text.hpp"
 
@@ -216,6 +217,22 @@ nb::tuple sum_ranking(InputVector<double> scores, RankingIndex& index, double ma
                               sums.view());
     }
     return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
+}
+
+nb::tuple squared_hinge_ranking(InputVector<double> scores, RankingIndex& index, InputVector<double> query_factor,
+                                Column weight, Column can_be_worse, Column gain, int n_threads) {
+    const std::size_t n = scores.size();
+    const rankwise::Ranking ranking = index.view(n);
+    check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
+    const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), scores.data()};
+    OutputVector gradient = new_vector(n), diagonal = new_vector(n);
+    double value;
+    {
+        nb::gil_scoped_release unlocked;
+        value = rankwise::squared_hinge(ranking, query_factor.data(), columns, index.scratch, n_threads,
+                                        {gradient.data(), diagonal.data()});
+    }
+    return nb::make_tuple(value, gradient, diagonal);
 }
 
 using Windows = nb::ndarray<nb::numpy, std::int32_t, nb::shape<-1, 4>>;
@@ -693,6 +710,9 @@ NB_MODULE(_native, m) {
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),
           "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
+    m.def("squared_hinge_ranking", &squared_hinge_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("query_factor"),
+          nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("n_threads"),
+          "(loss, gradient, diagonal of the Hessian) of the pairwise squared hinge loss.");
     m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
           nb::arg("n_threads"), "The margin windows of the rows of each query, in label order, for sum_moment.");
     m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("index"), nb::arg("weight").none(),

@@ -101,10 +101,11 @@ struct SweepLoop {
     }
 };
 
-// Sums over the violated partners of the rows of few levels. given(place) has the K numbers of a row, and
-// found(place, better, worse) receives its sums.
+// Sums over the violated partners of the rows of few levels. given(place, score) has the K numbers of a row, the score
+// being 0 where K is 1, and found(place, numbers, better, worse) receives its sums. Returns the sum of what `found`
+// returns.
 template <int K, class Given, class Found>
-void sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
+double sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
                   Scratch& scratch, int n_threads, Given&& given, Found&& found) {
     const auto [by_score, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
     const RowSlot* rows = by_score;
@@ -116,8 +117,10 @@ void sweep_levels(const LabelOrder& order, const FewLevels& levels, const double
                           scratch.take<double>(K * order.n)};
     // Apart from what follows: a byte that is written might be a part of anything, as far as the compiler knows.
     over_rows(order.n, n_threads, [=](std::int64_t r) { level[r] = levels.level(rows[r].window.place); });
-    over_rows(order.n, n_threads, [=, out = numbers[0]](std::int64_t r) {
-        const auto own = given(rows[r].window.place);
+    over_rows(order.n, n_threads, [=, spare = spare, out = numbers[0]](std::int64_t r) {
+        // Several numbers have a place of their own where the sorted row was.
+        const double score = K > 1 ? key_score(spare[r].keyed.key) : 0.0;
+        const auto own = given(rows[r].window.place, score);
         for (int k = 0; k < K; ++k) out[r * K + k] = own[k];
     });
     parallel_for(2, order.n < parallel_rows ? 1 : n_threads, [&](std::size_t side) {
@@ -127,8 +130,8 @@ void sweep_levels(const LabelOrder& order, const FewLevels& levels, const double
             else run<SweepLoop<K, false>>(cpu, sweep);
         });
     });
-    over_rows(order.n, n_threads, [&](std::int64_t r) {
-        found(rows[r].window.place, numbers[1] + r * K, numbers[2] + r * K);
+    return sum_over_rows(order.n, n_threads, [&](std::int64_t r) {
+        return found(rows[r].window.place, numbers[0] + r * K, numbers[1] + r * K, numbers[2] + r * K);
     });
 }
 

@@ -66,7 +66,9 @@ inline const Window* windows_by_label(const LabelOrder& order, const double* sco
     static_assert(sizeof(RowSlot) == sizeof(Window));
     const auto [rows, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
     auto* windows = reinterpret_cast<Window*>(spare);
-    detail::over_rows(order.n, n_threads, [rows = rows, windows](std::int64_t rank) {
+    detail::over_rows(order.n, n_threads, [rows = rows, windows, last = order.n - 1](std::int64_t rank) {
+        constexpr std::int64_t ahead = 24;
+        detail::fetch_ahead(windows + rows[std::min(rank + ahead, last)].window.place);
         const Window window = rows[rank].window;
         windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
     });
@@ -104,16 +106,20 @@ struct CountPart {
 template <int depth>
 struct CountLoop {
     template <class Cpu>
-    static RANKWISE_INLINE void run(Cpu, const CountPart& part, RankCounts<depth>* counts) {
+    static RANKWISE_INLINE void run(Cpu, const CountPart& given, const RankCounts<depth>& tree) {
+        // Copies: of what it could reach by an address, the compiler would look up everything again after every store
+        // of a vector.
+        const CountPart part = given;
+        RankCounts<depth> counts = tree;
         const Window* windows = part.windows;
         std::int64_t pairs = 0;
         for (std::int64_t first = part.begin, last; first < part.end; first = last) {
             for (last = first + 1; last < part.end && part.order.level_begin[last] == first;) ++last;
             const auto entered = static_cast<std::int32_t>(first);
-            for (std::int64_t p = first; p < last; ++p) part.out.worse[p] = entered - counts->below(windows[p].low);
-            for (std::int64_t p = first; p < last; ++p) counts->template enter<Cpu>(windows[p].place);
+            for (std::int64_t p = first; p < last; ++p) part.out.worse[p] = entered - counts.below(windows[p].low);
+            for (std::int64_t p = first; p < last; ++p) counts.template enter<Cpu>(windows[p].place);
             for (std::int64_t p = first; p < last; ++p) {
-                const std::int32_t better = windows[p].high - counts->below(windows[p].high);
+                const std::int32_t better = windows[p].high - counts.below(windows[p].high);
                 part.out.better[p] = better;
                 pairs += better;
             }
@@ -140,8 +146,7 @@ inline std::int64_t count_partners(const LabelOrder& order, const Window* window
                                  out,   pairs.data() + k};
             for (std::int64_t p = 0; p < part.begin; ++p) counts[k].put(windows[p].place);
             if (part.begin > 0) counts[k].settle();
-            Counts* own = counts.data() + k;
-            on_this_cpu([&](auto cpu) { detail::run<CountLoop<depth.value>>(cpu, part, own); });
+            on_this_cpu([&](auto cpu) { detail::run<CountLoop<depth.value>>(cpu, part, counts[k]); });
         });
     });
     std::int64_t total = 0;

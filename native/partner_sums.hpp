@@ -18,6 +18,7 @@ struct RowColumns {
     const double* can_be_worse;
     const double* gain;
     const double* moment;
+    double origin = 0;  // what moments are counted from
 };
 
 // For row i and its violated partners j: up[0] = sum over better j of w_ij, up[1] = sum of w_ij moment_j, and
@@ -58,29 +59,37 @@ template <bool Gain, bool Moment>
 inline std::array<double, channel_count<Gain, Moment>> row_channels(const RowColumns& columns, std::int32_t row) {
     const double weight = or_one(columns.weight, row);
     if constexpr (Gain && Moment) {
-        const double gain = columns.gain[row], moment = columns.moment[row];
+        const double gain = columns.gain[row], moment = columns.moment[row] - columns.origin;
         return {weight, weight * moment, weight * gain, weight * gain * moment};
     } else if constexpr (Gain) {
         return {weight, weight * columns.gain[row]};
     } else if constexpr (Moment) {
-        return {weight, weight * columns.moment[row]};
+        return {weight, weight * (columns.moment[row] - columns.origin)};
     } else {
         return {weight};
     }
 }
 
-// Writes what a row's channels received from its better, or its worse, partners to its sums.
+// The weights, and with them the moments, of a row's better or worse partners, from what its channels received.
+template <bool Gain, bool Moment, bool better>
+inline std::array<double, Moment ? 2 : 1> of_side(const RowColumns& columns, std::int64_t row, const double* received) {
+    constexpr int moments = Moment ? 2 : 1;
+    std::array<double, moments> sums;
+    for (int m = 0; m < moments; ++m) {
+        sums[m] = received[m];
+        if constexpr (Gain) {
+            sums[m] = received[m + moments] - columns.gain[row] * sums[m];
+            if (!better) sums[m] = -sums[m];
+        }
+        sums[m] *= or_one(columns.weight, row);
+    }
+    return sums;
+}
+
 template <bool Gain, bool Moment, bool better>
 inline void store_side(const RowColumns& columns, std::int64_t row, const double* received, double* const* out) {
-    constexpr int moments = Moment ? 2 : 1;
-    for (int m = 0; m < moments; ++m) {
-        double sum = received[m];
-        if constexpr (Gain) {
-            sum = received[m + moments] - columns.gain[row] * sum;
-            if (!better) sum = -sum;
-        }
-        out[m][row] = or_one(columns.weight, row) * sum;
-    }
+    const auto sums = of_side<Gain, Moment, better>(columns, row, received);
+    for (std::size_t m = 0; m < sums.size(); ++m) out[m][row] = sums[m];
 }
 
 template <bool Gain, bool Moment>
@@ -130,33 +139,43 @@ struct Side {
     }
 };
 
+// Side and tree are copies: of what it could reach by an address, the compiler would look up everything again after
+// every store of a vector.
 template <int K, bool better, int depth>
 struct SumLoop {
+    Side<K, better> side;
+    RankSums<K, depth> tree;
+
     template <class Cpu>
-    static RANKWISE_INLINE void run(Cpu, const Side<K, better>& side, RankSums<K, depth>* tree) {
-        constexpr std::int64_t step = better ? -1 : 1;
-        const std::int32_t* level_begin = side.part.order.level_begin;
-        for (std::int64_t begin = side.part.begin, end = side.part.end; begin < end;) {
-            std::int64_t first = begin, n_rows = 1;
-            if (better) {
-                first = end - 1;
-                end = level_begin[first];
-                n_rows = first + 1 - end;
-            } else {
-                while (begin + n_rows < end && level_begin[begin + n_rows] == begin) ++n_rows;
-                begin += n_rows;
+    static RANKWISE_INLINE void run(Cpu, const Side<K, better>& side, const RankSums<K, depth>& tree) {
+        SumLoop loop{side, tree};
+        const SumPart part = side.part;
+        const std::int32_t* level_begin = part.order.level_begin;
+        if constexpr (better) {
+            for (std::int64_t p = part.end - 1, entered = part.end; p >= part.begin; --p) {
+                const bool of_next_level = p + 1 == part.end || level_begin[p] < level_begin[p + 1];
+                while (of_next_level && entered > p + 1) loop.template enter<Cpu>(--entered);
+                loop.template read<Cpu>(p);
             }
-            for (std::int64_t k = 0, p = first; k < n_rows; ++k, p += step) {
-                tree->fetch(side.window_end(side.ahead(p)));
-                tree->read(side.window_end(p), side.part.sums + p * K);
-            }
-            for (std::int64_t k = 0, p = first; k < n_rows; ++k, p += step) {
-                tree->fetch(side.rank(side.ahead(p)));
-                double values[K];
-                side.given_by(p, values);
-                tree->template enter<Cpu>(side.rank(p), values);
+        } else {
+            for (std::int64_t p = part.begin, entered = part.begin; p < part.end; ++p) {
+                for (; entered < level_begin[p]; ++entered) loop.template enter<Cpu>(entered);
+                loop.template read<Cpu>(p);
             }
         }
+    }
+
+    template <class Cpu>
+    RANKWISE_INLINE void read(std::int64_t p) const {
+        tree.fetch_to_read(side.window_end(side.ahead(p)));
+        tree.template read<Cpu>(side.window_end(p), side.part.sums + p * K);
+    }
+    template <class Cpu>
+    RANKWISE_INLINE void enter(std::int64_t p) {
+        tree.fetch_to_enter(side.rank(side.ahead(p)));
+        double values[K];
+        side.given_by(p, values);
+        tree.template enter<Cpu>(side.rank(p), values);
     }
 };
 
@@ -165,15 +184,15 @@ void sum_side(const SumPart& part, Scratch& scratch) {
     const Side<K, better> side{part};
     const std::int64_t n = part.order.n, begin = better ? part.end : 0, end = better ? n : part.begin;
     scratch.restart();
-    at_depth(n, [&](auto depth) {
-        RankSums<K, depth.value> tree(scratch, n), *entered = &tree;
+    at_depth(n >> leaf_bits, [&](auto depth) {
+        RankSums<K, depth.value> tree(scratch, n);
         for (std::int64_t p = begin; p < end; ++p) {
             double values[K];
             side.given_by(p, values);
             tree.put(side.rank(p), values);
         }
         if (begin < end) tree.settle();
-        on_this_cpu([&](auto cpu) { run<SumLoop<K, better, depth.value>>(cpu, side, entered); });
+        on_this_cpu([&](auto cpu) { run<SumLoop<K, better, depth.value>>(cpu, side, tree); });
     });
 }
 

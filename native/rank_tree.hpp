@@ -1,15 +1,17 @@
 // Counts and sums over ranks, while rows are entered one after the other.
 //
 // A tree over the ranks in which each node has eight children. Entry c of a node holds what was entered below its
-// children 0 to c - 1. To enter a row is to add to the entries after its child in one node of each level, which lie
-// side by side, and what was entered below a rank is the sum of one entry a level. Nothing is ever taken off, so that
-// sums keep the digits of what they are made of.
+// children 0 to c - 1. To enter a row is to put it into its leaf, which has several ranks, and to add to the entries
+// after its child in one node of each level, which lie side by side. What was entered below a rank is what its leaf
+// holds below it, and one entry a level. Nothing is ever taken off, so that sums keep the digits of what they are made
+// of.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cstdint>
+#include <numeric>
 
 #include "scratch.hpp"
 #include "vectors.hpp"
@@ -36,13 +38,30 @@ constexpr AfterChild make_after_child() {
 
 inline constexpr AfterChild after_child = make_after_child();
 
+constexpr int leaf_ranks = 16, leaf_bits = 4;
+
+// From entry leaf_ranks - c on, all bits are set in c entries and none in the others.
+struct FirstInLeaf {
+    std::int64_t mask[2 * leaf_ranks];
+};
+
+constexpr FirstInLeaf make_first_in_leaf() {
+    FirstInLeaf table{};
+    for (int entry = 0; entry < leaf_ranks; ++entry) table.mask[entry] = -1;
+    return table;
+}
+
+inline constexpr FirstInLeaf first_in_leaf = make_first_in_leaf();
+
 #if defined(__GNUC__)
 template <class Cpu>
 RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
-    using Lanes = typename Cpu::Lanes;
+    // Four at most: of a wider store, some CPUs hand nothing over to a load that follows at once.
+    constexpr std::size_t width = Cpu::width < 4 ? Cpu::width : 4;
+    using Lanes = typename LanesOf<width>::type;
     typedef std::int64_t Mask __attribute__((vector_size(sizeof(Lanes))));
     const Mask bits = (Mask)(x - Lanes{});
-    for (std::size_t v = 0; v < fan_out; v += Cpu::width) {
+    for (std::size_t v = 0; v < fan_out; v += width) {
         Lanes sum;
         Mask mask;
         std::memcpy(&sum, node + v, sizeof sum);
@@ -50,6 +69,24 @@ RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
         sum += (Lanes)(bits & mask);
         std::memcpy(node + v, &sum, sizeof sum);
     }
+}
+// The sum of the first `count` numbers of a leaf.
+template <class Cpu>
+RANKWISE_INLINE double sum_of_first(const double* leaf, std::uint32_t count) {
+    using Lanes = typename Cpu::Lanes;
+    typedef std::int64_t Mask __attribute__((vector_size(sizeof(Lanes))));
+    Lanes sum{};
+    for (std::size_t v = 0; v < leaf_ranks; v += Cpu::width) {
+        Mask bits, mask;
+        std::memcpy(&bits, leaf + v, sizeof bits);
+        std::memcpy(&mask, first_in_leaf.mask + leaf_ranks - count + v, sizeof mask);
+        sum += (Lanes)(bits & mask);
+    }
+    double lane[Cpu::width];
+    std::memcpy(lane, &sum, sizeof lane);
+    for (std::size_t half = Cpu::width / 2; half > 0; half /= 2)
+        for (std::size_t i = 0; i < half; ++i) lane[i] += lane[i + half];
+    return lane[0];
 }
 template <class Cpu>
 RANKWISE_INLINE void count_after(std::int32_t* node, std::uint32_t child) {
@@ -71,6 +108,12 @@ inline void add_after(double* node, std::uint32_t child, double x) {
     for (std::uint32_t entry = child + 1; entry < fan_out; ++entry) node[entry] += x;
 }
 template <class Cpu>
+inline double sum_of_first(const double* leaf, std::uint32_t count) {
+    double sum = 0;
+    for (std::uint32_t entry = 0; entry < count; ++entry) sum += leaf[entry];
+    return sum;
+}
+template <class Cpu>
 inline void count_after(std::int32_t* node, std::uint32_t child) {
     for (int entry = 0; entry < fan_out; ++entry) node[entry] += after_child.one[child][entry];
 }
@@ -87,38 +130,52 @@ constexpr std::array<std::int64_t, depth + 1> level_starts(std::int64_t n, int t
     return start;
 }
 
-// K sums below every rank from 0 to n < 8^depth.
+// K sums below every rank from 0 to n < 16 8^depth.
 template <int K, int depth>
 class RankSums {
 public:
     RankSums(Scratch& scratch, std::int64_t n) {
-        const auto start = level_starts<depth>(n, K);
-        double* memory = scratch.take<double>(start[depth]);
-        std::fill_n(memory, start[depth], 0.0);
-        for (int l = 0; l <= depth; ++l) level_[l] = memory + start[l];
+        const auto start = level_starts<depth>(n >> leaf_bits, K);
+        n_leaves_ = (n >> leaf_bits) + 1;
+        const std::int64_t in_leaves = n_leaves_ * leaf_ranks * K;
+        leaves_ = scratch.take<double>(in_leaves + start[depth]);
+        std::fill_n(leaves_, in_leaves + start[depth], 0.0);
+        for (int l = 0; l <= depth; ++l) level_[l] = leaves_ + in_leaves + start[l];
     }
 
     template <class Cpu>
     RANKWISE_INLINE void enter(std::uint32_t rank, const double* values) {
+        put(rank, values);
+        rank >>= leaf_bits;
         RANKWISE_UNROLL_LEVELS
         for (int l = 0; l < depth; ++l, rank >>= fan_bits)
             for (int k = 0; k < K; ++k) add_after<Cpu>(node(l, rank) + k * fan_out, rank % fan_out, values[k]);
     }
+    template <class Cpu>
     RANKWISE_INLINE void read(std::uint32_t rank, double* below) const {
-        for (int k = 0; k < K; ++k) below[k] = 0;
+        double sum[K];
+        for (int k = 0; k < K; ++k) sum[k] = sum_of_first<Cpu>(leaf(rank) + k * leaf_ranks, rank % leaf_ranks);
+        rank >>= leaf_bits;
         RANKWISE_UNROLL_LEVELS
         for (int l = 0; l < depth; ++l, rank >>= fan_bits)
-            for (int k = 0; k < K; ++k) below[k] += node(l, rank)[k * fan_out + rank % fan_out];
+            for (int k = 0; k < K; ++k) sum[k] += node(l, rank)[k * fan_out + rank % fan_out];
+        for (int k = 0; k < K; ++k) below[k] = sum[k];
     }
-    RANKWISE_INLINE void fetch(std::uint32_t rank) const {
-        for (int k = 0; k < K; ++k) fetch_ahead(node(0, rank) + k * fan_out);
+    RANKWISE_INLINE void fetch_to_enter(std::uint32_t rank) const {
+        for (int k = 0; k < K; ++k) fetch_ahead(leaf(rank) + k * leaf_ranks + rank % leaf_ranks);
+    }
+    RANKWISE_INLINE void fetch_to_read(std::uint32_t rank) const {
+        for (int k = 0; k < K * leaf_ranks; k += fan_out) fetch_ahead(leaf(rank) + k);
     }
 
     // Many rows at once: each is put, and then all are settled, which takes linear time.
-    void put(std::uint32_t rank, const double* values) {
-        for (int k = 0; k < K; ++k) node(0, rank)[k * fan_out + rank % fan_out] = values[k];
+    RANKWISE_INLINE void put(std::uint32_t rank, const double* values) {
+        for (int k = 0; k < K; ++k) leaf(rank)[k * leaf_ranks + rank % leaf_ranks] = values[k];
     }
     void settle() {
+        for (std::int64_t i = 0; i < n_leaves_ * K; ++i)
+            node(0, i / K)[i % K * fan_out + i / K % fan_out] =
+                std::accumulate(leaves_ + i * leaf_ranks, leaves_ + (i + 1) * leaf_ranks, 0.0);
         for (int l = 0; l < depth; ++l) {
             const std::int64_t n_nodes = (level_[l + 1] - level_[l]) / (K * fan_out);
             for (std::int64_t i = 0; i < n_nodes; ++i)
@@ -136,8 +193,13 @@ public:
     }
 
 private:
+    std::int64_t n_leaves_;
+    double* leaves_;
     std::array<double*, depth + 1> level_;
 
+    RANKWISE_INLINE double* leaf(std::uint32_t rank) const {
+        return leaves_ + std::int64_t{rank >> leaf_bits} * (leaf_ranks * K);
+    }
     RANKWISE_INLINE double* node(int level, std::uint64_t place) const {
         return level_[level] + place / fan_out * (K * fan_out);
     }
@@ -196,7 +258,8 @@ private:
     std::array<std::int32_t*, depth + 1> level_;
 };
 
-// Calls work with the smallest of some depths (as a type) with 8^depth > n.
+// Calls work with the smallest of some depths (as a type) with 8^depth > n, for n below 2^27: there are less than 2^31
+// rows, and several to a leaf or a word.
 template <int depth>
 struct Depth {
     static constexpr int value = depth;
@@ -205,9 +268,9 @@ template <class Work>
 void at_depth(std::int64_t n, Work&& work) {
     if (n < 1 << 9) return work(Depth<3>{});
     if (n < 1 << 15) return work(Depth<5>{});
+    if (n < 1 << 18) return work(Depth<6>{});
     if (n < 1 << 21) return work(Depth<7>{});
-    if (n < 1 << 27) return work(Depth<9>{});
-    work(Depth<11>{});
+    work(Depth<9>{});
 }
 
 }  // namespace rankwise::detail

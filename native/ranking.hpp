@@ -42,7 +42,6 @@ namespace detail {
 
 constexpr std::int64_t large_query = 2 * parallel_rows;
 constexpr std::int64_t task_rows = 1 << 13;
-constexpr std::int64_t sum_chunk = 1 << 13;
 constexpr std::int64_t few_pairs_per_row = 400;  // numbers of pairs a row; from there on, a sort costs less
 
 struct QueryRange {
@@ -112,20 +111,11 @@ void read_by_row(const Ranking& ranking, int n_threads, const Number* by_positio
     });
 }
 
-// Returns the sum of net (score - reference), in chunks of fixed size.
+// Returns the sum of net (score - reference).
 inline double net_score(const LabelOrder& order, const std::int32_t* net, const double* scores, int n_threads) {
-    const std::int64_t chunks = (order.n + sum_chunk - 1) / sum_chunk;
     const double reference = scores[order.row[0]];
-    std::vector<double> partial(chunks);
-    parallel_for(chunks, n_threads, [&](std::size_t chunk) {
-        const std::int64_t begin = chunk * sum_chunk, end = std::min(order.n, begin + sum_chunk);
-        double sum = 0;
-        for (std::int64_t p = begin; p < end; ++p) sum += net[p] * (scores[order.row[p]] - reference);
-        partial[chunk] = sum;
-    });
-    double total = 0;
-    for (double sum : partial) total += sum;
-    return total;
+    return sum_over_rows(order.n, n_threads,
+                         [&](std::int64_t p) { return net[p] * (scores[order.row[p]] - reference); });
 }
 
 // As `count_partners`, pair by pair.
@@ -148,10 +138,11 @@ inline std::int64_t count_few_rows(const LabelOrder& order, const double* scores
 inline std::int64_t count_few_levels(const LabelOrder& order, const FewLevels& levels, const double* scores,
                                      double margin, Scratch& scratch, int n_threads, const PartnerCounts& out) {
     sweep_levels<1>(
-        order, levels, scores, margin, scratch, n_threads, [](std::int64_t) { return std::array{1.0}; },
-        [&](std::int64_t p, const double* better, const double* worse) {
+        order, levels, scores, margin, scratch, n_threads, [](std::int64_t, double) { return std::array{1.0}; },
+        [&](std::int64_t p, const double*, const double* better, const double* worse) {
             out.better[p] = static_cast<std::int32_t>(*better);
             out.worse[p] = static_cast<std::int32_t>(*worse);
+            return 0.0;  // doubles might not hold the number of pairs
         });
     return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
 }
@@ -222,9 +213,9 @@ void fill_channels(const LabelOrder& order, const RowColumns& columns, Channels&
     }
 }
 
-template <bool Gain, bool Moment>
-void sum_few_rows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
-                  Scratch& scratch, double* received) {
+template <bool Gain, bool Moment, class Found>
+double sum_few_rows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
+                    Scratch& scratch, const Found& found) {
     constexpr int K = channel_count<Gain, Moment>;
     FewRows<K> rows(scratch, order.level_begin, order.n, margin, columns.can_be_worse);
     for (std::int64_t p = 0; p < order.n; ++p) {
@@ -236,11 +227,15 @@ void sum_few_rows(const LabelOrder& order, const double* scores, double margin, 
             rows.given_as_worse[k][p] = columns.can_be_worse[row] * own[k];
     }
     sum_few_rows(rows);
-    for (std::int64_t p = 0; p < order.n; ++p, received += 2 * K)
+    return sum_over_rows(order.n, 1, [&](std::int64_t p) {
+        double own[K], better[K], worse[K];
         for (int k = 0; k < K; ++k) {
-            received[k] = or_one(columns.can_be_worse, order.row[p]) * rows.better[k][p];
-            received[K + k] = rows.worse[k][p];
+            own[k] = rows.given[k][p];
+            better[k] = or_one(columns.can_be_worse, order.row[p]) * rows.better[k][p];
+            worse[k] = rows.worse[k][p];
         }
+        return found(p, own, better, worse);
+    });
 }
 
 // Room for what K tables of numbers a row need, by label position.
@@ -252,23 +247,10 @@ inline WindowSums window_sums(const LabelOrder& order, int tables, const double*
     return {numbers(), events, numbers(), numbers()};
 }
 
-template <bool Gain, bool Moment>
-void sum_few_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
-                    const RowColumns& columns, Scratch& scratch, int n_threads, double* received) {
-    constexpr int K = channel_count<Gain, Moment>;
-    sweep_levels<K>(
-        order, levels, scores, margin, scratch, n_threads,
-        [&](std::int64_t p) { return row_channels<Gain, Moment>(columns, order.row[p]); },
-        [&](std::int64_t p, const double* better, const double* worse) {
-            std::copy_n(better, K, received + 2 * K * p);
-            std::copy_n(worse, K, received + 2 * K * p + K);
-        });
-}
-
 // Without weights, `unit`, the first number is 1 in every row, and what is summed is a count.
-template <bool Gain, bool Moment, bool unit>
-void sum_by_windows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
-                    ScratchPool& pool, Scratch& scratch, int n_threads, double* received) {
+template <bool Gain, bool Moment, bool unit, class Found>
+double sum_by_windows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
+                      ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
     constexpr int K = channel_count<Gain, Moment>;
     constexpr int tables = K - unit;
     const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
@@ -285,17 +267,41 @@ void sum_by_windows(const LabelOrder& order, const double* scores, double margin
         });
         sum_partners<tables>(order, windows, sums, pool, n_threads);
     }
-    over_rows(order.n, n_threads, [&](std::int64_t p) {
-        double *up = received + 2 * K * p, *down = up + K;
+    return sum_over_rows(order.n, n_threads, [&](std::int64_t p) {
+        double own[K], better[K], worse[K];
         if constexpr (unit) {
-            up[0] = counts.better[p];
-            down[0] = counts.worse[p];
+            own[0] = 1.0;
+            better[0] = counts.better[p];
+            worse[0] = counts.worse[p];
         }
         for (int k = 0; k < tables; ++k) {
-            up[unit + k] = or_one(sums.can_be_worse, p) * sums.better[p * tables + k];
-            down[unit + k] = sums.worse[p * tables + k];
+            own[unit + k] = sums.given[p * tables + k];
+            better[unit + k] = or_one(sums.can_be_worse, p) * sums.better[p * tables + k];
+            worse[unit + k] = sums.worse[p * tables + k];
         }
+        return found(p, own, better, worse);
     });
+}
+
+// The sums of a query in whichever way costs least. found(p, own, better, worse) receives the channels of the row at
+// position p, and what they have of its better and of its worse partners. Returns the sum of what `found` returns.
+template <bool Gain, bool Moment, class Found>
+double sum_query(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
+                 ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
+    constexpr int K = channel_count<Gain, Moment>;
+    const bool unit = !columns.weight && !columns.can_be_worse;
+    if (few_rows(order, K)) return sum_few_rows<Gain, Moment>(order, scores, margin, columns, scratch, found);
+    if (const FewLevels levels(order); levels.few && !columns.can_be_worse)
+        return sweep_levels<K>(
+            order, levels, scores, margin, scratch, n_threads,
+            [&](std::int64_t p, double score) {
+                if constexpr (!Gain && Moment)  // no row has to be looked up
+                    if (unit && columns.moment == scores) return std::array{1.0, score - columns.origin};
+                return row_channels<Gain, Moment>(columns, order.row[p]);
+            },
+            found);
+    const auto run = unit ? sum_by_windows<Gain, Moment, true, Found> : sum_by_windows<Gain, Moment, false, Found>;
+    return run(order, scores, margin, columns, pool, scratch, n_threads, found);
 }
 
 template <bool Gain, bool Moment>
@@ -329,23 +335,21 @@ void sum_ranking(const Ranking& ranking, const double* scores, double margin, Me
     const auto kept = pool.lend();
     kept->restart();
     auto* received = kept->take<double>(2 * K * ranking.query_begin[ranking.n_queries]);
-    const auto by_windows = columns.weight || columns.can_be_worse ? sum_by_windows<Gain, Moment, false>
-                                                                   : sum_by_windows<Gain, Moment, true>;
     for_each_query(
         ranking, n_threads, [&] { return pool.lend(); },
         [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
             double* of_query = received + 2 * K * ranking.query_begin[q];
-            scratch->restart();
             if (method != Method::merge)
-                sum_for_reference<Gain, Moment>(order, scores, margin, method, columns, of_query);
-            else if (few_rows(order, K))
-                sum_few_rows<Gain, Moment>(order, scores, margin, columns, *scratch, of_query);
-            else if (const FewLevels levels(order); levels.few && !columns.can_be_worse)
-                sum_few_levels<Gain, Moment>(order, levels, scores, margin, columns, *scratch, threads, of_query);
-            else
-                by_windows(order, scores, margin, columns, pool, *scratch, threads, of_query);
+                return sum_for_reference<Gain, Moment>(order, scores, margin, method, columns, of_query);
+            scratch->restart();
+            sum_query<Gain, Moment>(order, scores, margin, columns, pool, *scratch, threads,
+                                    [=](std::int64_t p, const double*, const double* better, const double* worse) {
+                                        std::copy_n(better, K, of_query + 2 * K * p);
+                                        std::copy_n(worse, K, of_query + 2 * K * p + K);
+                                        return 0.0;
+                                    });
         });
     read_by_row<2 * K>(ranking, n_threads, received, [=](std::int64_t i, const double* sums) {
         store_sums<Gain, Moment>(columns, i, sums, out);

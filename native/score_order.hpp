@@ -150,6 +150,22 @@ void over_rows(std::int64_t n, int n_threads, Body&& body) {
     });
 }
 
+// The sum of term(i) over the rows from 0 to n, in chunks of fixed size.
+template <class Term>
+double sum_over_rows(std::int64_t n, int n_threads, Term&& term) {
+    constexpr std::int64_t chunk = 1 << 13;
+    std::vector<double> partial((n + chunk - 1) / chunk);
+    parallel_for(partial.size(), n < parallel_rows ? 1 : n_threads, [&](std::size_t c) {
+        const std::int64_t begin = c * chunk, end = std::min(n, begin + chunk);
+        double sum = 0;
+        for (std::int64_t i = begin; i < end; ++i) sum += term(i);
+        partial[c] = sum;
+    });
+    double total = 0;
+    for (const double sum : partial) total += sum;
+    return total;
+}
+
 }  // namespace detail
 
 // Sorts `rows` by key, using `spare` of the same size; returns where the sorted rows are (one of the two).

@@ -8,7 +8,7 @@
 #if defined(__GNUC__)
 #define RANKWISE_INLINE inline __attribute__((always_inline))
 #define RANKWISE_UNROLL _Pragma("GCC unroll 4")
-#define RANKWISE_UNROLL_LEVELS _Pragma("GCC unroll 11")
+#define RANKWISE_UNROLL_LEVELS _Pragma("GCC unroll 9")
 #else
 #define RANKWISE_INLINE inline
 #define RANKWISE_UNROLL

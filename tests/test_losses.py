@@ -51,9 +51,12 @@ def test_squared_hinge_is_the_textbook_formula(case, average, method, n_threads,
     close(c, expected_c, case.scores)
     # Exactly on the margin the second derivative jumps, and rounding decides the side.
     assume(all(abs(case.scores[i] - case.scores[j] - 1) > 1e-9 for i, j, *_ in pairs))
+    hessian = reference.squared_hinge_hessian(pairs, case.scores)
+    gradient, diagonal = loss.derivatives(case.scores)
+    np.testing.assert_array_equal(gradient, c)
+    np.testing.assert_allclose(diagonal, np.diag(hessian), rtol=1e-9, atol=1e-12)
     direction = vector(data.draw, SCORES, len(case.scores))
-    expected = reference.squared_hinge_hessian(pairs, case.scores) @ direction
-    close(loss.hessian(case.scores).product(direction), expected, direction)
+    close(loss.hessian(case.scores).product(direction), hessian @ direction, direction)
 
 
 @settings(max_examples=300, deadline=None)
@@ -282,6 +285,9 @@ def test_sums_by_label_are_those_over_all_pairs(n, n_levels, structure):
             np.testing.assert_array_equal(part[exact == 0], 0.0)
     product = preferences.adjacency(scores)(moment)
     np.testing.assert_allclose(product, found.moment_up + found.moment_down, atol=1e-11 * n)
+    of_pairs = preferences.squared_hinge(scores, 0.5, counting="pairs")
+    for part, exact in zip(preferences.squared_hinge(scores, 0.5), of_pairs, strict=True):
+        np.testing.assert_allclose(part, exact, rtol=1e-11, atol=1e-11 * np.abs(exact).max())
 
 
 def test_more_pairs_than_32_bits_count():
@@ -299,7 +305,7 @@ def test_more_pairs_than_32_bits_count():
     assert value == pytest.approx(np.sum((m - gap) * (1 - step * gap)) / n_pairs, rel=1e-12)
 
 
-def test_sums_of_ones_are_counts_in_queries_that_are_cut_into_parts():
+def test_sums_of_queries_that_are_cut_into_parts_are_counts_and_the_same_for_any_threads():
     y, _, scores = large_case(1_100_000, None, None)
     y[: len(y) // 2] = np.round(y[: len(y) // 2], 3)
     preferences, ones = Preferences.from_scores(y), np.ones(len(y))
@@ -308,6 +314,9 @@ def test_sums_of_ones_are_counts_in_queries_that_are_cut_into_parts():
     for found in (one, three):
         np.testing.assert_array_equal(found.moment_up, one.up)
         np.testing.assert_array_equal(found.moment_down, one.down)
+    one, three = (preferences.squared_hinge(scores, 1.0, n_threads=n_threads) for n_threads in (1, 3))
+    for part, same in zip(one, three, strict=True):
+        np.testing.assert_array_equal(part, same)
 
 
 def test_scratch_is_neither_shared_nor_copied():

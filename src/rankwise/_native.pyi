@@ -42,6 +42,15 @@ def sum_ranking(
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
+def squared_hinge_ranking(
+    scores: Vector,
+    index: RankingIndex,
+    query_factor: Vector,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    n_threads: int,
+) -> tuple[float, Vector, Vector]: ...
 def find_windows(scores: Vector, index: RankingIndex, margin: float, n_threads: int) -> NDArray[np.int32]: ...
 def sum_moment(
     windows: NDArray[np.int32],

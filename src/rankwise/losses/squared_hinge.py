@@ -29,7 +29,7 @@ class SquaredHinge(Smooth):
     """
 
     formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))²"
-    # The scores that the loss was last computed at, centred, and the weight of each row's violated pairs.
+    # The scores that the loss was last computed at, and the diagonal of its Hessian there.
     _last: tuple[Any, Any] = (None, None)
 
     @property
@@ -39,37 +39,25 @@ class SquaredHinge(Smooth):
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Return the loss and its gradient by the scores."""
-        s = self.preferences.centred(self.preferences.check_scores(scores))
-        sums = self._sums(s, s)
-        as_worse = (1.0 + s) * sums.up - sums.moment_up
-        as_better = (1.0 - s) * sums.down + sums.moment_down
-        self._last = s, sums.up + sums.down
-        half = self.factor * (as_worse - as_better)
-        value = np.sum(half * s) + np.sum(self.factor * as_worse)
-        return float(value), 2.0 * half
+        s = self.preferences.check_scores(scores)
+        value, gradient, diagonal = self._derivatives(s)
+        self._last = s.copy(), diagonal
+        return value, gradient
 
     def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
         """Return the gradient and the diagonal of the Hessian, from the same sums."""
-        s = self.preferences.centred(self.preferences.check_scores(scores))
-        sums = self._sums(s, s)
-        diagonal = sums.up + sums.down
-        gradient = s * diagonal  # and in place from here on: fresh memory costs more than what fills it
-        gradient += sums.up
-        for part in (sums.down, sums.moment_up, sums.moment_down):
-            gradient -= part
-        factor = 2.0 * self.factor
-        gradient *= factor
-        diagonal *= factor
-        return gradient, diagonal
+        return self._derivatives(self.preferences.check_scores(scores))[1:]
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the (generalised) Hessian at `scores`, for several products.
 
         It is twice the weighted Laplacian of the graph of violated pairs.
         """
-        s = self.preferences.centred(self.preferences.check_scores(scores))
+        s = self.preferences.check_scores(scores)
         adjacency = self.preferences.adjacency(s, counting=self.counting, n_threads=self.n_threads)
-        diagonal = 2.0 * self.factor * self._violated_weight(s)
+        known, diagonal = self._last
+        if not np.array_equal(known, s):
+            diagonal = self._derivatives(s)[2]
 
         def product(direction: ArrayLike) -> FloatVector:
             u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
@@ -77,10 +65,7 @@ class SquaredHinge(Smooth):
 
         return ScoreHessian(diagonal, product)
 
-    def _violated_weight(self, centred_scores: FloatVector) -> FloatVector:
-        """Return the weight of each row's violated pairs, known already where the loss was just computed."""
-        scores, weight = self._last
-        if np.array_equal(scores, centred_scores):
-            return weight
-        sums = self._sums(centred_scores)
-        return sums.up + sums.down
+    def _derivatives(self, scores: FloatVector) -> tuple[float, FloatVector, FloatVector]:
+        return self.preferences.squared_hinge(
+            scores, self.factor, counting=self.counting, n_threads=self.n_threads
+        )

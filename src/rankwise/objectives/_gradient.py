@@ -62,11 +62,11 @@ class PairwiseGradient:
         mean = float(np.mean(hessian))
         if mean <= NOTHING:  # no pair pushes any more
             return np.zeros(len(gradient)), np.ones(len(gradient))
-        hessian = hessian / mean
-        np.maximum(hessian, FLOOR, out=hessian)
-        again = 1.0 / float(np.mean(hessian))
-        hessian *= again
-        return gradient * (again / mean), hessian
+        hessian = np.maximum(hessian, FLOOR * mean)
+        scale = 1.0 / float(np.mean(hessian))
+        hessian *= scale
+        gradient *= scale
+        return gradient, hessian
 
 
 def check_loss(loss: str) -> None:

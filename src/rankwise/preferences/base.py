@@ -245,13 +245,34 @@ class Preferences(ABC):
         """
         raise NotImplementedError(f"{type(self).__name__} does not count pairs: their weights may differ.")
 
+    def squared_hinge(
+        self,
+        scores: FloatVector,
+        factor: FloatVector | float,
+        *,
+        counting: str = "merge",
+        n_threads: int = 1,
+    ) -> tuple[float, FloatVector, FloatVector]:
+        """Return the sum over pairs of factor w max(0, 1 - d)^2, d = s_better - s_worse, and its derivatives.
+
+        They are its gradient and the diagonal of its second derivative. The factor is one for all pairs, or
+        one for each row and the same within a query, as from `row_factor`. With v = 1 - d, v^2 splits into
+        sums of v that belong to the two rows of a pair.
+        """
+        s = self.centred(scores)
+        sums = self.sums(scores, s, counting=counting, n_threads=n_threads)
+        as_worse = (1.0 + s) * sums.up - sums.moment_up
+        as_better = (1.0 - s) * sums.down + sums.moment_down
+        half = factor * (as_worse - as_better)
+        value = np.sum(half * s) + np.sum(factor * as_worse)
+        return float(value), 2.0 * half, 2.0 * factor * (sums.up + sums.down)
+
     def logistic(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[float, FloatVector]:
         """Return the sum over pairs of factor w log(1 + exp(-d)), d = s_better - s_worse, and its gradient.
 
-        The factor is one for all pairs, or one for each row and the same within a query, as from
-        `row_factor`.
+        The factor is as for `squared_hinge`.
         """
         from scipy.special import expit, log_expit
 
