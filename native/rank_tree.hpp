@@ -36,7 +36,7 @@ constexpr AfterChild make_after_child() {
 
 inline constexpr AfterChild after_child = make_after_child();
 
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
 template <class Cpu>
 RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
     using Lanes = typename Cpu::Lanes;
