@@ -2,7 +2,6 @@
 
 PYTHON ?= python3
 VENV ?= .venv
-SANITIZE_VENV ?= .venv-sanitize
 JOBS ?= 2
 # What `make test-machines` and `make test-oldest` run: everything, or TESTS=tests/test_losses.py.
 TESTS ?=
@@ -27,8 +26,8 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test test-machines test-oldest lint bench docs fuzz mutate race reproduce sanitize sanitize-threads \
-  wheel clean
+.PHONY: help browser demo test test-machines test-oldest test-portable lint bench docs fuzz mutate race reproduce \
+  sanitize sanitize-threads wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -158,37 +157,43 @@ THREADED_TESTS := $(patsubst %,tests/test_%.py,losses logistic scores design svm
 library = $(shell $(CXX) -print-file-name=$(1))
 preload = LD_PRELOAD="$(call library,$(1)) $(call library,libstdc++.so)"
 
-# install-sanitized NAME SANITIZERS: an environment of its own, built in a directory of its own.
-define install-sanitized
-	$(PYTHON) -m venv $(SANITIZE_VENV)-$(1)
-	$(SANITIZE_VENV)-$(1)/bin/python -m pip install $(PIP_FLAGS) ".[dev]" \
-	  --config-settings=build-dir=build/sanitize-$(1) \
-	  --config-settings=cmake.build-type=Debug \
-	  --config-settings=cmake.define.RANKWISE_SANITIZE=$(2)
+# install-apart NAME DEFINITION BUILD-TYPE: an environment of its own, built in a directory of its own.
+define install-apart
+	$(PYTHON) -m venv $(VENV)-$(1)
+	$(VENV)-$(1)/bin/python -m pip install $(PIP_FLAGS) ".[dev]" \
+	  --config-settings=build-dir=build/$(1) \
+	  --config-settings=cmake.build-type=$(3) \
+	  --config-settings=cmake.define.$(2)
 	touch $@
 endef
 
 comma := ,
-SANITIZE_INPUTS := $(BUILD_INPUTS) $(shell find src -name '*.py')
+APART_INPUTS := $(BUILD_INPUTS) $(shell find src -name '*.py')
 
-$(SANITIZE_VENV)-address/.installed: $(SANITIZE_INPUTS)
-	$(call install-sanitized,address,address$(comma)undefined)
+$(VENV)-address/.installed: $(APART_INPUTS)
+	$(call install-apart,address,RANKWISE_SANITIZE=address$(comma)undefined,Debug)
 
-$(SANITIZE_VENV)-thread/.installed: $(SANITIZE_INPUTS)
-	$(call install-sanitized,thread,thread)
+$(VENV)-thread/.installed: $(APART_INPUTS)
+	$(call install-apart,thread,RANKWISE_SANITIZE=thread,Debug)
+
+$(VENV)-portable/.installed: $(APART_INPUTS)
+	$(call install-apart,portable,RANKWISE_PORTABLE=ON,Release)
+
+test-portable: $(VENV)-portable/.installed ## Run the native code's tests on the code for compilers without extensions
+	$(TEST_ENV) $(VENV)-portable/bin/python -m pytest -n $(JOBS) -p no:cacheprovider $(NATIVE_TESTS)
 
 sanitize sanitize-threads: HYPOTHESIS_PROFILE := quick
 
 # CPython does not free everything at exit, so leaks are not looked for.
-sanitize: $(SANITIZE_VENV)-address/.installed ## Run the native code's tests under address and UB sanitizers
+sanitize: $(VENV)-address/.installed ## Run the native code's tests under address and UB sanitizers
 	$(TEST_ENV) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(call preload,libasan.so) \
-	  $(SANITIZE_VENV)-address/bin/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
+	  $(VENV)-address/bin/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)
 
-sanitize-threads: $(SANITIZE_VENV)-thread/.installed ## Run the threaded tests under the thread sanitizer
+sanitize-threads: $(VENV)-thread/.installed ## Run the threaded tests under the thread sanitizer
 	$(TEST_ENV) TSAN_OPTIONS=halt_on_error=1 $(call preload,libtsan.so) \
-	  $(SANITIZE_VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
+	  $(VENV)-thread/bin/python -m pytest -p no:cacheprovider $(THREADED_TESTS)
 
 clean: ## Remove environments, builds and caches
-	rm -rf $(VENV) $(VENV)-* $(SANITIZE_VENV)-* build dist mutants docs/_build docs/gallery docs/generated demo-report
+	rm -rf $(VENV) $(VENV)-* build dist mutants docs/_build docs/gallery docs/generated demo-report
 	rm -rf .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

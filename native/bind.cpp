@@ -486,7 +486,7 @@ rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_l
     return {Q.data(), Q_low, Q.shape(1), b.data(), n};
 }
 
-nb::tuple simplex_qp(InputMatrix Q, InputVector<double> b, InputVector<double> z0, double tol, long max_iter) {
+nb::tuple simplex_qp(InputMatrix Q, InputVector<double> b, InputVector<double> z0, double tol, std::int64_t max_iter) {
     const auto program = simplex_program(Q, nullptr, b, z0);
     rankwise::SimplexSolution solution;
     {
@@ -497,7 +497,7 @@ nb::tuple simplex_qp(InputMatrix Q, InputVector<double> b, InputVector<double> z
 }
 
 nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<double> b, InputVector<double> z0,
-                              double tol, long max_iter) {
+                              double tol, std::int64_t max_iter) {
     if (Q_low.shape(0) != Q.shape(0) || Q_low.shape(1) != Q.shape(1))
         throw nb::value_error("Q_low must have the shape of Q");
     const auto program = simplex_program(Q, Q_low.data(), b, z0);

@@ -8,7 +8,9 @@
 #include <new>
 #include <type_traits>
 
-#ifdef __linux__
+#include "compiler.hpp"
+
+#ifdef RANKWISE_HUGE_PAGES
 #include <sys/mman.h>
 #endif
 
@@ -23,7 +25,7 @@ public:
     T* data() const { return memory_.get(); }
 
 private:
-#ifdef __linux__
+#ifdef RANKWISE_HUGE_PAGES
     static void* allocate(std::size_t bytes) {
         constexpr std::size_t huge_page = std::size_t{1} << 21;
         const bool large = bytes >= 2 * huge_page;

@@ -20,7 +20,7 @@ public:
                       std::int64_t n_matches, std::int32_t n_items, bool ordered)
         : n_(n_matches), matches_(new Match[n_matches]) {
         for (std::int64_t row = 0; row < n_; ++row) {
-            Match match{first[row], second[row], outcome ? outcome[row] : win, row};
+            Match match{first[row], second[row], outcome ? outcome[row] : std::int8_t{win}, row};
             if (!ordered && match.first > match.second) {
                 std::swap(match.first, match.second);
                 match.outcome = win - match.outcome;

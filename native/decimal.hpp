@@ -13,6 +13,8 @@
 #include <limits>
 #include <type_traits>
 
+#include "compiler.hpp"
+
 // libc++ writes no floating-point numbers before macOS 13.3 and read none for longer: there, the C library does.
 #if !defined(RANKWISE_C_NUMBERS) && !(defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L)
 #define RANKWISE_C_NUMBERS
@@ -142,8 +144,7 @@ Value nearest(const Decimal& decimal, Value) {
 }
 #endif
 
-#ifdef __SIZEOF_INT128__
-#define RANKWISE_LONG_DIGITS
+#ifdef RANKWISE_LONG_DIGITS
 __extension__ typedef unsigned __int128 Wide;
 
 // The first 128 bits of 1 / 5^k, cut off: floor(2^shift / 5^k), with shift such that the first bit is set.

@@ -13,8 +13,9 @@
 #include <string>
 #include <unordered_map>
 
-#if defined(__unix__) || defined(__APPLE__)
-#define RANKWISE_MAPS_FILES
+#include "compiler.hpp"
+
+#ifdef RANKWISE_MAPS_FILES
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>

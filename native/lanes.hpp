@@ -8,13 +8,7 @@ namespace rankwise::RANKWISE_INSTRUCTIONS {
 
 constexpr int lanes = 4;
 
-#if defined(__GNUC__) || defined(__clang__)
-#define RANKWISE_INLINE inline __attribute__((always_inline))
-#else
-#define RANKWISE_INLINE inline
-#endif
-
-#if defined(RANKWISE_WIDE) || defined(__clang__)
+#if defined(RANKWISE_WIDE) || (defined(RANKWISE_GNU) && defined(__clang__))
 typedef double Lanes __attribute__((vector_size(8 * lanes)));
 typedef std::uint64_t WholeLanes __attribute__((vector_size(8 * lanes)));
 typedef std::int32_t ShortLanes __attribute__((vector_size(4 * lanes)));
@@ -36,7 +30,7 @@ RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
 }
 #else
 #define RANKWISE_EACH_OPERATOR(define) define(+) define(-) define(*) define(/)
-#ifdef __GNUC__
+#ifdef RANKWISE_GNU
 typedef double Half __attribute__((vector_size(4 * lanes)));
 RANKWISE_INLINE Half where_less(Half a, Half b, Half yes, Half no) { return a < b ? yes : no; }
 #else

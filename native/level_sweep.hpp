@@ -87,7 +87,7 @@ struct SweepLoop {
     // x in the lanes after one, of those that part v has.
     template <class Cpu>
     static RANKWISE_INLINE typename Cpu::Lanes after(int lane, int v, double x) {
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
         typedef std::int64_t Mask __attribute__((vector_size(sizeof(typename Cpu::Lanes))));
         Mask mask;
         std::memcpy(&mask, after_child.mask[lane] + v * Cpu::width, sizeof mask);

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "comparisons.hpp"
+#include "compiler.hpp"
 #include "parallel.hpp"
 #include "smooth_kernels.hpp"
 
@@ -24,10 +25,8 @@
 #include "logistic_sums.hpp"
 #include "comparison_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
-#undef RANKWISE_INLINE
 
-#if defined(__x86_64__) && (defined(__GNUC__) || defined(__clang__))
-#define RANKWISE_AVX2
+#ifdef RANKWISE_X86
 #ifdef __clang__
 #pragma clang attribute push(__attribute__((target("avx2"))), apply_to = function)
 #else
@@ -43,7 +42,6 @@
 #include "logistic_sums.hpp"
 #include "comparison_sums.hpp"
 #undef RANKWISE_INSTRUCTIONS
-#undef RANKWISE_INLINE
 #undef RANKWISE_WIDE
 #ifdef __clang__
 #pragma clang attribute pop
@@ -57,7 +55,7 @@ namespace rankwise {
 double logistic_ranking(const LogisticTask& task, bool widest) {
     if (task.columns.gain && task.columns.can_be_worse)
         throw std::invalid_argument("gain and can_be_worse are given: the logistic loss takes one of them");
-#ifdef RANKWISE_AVX2
+#ifdef RANKWISE_X86
     if (widest && __builtin_cpu_supports("avx2")) return avx2::run_logistic(task);
 #endif
     static_cast<void>(widest);
@@ -65,7 +63,7 @@ double logistic_ranking(const LogisticTask& task, bool widest) {
 }
 
 double logistic_comparisons(const LogisticComparisons& task, bool widest) {
-#ifdef RANKWISE_AVX2
+#ifdef RANKWISE_X86
     if (widest && __builtin_cpu_supports("avx2")) return avx2::run_comparisons(task);
 #endif
     static_cast<void>(widest);

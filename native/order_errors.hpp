@@ -19,7 +19,7 @@ struct OrderErrors {
 struct CompareRows {
     template <class Cpu>
     static RANKWISE_INLINE void run(Cpu, const LabelOrder& order, const double* scores, OrderErrors* errors) {
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
         constexpr std::int64_t width = Cpu::width;
         using Lanes = typename Cpu::Lanes;
         auto above = Lanes{} < Lanes{}, not_below = above;  // a lane counts down where a comparison holds
@@ -28,7 +28,7 @@ struct CompareRows {
             const double own = scores[p];
             const std::int64_t end = order.level_begin[p];
             std::int64_t q = 0;
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
             for (; q + width <= end; q += width) {
                 const Lanes other = load<Cpu>(scores + q);
                 above += other > own;
@@ -40,7 +40,7 @@ struct CompareRows {
                 errors->wrong_or_tied += scores[q] >= own;
             }
         }
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
         for (std::int64_t lane = 0; lane < width; ++lane) {
             errors->wrong -= above[lane];
             errors->wrong_or_tied -= not_below[lane];

@@ -53,7 +53,7 @@ constexpr FirstInLeaf make_first_in_leaf() {
 
 inline constexpr FirstInLeaf first_in_leaf = make_first_in_leaf();
 
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
 template <class Cpu>
 RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
     // Four at most: of a wider store, some CPUs hand nothing over to a load that follows at once.

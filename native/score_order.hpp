@@ -232,7 +232,8 @@ public:
         stop_ = begin < end ? high_of(end - 1) : high_;
     }
 
-    bool walking() const { return (i_ < end_) & (high_ < stop_); }
+    // A number, so that several are joined by one branch.
+    int walking() const { return (i_ < end_) & (high_ < stop_); }
 
     void step() {
         out_[i_].window.high = static_cast<std::int32_t>(high_);

@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <numeric>
 #include <type_traits>
@@ -49,7 +50,7 @@ struct SimplexProgram {
 struct SimplexSolution {
     std::vector<double> z, z_low;
     double gap;
-    long n_iter;
+    std::int64_t n_iter;
 };
 
 // term(0) + ... + term(n - 1) in four partial sums: a single chain of additions would wait for each of them.
@@ -269,7 +270,7 @@ class SimplexSolver {
     struct Point {
         std::vector<Real> z;
         double gap;
-        long n_iter;
+        std::int64_t n_iter;
     };
 
     SimplexSolver(const SimplexProgram& program, const std::vector<double>& start)
@@ -278,10 +279,10 @@ class SimplexSolver {
         factor_.reset(support());
     }
 
-    Point solve(double tol, long max_iter) {
+    Point solve(double tol, std::int64_t max_iter) {
         Point best{z_, infinity, 0};
-        long stalled = 0;
-        for (long iteration = 0;; ++iteration) {
+        std::int64_t stalled = 0;
+        for (std::int64_t iteration = 0;; ++iteration) {
             climb_face(tol);
             rescale();
             gradient_ = simplex_gradient(program_, z_);
@@ -298,12 +299,12 @@ class SimplexSolver {
    private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr double enough_progress = 0.9;
-    static constexpr long patience = 10;
+    static constexpr std::int64_t patience = 10;
 
     // The gap need not fall in every iteration, but for long it fails to fall only through rounding.
-    bool hopeless(long stalled, double gap) const {
+    bool hopeless(std::int64_t stalled, double gap) const {
         if (stalled < patience || stalled % patience != 0) return false;
-        const long limit = patience * patience + 2 * long(factor_.members().size());
+        const std::int64_t limit = patience * patience + 2 * std::int64_t(factor_.members().size());
         return stalled > limit || gap <= gradient_error(program_, z_);
     }
 
@@ -476,14 +477,14 @@ using RoughPoint = SimplexSolver<double>::Point;
 
 // A gap below the error of the gradients it is computed from proves nothing: it is computed again.
 inline RoughPoint solve_in_double(const SimplexProgram& program, const double* start, double tol,
-                                  long max_iter) {
+                                  std::int64_t max_iter) {
     auto point = SimplexSolver<double>(program, {start, start + program.n}).solve(tol, max_iter);
     if (!(gradient_error(program, point.z) <= tol)) point.gap = extended_gap(program, point.z);
     return point;
 }
 
 inline SimplexSolution extend(const SimplexProgram& program, const RoughPoint& rough, double tol,
-                              long max_iter) {
+                              std::int64_t max_iter) {
     const auto fine = SimplexSolver<Extended>(program, rough.z).solve(tol, max_iter - rough.n_iter);
     SimplexSolution solution{{}, {}, fine.gap, rough.n_iter + fine.n_iter};
     for (const Extended& weight : fine.z) {
@@ -496,7 +497,7 @@ inline SimplexSolution extend(const SimplexProgram& program, const RoughPoint& r
 // Double precision while it lasts, then extended precision from where rounding stopped it.
 // The gap is that of z + z_low.
 inline SimplexSolution simplex_qp_extended(const SimplexProgram& program, const double* start, double tol,
-                                           long max_iter) {
+                                           std::int64_t max_iter) {
     const auto rough = solve_in_double(program, start, tol, max_iter);
     if (rough.gap <= tol || rough.n_iter >= max_iter)
         return {rough.z, std::vector<double>(program.n), rough.gap, rough.n_iter};
@@ -506,7 +507,7 @@ inline SimplexSolution simplex_qp_extended(const SimplexProgram& program, const 
 // For a caller that keeps z in double precision. Rounding z + z_low to z costs about 1e-16 max|Q| of gap, so
 // the point found in double precision may be the better one. The gap is that of z, and z_low is empty.
 inline SimplexSolution simplex_qp(const SimplexProgram& program, const double* start, double tol,
-                                  long max_iter) {
+                                  std::int64_t max_iter) {
     const auto rough = solve_in_double(program, start, tol, max_iter);
     if (rough.gap <= tol || rough.n_iter >= max_iter) return {rough.z, {}, rough.gap, rough.n_iter};
     auto solution = extend(program, rough, tol, max_iter);

@@ -15,6 +15,8 @@
 #include <cmath>
 #include <memory>
 
+#include "compiler.hpp"
+
 namespace rankwise {
 
 enum Kernel { slope_kernel, curvature_kernel };
@@ -46,7 +48,7 @@ public:
     }
 
 private:
-    using Real = long double;
+    using Real = LongReal;
     using Square = std::array<std::array<Real, terms>, terms>;
 
     SmoothKernels() {

@@ -5,34 +5,12 @@
 #include <cstddef>
 #include <cstring>
 
-#if defined(__GNUC__)
-#define RANKWISE_INLINE inline __attribute__((always_inline))
-#define RANKWISE_UNROLL _Pragma("GCC unroll 4")
-#define RANKWISE_UNROLL_LEVELS _Pragma("GCC unroll 9")
-#else
-#define RANKWISE_INLINE inline
-#define RANKWISE_UNROLL
-#define RANKWISE_UNROLL_LEVELS
-#endif
-
-// A function for CPUs that have more than the compiler may take for granted; it multiplies and adds in one step.
-#if defined(__GNUC__) && defined(__x86_64__)
-#if defined(__clang__)
-#define RANKWISE_TARGET(features) __attribute__((target(features)))
-#else
-#define RANKWISE_TARGET(features) __attribute__((target(features), optimize("fp-contract=fast")))
-#endif
-#endif
-#if defined(__clang__)
-#define RANKWISE_CONTRACT _Pragma("clang fp contract(fast)")
-#else
-#define RANKWISE_CONTRACT
-#endif
+#include "compiler.hpp"
 
 namespace rankwise::detail {
 
 // Numbers that are worked on together.
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
 template <std::size_t Width>
 struct LanesOf {
     typedef double type __attribute__((vector_size(Width * sizeof(double))));
@@ -58,19 +36,11 @@ struct LanesOf {
             for (std::size_t i = 0; i < Width; ++i) lane[i] += z.lane[i];
             return *this;
         }
-        friend type magnitude(type z) {
-            for (double& number : z.lane) number = std::fabs(number);
-            return z;
-        }
-        friend type where_below(const type& z, double limit, type x) {
-            for (std::size_t i = 0; i < Width; ++i) x.lane[i] = z.lane[i] < limit ? x.lane[i] : 0.0;
-            return x;
-        }
     };
 };
 #endif
 
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
 template <class Lanes>
 RANKWISE_INLINE Lanes magnitude(const Lanes& z) {
     return z < 0.0 ? -z : z;
@@ -80,6 +50,17 @@ template <class Lanes>
 RANKWISE_INLINE Lanes where_below(const Lanes& z, double limit, const Lanes& x) {
     const auto mask = z < limit;
     return (Lanes)((decltype(z < limit))x & mask);
+}
+#else
+template <class Lanes>
+Lanes magnitude(Lanes z) {
+    for (double& number : z.lane) number = std::fabs(number);
+    return z;
+}
+template <class Lanes>
+Lanes where_below(const Lanes& z, double limit, Lanes x) {
+    for (std::size_t i = 0; double& number : x.lane) number = z.lane[i++] < limit ? number : 0.0;
+    return x;
 }
 #endif
 
@@ -97,7 +78,7 @@ RANKWISE_INLINE typename Cpu::Lanes load(const double* numbers) {
     std::memcpy(&lanes, numbers, sizeof lanes);
     return lanes;
 }
-#if defined(__GNUC__)
+#if defined(RANKWISE_GNU)
 template <class Cpu>
 RANKWISE_INLINE typename Cpu::Lanes load(const float* numbers) {
     typedef float Short __attribute__((vector_size(Cpu::width * sizeof(float))));
@@ -119,7 +100,7 @@ template <class Loop, class... Arguments>
 void run(Cpu<2> cpu, const Arguments&... arguments) {
     Loop::run(cpu, arguments...);
 }
-#if defined(RANKWISE_TARGET)
+#if defined(RANKWISE_X86)
 template <class Loop, class... Arguments>
 RANKWISE_TARGET("avx2,fma")
 void run(Cpu<4> cpu, const Arguments&... arguments) {
@@ -135,7 +116,7 @@ void run(Cpu<8> cpu, const Arguments&... arguments) {
 // Calls work with the type of CPU that this is.
 template <class Work>
 void on_this_cpu(Work&& work) {
-#if defined(RANKWISE_TARGET)
+#if defined(RANKWISE_X86)
     if (__builtin_cpu_supports("avx512f")) return work(Cpu<8>{});
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return work(Cpu<4>{});
 #endif
