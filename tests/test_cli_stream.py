@@ -1,5 +1,6 @@
 """`rankwise train --stream`: the same model from rows that are in a file, not in memory."""
 
+import errno
 import itertools
 import json
 import signal
@@ -159,6 +160,27 @@ def test_an_interruption_while_rows_are_read_leaves_nothing(folder, capsys, monk
     monkeypatch.setattr("rankwise.cli.stream._Digits.kept", interrupt)
     assert train(folder, "never.json", "--stream") == 130
     assert "Interrupted." in capsys.readouterr().err
+    assert {path.name for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("place", "error", "where"),
+    [
+        ("rankwise.cli.stream.FileColumn.add", OSError(errno.ENOSPC, "full"), "on the disk"),
+        ("rankwise.cli.training.learn", MemoryError("no array"), "on the disk or in memory"),
+    ],
+)
+def test_a_full_disk_is_named_and_nothing_is_left(folder, capsys, monkeypatch, place, error, where):
+    before = {path.name for path in folder.iterdir()}
+
+    def fail(*_arguments):
+        raise error
+
+    monkeypatch.setattr(place, fail)
+    assert train(folder, "never.json", "--stream") == 1
+    told = capsys.readouterr().err
+    assert f"There is no room {where}: --stream keeps the features" in told
+    assert f"files in {str(folder)!r}, which has " in told
     assert {path.name for path in folder.iterdir()} == before
 
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from rankwise._checks import as_codes
 from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
 from rankwise.cli.output import Console, Progress, time_left
-from rankwise.cli.stream_options import folder_of
+from rankwise.cli.stream_options import folder_of, room_watched
 
 # Of the range of a column: an error of this size turns the order of many rows round.
 SHARE_OF_RANGE = 1e-4
@@ -28,6 +28,7 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
     with ExitStack() as stack:
         folder, dtype = folder_of(options), np.dtype(options.stream)
         files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(3)]
+        stack.enter_context(room_watched(folder))
         rows, labels = FileColumn(files[0], dtype), FileColumn(files[1], np.float64)
         queries, digits, digest = Queries(files[2]), _Digits(dtype), hashlib.blake2b(digest_size=16)
         names, progress = None, stack.enter_context(console.progress())

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -40,8 +42,25 @@ def arrays_of_stream(options: argparse.Namespace) -> Iterator[None]:
 
     from rankwise.arrays import arrays_on_disk
 
-    with arrays_on_disk(folder_of(options)), config_context(assume_finite=True):
+    folder = folder_of(options)
+    with arrays_on_disk(folder), room_watched(folder), config_context(assume_finite=True):
         yield
+
+
+@contextmanager
+def room_watched(folder: str) -> Iterator[None]:
+    """Say where there was no room for a file, or for an array that is in one."""
+    try:
+        yield
+    except (MemoryError, OSError) as error:
+        if isinstance(error, OSError) and error.errno != errno.ENOSPC:
+            raise
+        where = "on the disk" if isinstance(error, OSError) else "on the disk or in memory"
+        free = shutil.disk_usage(folder).free / 1e6
+        raise OSError(
+            f"There is no room {where}: --stream keeps the features and some 100 bytes a row in files in "
+            f"{folder!r}, which has {free:,.0f} MB left; -o names a model in another folder."
+        ) from error
 
 
 def check_stream_options(options: argparse.Namespace) -> None:
