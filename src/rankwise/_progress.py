@@ -68,10 +68,10 @@ def about(seconds: float) -> str:
 
     Examples
     --------
-    >>> about(12.3), about(600), about(1e5)
-    ('about 12 seconds', 'about 10 minutes', 'about 28 hours')
+    >>> about(1.2), about(12.3), about(600), about(1e5)
+    ('about 1 second', 'about 12 seconds', 'about 10 minutes', 'about 28 hours')
     """
     for unit, length in (("hours", 3600), ("minutes", 60)):
         if seconds >= 2 * length:
             return f"about {seconds / length:.0f} {unit}"
-    return f"about {seconds:.0f} seconds"
+    return f"about {seconds:.0f} second" + "s" * (round(seconds) != 1)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from itertools import count
 from time import perf_counter
 from typing import Any
+from uuid import uuid4
 
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.engine import Engine, nbytes, same
@@ -45,6 +47,7 @@ class ClientEngine(Engine):
     def __init__(self, client: Any) -> None:
         super().__init__()
         self.client = client
+        self._name, self._number = uuid4().hex[:8], count()
         self._workers, self._asked = self._addresses(), perf_counter()
 
     def load(self, partitions: Sequence[Any]) -> list[Any]:
@@ -56,8 +59,14 @@ class ClientEngine(Engine):
         return True
 
     def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
-        """Submit one task per partition, all in one message."""
-        return self.client.map(function, *(list(column) for column in columns), pure=False)
+        """Submit one task per partition, all in one message.
+
+        The names of tasks are most of what Dask's messages hold, so they are short.
+        """
+        from dask.utils import funcname
+
+        names = [f"{funcname(function)}-{self._name}-{next(self._number):x}" for _ in columns[0]]
+        return self.client.map(function, *(list(column) for column in columns), key=names, pure=False)
 
     def hold(self, handles: Sequence[Any]) -> list[Any]:
         """Futures stay as long as they are known here."""

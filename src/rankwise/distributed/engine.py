@@ -125,9 +125,14 @@ class Held:
         self._generation = -1
 
     @property
+    def held(self) -> bool:
+        """Whether they were made, and no worker was lost since."""
+        return self._generation == self._engine.generation
+
+    @property
     def handles(self) -> list[Any]:
         """One handle for each partition."""
-        if self._generation != self._engine.generation:
+        if not self.held:
             self._handles = self._engine.hold(self._make())
             self._generation = self._engine.generation
         return self._handles

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -109,9 +110,16 @@ class Coefficients(Held):
 
     ndim = 1
 
-    def __init__(self, engine: Engine, make: Callable[[], Sequence[Any]]):
-        super().__init__(engine, make)
+    def __init__(self, engine: Engine, function: Callable, columns: Callable[[], Sequence[Any]]):
+        super().__init__(engine, lambda: engine.each(function, *columns()))
+        self._function, self._columns = function, columns
         self.products: dict[Image, float] = {}
+
+    def used_by(self, function: Callable, rows: Sequence[Any]) -> list[Any]:
+        """Call a function of rows and coefficients for each partition; those not held are made on the way."""
+        if self.held:
+            return self._engine.each(function, rows, self.handles)
+        return self._engine.each(partial(on_the_way, function, self._function), rows, *self._columns())
 
     def __matmul__(self, scores: Scores) -> float:
         for image in scores.terms:
@@ -150,7 +158,7 @@ class WholeQueryDesign(DaskDesign):
 
     def _sum_held(self, function: Callable, c: Coefficients) -> FloatVector:
         engine = self.engine
-        return engine.round(lambda: [engine.total(engine.each(function, self.handles, c.handles))])[0]
+        return engine.round(lambda: [engine.total(c.used_by(function, self.handles))])[0]
 
 
 class WorkerLoss:
@@ -178,9 +186,7 @@ class WorkerLoss:
         parts = engine.round(lambda: engine.each(evaluate, self._losses.handles, *scores.columns()))
         value, offset, *products = np.sum(parts, axis=0).tolist()
         # Few of the points on a line need their slopes: they are computed again there, rather than held.
-        coefficients = Coefficients(
-            engine, lambda: engine.each(slopes, self._losses.handles, *scores.columns())
-        )
+        coefficients = Coefficients(engine, slopes, lambda: (self._losses.handles, *scores.columns()))
         coefficients.products = dict(zip(scores.terms, products, strict=True))
         return value, coefficients, offset
 
@@ -199,11 +205,9 @@ class WorkerLoss:
         held = Held(engine, lambda: engine.each(LocalHessian, self._losses.handles, *scores.columns()))
 
         def product(direction: Any) -> Any:
-            return Coefficients(
-                engine, lambda: engine.each(LocalHessian.times, held.handles, *direction.columns())
-            )
+            return Coefficients(engine, LocalHessian.times, lambda: (held.handles, *direction.columns()))
 
-        diagonal: Any = Coefficients(engine, lambda: engine.each(LocalHessian.diagonal, held.handles))
+        diagonal: Any = Coefficients(engine, LocalHessian.diagonal, lambda: (held.handles,))
         return ScoreHessian(diagonal, product)
 
 
@@ -247,6 +251,11 @@ class LocalLoss:
         else:
             (value, slopes), offset = self.loss.value_and_coefficients(scores), 0.0
         return self.share * value, self.share * slopes, self.share * offset
+
+
+def on_the_way(use: Callable, make: Callable, rows: Any, *arguments: Any) -> Any:
+    """Return a function of rows and of coefficients that are made here: Dask is told of one task, not two."""
+    return use(rows, make(*arguments))
 
 
 def evaluate(loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:

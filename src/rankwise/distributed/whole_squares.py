@@ -31,11 +31,10 @@ class WorkerSquares:
         self.diagonal = self._coefficients(LocalSquares.diagonal)
 
     def _coefficients(self, function: Any, scores: Scores | None = None) -> Coefficients:
-        def make() -> list[Any]:
-            columns = () if scores is None else scores.columns()
-            return self._engine.each(function, self._losses.handles, *columns)
+        def columns() -> tuple[Any, ...]:
+            return (self._losses.handles, *(() if scores is None else scores.columns()))
 
-        return Coefficients(self._engine, make)
+        return Coefficients(self._engine, function, columns)
 
     def product(self, scores: Scores) -> Coefficients:
         """Return L times the scores."""
