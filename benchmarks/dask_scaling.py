@@ -4,19 +4,26 @@
     python benchmarks/dask_scaling.py --rows 500000
     python benchmarks/dask_scaling.py --quick     # up to 100,000 rows
     python benchmarks/dask_scaling.py --spill     # rows three times larger than the memory of the worker
+    python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
+    python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
 
 The scheduler and two workers are processes of their own. Bytes are those that enter and leave the driver's
-process, all messages of Dask included, counted where they pass from and to the sockets.
+process, all messages of Dask included, counted where they pass from and to the sockets. With --write the
+figures go to benchmarks/results/dask_scaling.json, and --draw puts them into docs/past_one_machine.md.
 """
 
 import argparse
+import json
 import logging
+import re
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from contextlib import contextmanager
 from itertools import product
+from pathlib import Path
 from statistics import median
 from time import perf_counter
 
@@ -26,12 +33,16 @@ import numpy as np
 from dask import delayed
 from distributed import Client, LocalCluster
 from distributed.comm import tcp
+from distributed.protocol import dumps
 
 from rankwise import Preferences, RankSVM
 from rankwise.distributed import DaskDesign, whole_queries
 from rankwise.distributed.client import ClientEngine
 from rankwise.losses import Hinge
 
+HERE = Path(__file__).parent
+RESULTS = HERE / "results" / "dask_scaling.json"
+PAGE = HERE.parent / "docs" / "past_one_machine.md"
 NETWORK = 1.25e9  # bytes a second: 10 Gb/s
 CORES = 8  # of a worker of the model
 EVALUATIONS = 6  # of the loss on a line, for each iteration
@@ -100,8 +111,39 @@ def make_rows(m, n, n_partitions):
     return da.concatenate(blocks), y
 
 
-def round_costs(wire, m, n, n_partitions, whole, repeats):
-    """Return the mode that ran, the rows, and seconds and bytes of a round: scores, the loss, and X' c."""
+def kinds_table(n_partitions=32, n=50, repeats=10):
+    """Print what kinds of messages a round with whole queries is made of."""
+    kinds, write, read = Counter(), tcp.TCP.write, tcp.TCP.read
+
+    def count(way, message):
+        for part in message if isinstance(message, list | tuple) else [message]:
+            kind = part.get("op", "reply") if isinstance(part, dict) else "reply"
+            kinds[f"{way} {kind}"] += sum(map(len, dumps(part)))
+
+    async def counted_write(comm, message, *args, **options):
+        count("sent", message)
+        return await write(comm, message, *args, **options)
+
+    async def counted_read(comm, *args, **options):
+        message = await read(comm, *args, **options)
+        count("received", message)
+        return message
+
+    tcp.TCP.write, tcp.TCP.read = counted_write, counted_read
+    one_round, _, _ = rounds_of(200_000, n, n_partitions, whole=True)
+    for _ in range(3):
+        one_round()
+    kinds.clear()
+    for _ in range(repeats):
+        one_round()
+    total = sum(kinds.values())
+    print(f"\n{n_partitions} partitions, {n} features: {total / repeats:,.0f} bytes a round in messages")
+    for kind, size in kinds.most_common(6):
+        print(f"{kind:<32}{size / repeats:>10,.0f}{size / total:>8.0%}")
+
+
+def rounds_of(m, n, n_partitions, whole):
+    """Return a round (scores, the loss, and X' c) as a function, the log of the rounds, and the rows."""
     X, y = make_rows(m, n, n_partitions)
     whole_queries.ROUND_BYTES = -(10**9) if whole else 10**12
     loss = Hinge(Preferences.from_scores(y, np.arange(len(y)) // QUERY_ROWS if whole else None))
@@ -112,13 +154,19 @@ def round_costs(wire, m, n, n_partitions, whole, repeats):
         _, coefficients, _ = loss.plane(design.matvec(w))
         return design.rmatvec(coefficients)
 
+    return one_round, design.engine.log, len(y)
+
+
+def round_costs(wire, m, n, n_partitions, whole, repeats):
+    """Return the mode that ran, the rows, and seconds and bytes of a round: scores, the loss, and X' c."""
+    one_round, log, n_rows = rounds_of(m, n, n_partitions, whole)
     for _ in range(3):
         one_round()
     start, before = perf_counter(), wire.total
     for _ in range(repeats):
         one_round()
     seconds, moved = (perf_counter() - start) / repeats, (wire.total - before) / repeats
-    return design.engine.log.mode, len(y), seconds, moved
+    return log.mode, n_rows, seconds, moved
 
 
 def round_table(wire, sizes, widths, partitions, repeats):
@@ -128,6 +176,7 @@ def round_table(wire, sizes, widths, partitions, repeats):
     print(
         f"{'mode':<15}{'m':>10}{'n':>7}{'P':>4}{'rounds/s':>10}{'bytes/round':>13}{'limit':>13}{'share':>7}"
     )
+    found = []
     for whole, m, n, n_partitions in product((False, True), sizes, widths, partitions):
         name, rows, seconds, moved = round_costs(wire, m, n, n_partitions, whole, repeats)
         assert (name == "whole queries") == whole, "the table compares the mode that was asked for"
@@ -136,12 +185,15 @@ def round_table(wire, sizes, widths, partitions, repeats):
             f"{name:<15}{rows:>10,}{n:>7,}{n_partitions:>4}{1 / seconds:>10.1f}{moved:>13,.0f}{limit:>13,}"
             f"{moved / limit:>7.2f}"
         )
+        found.append({"mode": name, "rows": m, "features": n, "partitions": n_partitions})
+        found[-1] |= {"bytes": round(moved), "limit": limit}
+    return found
 
 
 def fit_table(m, n, n_partitions):
     X, y = make_rows(m, n, n_partitions)
     whole_queries.ROUND_BYTES = 1_000_000
-    here = X.compute()
+    here, found = X.compute(), []
     print(f"\nFits of {m:,} x {n} rows, alpha 1e-3, tol 1e-3")
     for name, columns in (("global ranking", {}), ("queries", {"qid": np.arange(len(y)) // QUERY_ROWS})):
         for place, data in (("in memory", here), ("on Dask", X)):
@@ -153,6 +205,9 @@ def fit_table(m, n, n_partitions):
                 f"{name:<16}{place:<11}{seconds:>7.2f} s   {model.n_iter_} iterations   "
                 f"objective {model.objective_:.6f}   gap {model.gap_:.1e}{mode}"
             )
+            found.append({"form": name, "place": place, "seconds": round(seconds, 2)})
+            found[-1] |= {"iterations": model.n_iter_, "rounds": model.rounds_.rounds if data is X else None}
+    return {"rows": m, "features": n, "fits": found}
 
 
 def seconds_of(task, repeats=3, choose=min):
@@ -252,6 +307,7 @@ def model_table(m_constants, speed):
             f"{'mode':<15}{'m':>15}{'workers':>9}{'on workers':>12}{'on driver':>11}{'Dask':>8}{'total':>9}"
             f"{'simulated':>11}{'expected':>10}"
         )
+        found = []
         for whole, m, n_workers in product((False, True), (10**8, 10**9), (10, 100)):
             parts = modelled(constants, m, 50, n_workers, whole)
             measured = simulate(client, constants, m, 50, n_workers, whole, speed)
@@ -261,6 +317,56 @@ def model_table(m_constants, speed):
                 f"{name:<15}{m:>15,}{n_workers:>9}{parts[0]:>10.2f} s{parts[1]:>9.2f} s{parts[2]:>6.2f} s"
                 f"{sum(parts):>7.2f} s{measured:>9.2f} s{expected:>8.2f} s"
             )
+            found.append({"mode": name, "rows": m, "workers": n_workers})
+            seconds = [*parts, sum(parts), measured, expected]
+            found[-1]["seconds"] = [round(value, 2) for value in seconds]
+    return {"constants": str(constants), "share": speed, "iterations": found}
+
+
+def table(head, lines):
+    """Return a table of the page."""
+    rule = "|".join("---" for _ in head)
+    return "\n".join([f"| {' | '.join(head)} |", f"|{rule}|", *(f"| {' | '.join(line)} |" for line in lines)])
+
+
+def tables_of(record):
+    """Return the tables of the page: the model of clusters, shares of bytes, and fits."""
+    head = "mode", "rows", "workers", "on workers", "on the driver", "Dask", "an iteration", "simulated"
+    lines = [
+        (r["mode"], f"10^{len(str(r['rows'])) - 1}", str(r["workers"]), *(f"{x:.2f} s" for x in r["seconds"]))
+        for r in record["model"]["iterations"]
+    ]
+    cases = dict.fromkeys((r["mode"], r["rows"], r["features"]) for r in record["rounds"])
+    cells = {
+        (r["mode"], r["rows"], r["features"], r["partitions"]): f"{r['bytes'] / r['limit']:.2f}"
+        + (f" ({r['bytes'] / 1000:,.1f} kB)" if r["mode"] == "whole queries" else "")
+        for r in record["rounds"]
+    }
+    shares = [
+        (mode, f"{m:,}", f"{n:,}", *(cells.get((mode, m, n, parts), "") for parts in (2, 8, 32)))
+        for mode, m, n in sorted(cases)
+    ]
+    fits = [
+        (r["form"], r["place"], f"{r['seconds']} s", str(r["iterations"]), str(r["rounds"] or ""))
+        for r in record["fits"]["fits"]
+    ]
+    return [
+        table((*head, "expected of it"), lines),
+        table(("mode", "m", "n", "P = 2", "P = 8", "P = 32"), shares),
+        table(("fit", "rows are", "seconds", "iterations", "rounds"), fits),
+    ]
+
+
+def draw(record):
+    """Put the tables into the page, each in place of the one with the same names of columns."""
+    page = PAGE.read_text(encoding="utf-8")
+    for drawn in tables_of(record):
+        begin = re.escape(drawn.partition("\n")[0])
+        page, n = re.subn(
+            begin + r".*?\n(?=\n|\Z)", lambda _, drawn=drawn: drawn + "\n", page, flags=re.DOTALL
+        )
+        assert n == 1, "the page has no such table, or several"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def spill_table(limit_megabytes, n=100):
@@ -286,24 +392,46 @@ def main():
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rows", type=int, default=2_000_000, help="the most rows, without --quick")
     parser.add_argument("--spill", action="store_true")
+    parser.add_argument("--kinds", action="store_true", help="what kinds of messages a round is made of")
+    parser.add_argument("--rounds", action="store_true", help="measure the rounds alone")
+    parser.add_argument("--write", action="store_true", help="keep the figures")
+    parser.add_argument("--draw", action="store_true", help="write the tables of the page")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.serve:
         return serve(int(options.serve[0]), options.serve[1])
     if options.spill:
         return spill_table(400 if options.quick else 1000)
+    if options.kinds:
+        with workers() as client:
+            client.wait_for_workers(2)
+            return kinds_table()
+    known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
+    if options.draw:
+        return draw(known)
+    record = known | measured(options)
+    if options.write:
+        RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return None
+
+
+def measured(options):
+    """Measure what the options ask for."""
     wire = Wire()
     with workers() as client:
         client.wait_for_workers(2)
         if options.quick:
             round_table(wire, (100_000,), (50,), (4,), 5)
             round_table(wire, (4_000,), (5_000,), (4,), 5)
-            fit_table(100_000, 50, 4)
+            fits = fit_table(100_000, 50, 4)
         else:
-            round_table(wire, (options.rows // 10, options.rows), (50,), (2, 8, 32), 10)
-            round_table(wire, (20_000,), (5_000,), (2, 8), 10)
-            fit_table(options.rows, 50, 8)
-    return model_table(100_000 if options.quick else options.rows, 1e-2 if options.quick else 5e-2)
+            rounds = round_table(wire, (options.rows // 10, options.rows), (50,), (2, 8, 32), 10)
+            rounds += round_table(wire, (20_000,), (5_000,), (2, 8), 10)
+            if options.rounds:
+                return {"rounds": rounds}
+            fits = fit_table(options.rows, 50, 8)
+    model = model_table(100_000 if options.quick else options.rows, 1e-2 if options.quick else 5e-2)
+    return {"rounds": [] if options.quick else rounds, "fits": fits, "model": model}
 
 
 if __name__ == "__main__":
