@@ -266,6 +266,7 @@ struct Depth {
 };
 template <class Work>
 void at_depth(std::int64_t n, Work&& work) {
+    if (n < 1 << 3) return work(Depth<1>{});
     if (n < 1 << 9) return work(Depth<3>{});
     if (n < 1 << 15) return work(Depth<5>{});
     if (n < 1 << 18) return work(Depth<6>{});
