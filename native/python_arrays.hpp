@@ -1,0 +1,94 @@
+// numpy's arrays as the files bind*.cpp, and no others, take and give them. Arrays come in as they are (float64, int32,
+// contiguous): rankwise's Python side makes them so; what goes out is a new numpy array.
+#pragma once
+
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <optional>
+#include <vector>
+
+#include "file_memory.hpp"
+#include "sparse_product.hpp"
+
+namespace nb = nanobind;
+
+namespace rankwise::python {
+
+void bind_rankings(nb::module_& m);
+void bind_products(nb::module_& m);
+void bind_svmlight(nb::module_& m);
+
+template <class T>
+using InputVector = nb::ndarray<const T, nb::ndim<1>, nb::c_contig, nb::device::cpu>;
+using Column = std::optional<InputVector<double>>;
+template <class Value, class Order>
+using DenseArray = nb::ndarray<const Value, nb::ndim<2>, Order, nb::device::cpu>;
+using InputMatrix = DenseArray<double, nb::c_contig>;
+template <class T>
+using Output = nb::ndarray<nb::numpy, T, nb::ndim<1>>;
+using OutputVector = Output<double>;
+
+template <class T>
+Output<T> own(std::unique_ptr<T[]> memory, std::size_t n) {
+    T* entries = memory.get();
+    nb::capsule owner(entries, [](void* p) noexcept { delete[] static_cast<T*>(p); });
+    memory.release();
+    return Output<T>(entries, {n}, owner);
+}
+
+// A new numpy vector of zeros in a file.
+template <class T>
+Output<T> vector_in_file(std::size_t n) {
+    void* entries = rankwise::file_memory::allocate(n * sizeof(T));
+    if (!entries) throw std::bad_alloc();
+    nb::capsule owner(entries, [](void* p) noexcept { rankwise::file_memory::release(p); });
+    return Output<T>(static_cast<T*>(entries), {n}, owner);
+}
+
+// A new numpy vector whose entries are not set.
+template <class T = double>
+Output<T> new_vector(std::size_t n) {
+    if (rankwise::file_memory::wanted(n * sizeof(T))) return vector_in_file<T>(n);
+    return own(std::make_unique_for_overwrite<T[]>(n), n);
+}
+
+inline OutputVector zeros(std::size_t n) {
+    if (rankwise::file_memory::wanted(n * sizeof(double))) return vector_in_file<double>(n);
+    return own(std::make_unique<double[]>(n), n);
+}
+
+inline void check_length(std::size_t given, std::size_t expected, const char* sentence) {
+    if (given != expected) throw nb::value_error(sentence);
+}
+
+inline const double* pointer(const Column& column, std::size_t n_rows) {
+    if (column) check_length(column->size(), n_rows, "a column needs one entry for each score");
+    return column ? column->data() : nullptr;
+}
+
+template <class T>
+Output<T> to_array(const std::vector<T>& values) {
+    auto array = new_vector<T>(values.size());
+    std::copy(values.begin(), values.end(), array.data());
+    return array;
+}
+
+template <class Value, class Index>
+rankwise::CsrView<Value, Index> csr_view(const InputVector<Index>& indptr, const InputVector<Index>& indices,
+                                         const InputVector<Value>& data, std::size_t n_columns) {
+    if (indptr.size() == 0) throw nb::value_error("indptr is empty; it needs one entry more than there are rows");
+    const rankwise::CsrView<Value, Index> X{indptr.size() - 1, n_columns, indptr.data(), indices.data(), data.data()};
+    if (X.indptr[0] != 0 || X.n_nonzeros() > std::min(indices.size(), data.size()))
+        throw nb::value_error("indptr must begin at 0 and end at no more than the length of indices and data");
+    return X;
+}
+
+}  // namespace rankwise::python
