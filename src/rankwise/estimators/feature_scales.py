@@ -58,8 +58,8 @@ FALL = 1.5
 SINGLE = 1e-9
 # The least that is added to the diagonal of a kernel matrix in single precision.
 LEAST_RIDGE = 1e-5
-# A squared distance that is a smaller share of a row's square is none, to a gradient in single precision.
-NO_DISTANCE = 1e-5
+# A squared distance that is no more than so many roundings of a row's square is none, to a gradient.
+NO_DISTANCE = 84
 # Kernel values that are computed at a time.
 BLOCK_ENTRIES = 1 << 19
 # A feature is not scaled down further than this share of the largest scale: a later round may find it of use.
@@ -407,7 +407,7 @@ def _gradients(U: NDArray[Any], Z: NDArray[Any], a: NDArray[Any], kernel: str, g
     if kernel == "exponential":
         square = np.empty_like(weight)
         _squared_distances(U, Z, square)
-        apart = square > NO_DISTANCE * (U * U).sum(axis=1)[:, None]
+        apart = square > NO_DISTANCE * np.finfo(U.dtype).eps * (U * U).sum(axis=1)[:, None]
         weight *= np.divide(gamma, np.sqrt(square), where=apart, out=np.zeros_like(square))
     else:
         weight *= 2 * gamma
