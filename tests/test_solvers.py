@@ -180,6 +180,11 @@ def test_newton_steps_save_evaluations_where_pairs_are_many():
     assert few < 0.6 * many
 
 
+def never_rises(objectives):
+    """Tell whether none is above the last one but by rounding: larger alphas have theirs from other sums."""
+    return (np.diff(objectives) <= 1e-14 * np.abs(objectives[1:])).all()
+
+
 def test_larger_alphas_lead_to_a_tiny_one_in_few_iterations():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(3000, 5)) @ rng.normal(size=(5, 40)) + 0.3 * rng.normal(size=(3000, 40))
@@ -191,7 +196,7 @@ def test_larger_alphas_lead_to_a_tiny_one_in_few_iterations():
     assert led.status == alone.status == "converged"
     assert abs(led.objective - alone.objective) <= max(led.gap, alone.gap)
     assert led.n_iter < 0.5 * alone.n_iter
-    assert (np.diff(led.history["objective"]) <= 0).all()
+    assert never_rises(led.history["objective"])
 
 
 def test_the_bundle_takes_fewer_iterations_than_bmrm():
@@ -435,7 +440,7 @@ def test_history_holds_one_entry_an_iteration(name):
     assert [state.iteration for state in states] == list(range(1, result.n_iter + 1))
     np.testing.assert_array_equal(history["gap"], history["objective"] - history["bound"])
     assert (np.diff(history["bound"]) >= 0).all()
-    assert (np.diff(history["objective"]) <= 0).all()
+    assert never_rises(history["objective"])
     assert (np.diff(history["seconds"]) >= 0).all()
     assert history["objective"][0] == pytest.approx(1.0, rel=1e-14)
     assert history["gap"][-1] <= 1e-6
