@@ -109,8 +109,13 @@ $(VENV)/.race: $(VENV)/.dev
 race: $(VENV)/.race ## Race against other packages; adds to docs/reproduction.md
 	$(BIN)/python -m benchmarks.reproduce --only race --force
 
+build/fuzz/svmlight_native: tests/fuzz/svmlight_fuzz.cpp $(wildcard native/*.hpp)
+	mkdir -p $(@D)
+	$(CXX) -std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DPLAIN_MAIN -I native $< -o $@ -pthread
+
 # New finds go to build/; what is worth keeping is moved to the seeds by hand.
-fuzz: $(VENV)/.fuzz ## Fuzz every reader, each for FUZZ_SECONDS (60)
+fuzz: $(VENV)/.fuzz build/fuzz/svmlight_native ## Fuzz every reader, each for FUZZ_SECONDS (60)
+	@echo "== svmlight, natively"; build/fuzz/svmlight_native $(FUZZ_SECONDS)
 	@set -e; for target in tests/fuzz/fuzz_*.py; do \
 	  name=$$(basename $$target .py | cut -c6-); echo "== $$name"; mkdir -p build/fuzz/$$name; \
 	  $(TEST_ENV) $(BIN)/python $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \

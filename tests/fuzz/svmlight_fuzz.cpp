@@ -1,8 +1,7 @@
-// Reads any bytes with the native svmlight reader and writer: for libFuzzer, and for plain compilers a main that
-// alters the given files at random. The reader must neither crash nor disagree with itself.
+// Reads any bytes with the native svmlight reader and writer. The reader must neither crash nor disagree with itself.
+// `make fuzz` builds it with a main that alters a few texts at random; libFuzzer brings a main of its own:
 //
 //   clang++ -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -I native tests/fuzz/svmlight_fuzz.cpp
-//   g++ -std=c++20 -O1 -g -fsanitize=address,undefined -DPLAIN_MAIN -I native tests/fuzz/svmlight_fuzz.cpp -pthread
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
