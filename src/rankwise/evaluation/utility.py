@@ -70,5 +70,5 @@ class UtilityAxis:
         rows = rows[np.argsort(self.utility[rows], kind="stable")][::step]
         values = self.utility[rows]
         counts, edges = np.histogram(values, np.histogram_bin_edges(self.utility, bins=BINS))
-        nearby = np.interp(values, (edges[1:] + edges[:-1]) / 2, counts / max(counts.max(initial=0), 4))
+        nearby = np.interp(values, (edges[1:] + edges[:-1]) / 2, counts / max(int(counts.max(initial=0)), 4))
         return rows, LANE * nearby * ((np.arange(len(rows)) * GOLDEN) % 1 - 0.5)

@@ -76,7 +76,7 @@ class RowOrder:
             first, last, order = 0, 0, _native.stable_order(labels)
         else:
             numbers = query[block]
-            first, last = numbers.min(initial=len(self.query_begin)), numbers.max(initial=-1)
+            first, last = int(numbers.min(initial=len(self.query_begin))), int(numbers.max(initial=-1))
             order = _native.stable_order(labels)
             order = order[np.argsort(numbers[order], kind="stable")]
         if kept is not None:
