@@ -461,11 +461,12 @@ def test_solve_path_takes_any_features(shape, sparse):
 def test_preferences_of_every_kind_solve_their_normal_equations(case, cost, average, solver):
     pairs = case.normalised(average)
     assume(sum(w for *_, w, _, _ in pairs) == pytest.approx(1.0))
-    assume(cost != "relative" or all(abs(t) > 1e-2 for *_, t, _ in pairs))
+    assume(cost != "relative" or all(abs(t) > 0.1 for *_, t, _ in pairs))
     n = len(case.scores)
     X = np.random.default_rng(n).normal(size=(n, 3))
     M, N = reference.incidence(pairs, n, cost)
-    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=1e-11)
+    tol = 1e-11 if solver == "cg" else 1e-8  # a closed form is as good as rounding lets it be
+    model = RankRLS(0.1, cost=cost, ties="drop", average=average, solver=solver, tol=tol)
     model.fit(X, case.preferences)
     close(model.coef_, reference.primal_solution(X.T, M, N, 0.1))
     assert model.n_pairs_ == case.preferences.n_pairs
