@@ -15,7 +15,7 @@ from sklearn.metrics.pairwise import pairwise_kernels
 
 from rankwise import _memory
 from rankwise._memory import available_memory
-from rankwise.kernels import KernelMap, kernel_scores, kernel_values, memory, resolve_gamma, values
+from rankwise.kernels import KernelMap, distances, kernel_scores, kernel_values, memory, resolve_gamma, values
 
 
 def histogram_intersection(x, z, power=1.0):
@@ -139,6 +139,66 @@ def test_precomputed_matches_the_kernel_it_holds(n_components, container):
     check_functions(by_matrix, Phi, container(K), container(K_new), K[np.ix_(chosen, chosen)])
     assert by_matrix.basis_ is None
     np.testing.assert_array_equal(given_matrix.toarray() if sp.issparse(given_matrix) else given_matrix, K)
+
+
+def far_rows(n_rows, share, seed=0):
+    """CSR rows of few small entries, and a column far from zero that a share of the rows stores."""
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(n_rows, 30)) * (random.random((n_rows, 30)) < 0.2)
+    X[:, 7] = (1e7 + random.normal(size=n_rows)) * (random.random(n_rows) < share)
+    X[-1] = X[0]
+    return sp.csr_array(X)
+
+
+def exact_squares(X, Z):
+    return ((X.toarray()[:, None] - Z.toarray()) ** 2).sum(axis=2)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+def test_sparse_rows_far_from_zero_keep_their_distances(share, monkeypatch):
+    X, Z = far_rows(50, share), far_rows(20, share, seed=1)
+    for block_entries in (1, 300, distances._BLOCK_ENTRIES):
+        monkeypatch.setattr(distances, "_BLOCK_ENTRIES", block_entries)
+        squares = distances.sparse_squared_distances(X, Z)
+        np.testing.assert_allclose(squares, exact_squares(X, Z), rtol=1e-12)
+    squares = distances.sparse_squared_distances(X, X)
+    np.testing.assert_array_equal(squares, squares.T)
+    np.testing.assert_allclose(squares, exact_squares(X, X), rtol=1e-12)
+    assert squares.diagonal().tolist() == [0.0] * 50
+    assert squares[0, -1] == 0.0
+
+
+@pytest.mark.parametrize("kernel", ["exponential", "rbf"])
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_sparse_rows_far_from_zero_have_the_kernel_of_dense_rows(kernel, share):
+    X = far_rows(40, share)
+    K = kernel_values(X, kernel=kernel, gamma=0.5)
+    np.testing.assert_allclose(K, kernel_values(X.toarray(), kernel=kernel, gamma=0.5), rtol=1e-11)
+    assert KernelMap(kernel, gamma=0.5).fit(X).n_features_out_ == 39
+
+
+def test_sparse_rows_too_long_for_a_number_are_compared():
+    X = sp.csr_array(
+        [[1e200, 0.0, 0.0], [1e200, 3.0, 0.0], [0.0, 0.0, 4.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
+    )
+    expected = kernel_values(X.toarray(), gamma=0.1)
+    np.testing.assert_allclose(kernel_values(X, gamma=0.1), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("kernel", ["exponential", "rbf"])
+def test_wide_sparse_rows_are_not_made_dense(kernel):
+    n_rows, n_features = 200, 10**6
+    columns = np.stack([np.zeros(n_rows), np.arange(1, n_rows + 1)], axis=1).ravel().astype(int)
+    X = sp.csr_array((np.ones(2 * n_rows), columns, 2 * np.arange(n_rows + 1)), shape=(n_rows, n_features))
+    tracemalloc.start()
+    try:
+        K = kernel_values(X, kernel=kernel, gamma=1.0)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 8 * n_rows * n_features / 10
+    apart = np.exp(-2.0 if kernel == "rbf" else -np.sqrt(2.0))
+    np.testing.assert_allclose(K, apart + (1 - apart) * np.eye(n_rows))
 
 
 def test_precomputed_without_basis_scores_all_columns():

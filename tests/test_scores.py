@@ -40,6 +40,7 @@ KERNELS = {
     "polynomial": {"degree": 2.5},
     "rbf": {},
     "laplacian": {},
+    "exponential": {},
     "sigmoid": {"gamma": 0.01},
     "cosine": {},
     "chi2": {},
@@ -49,7 +50,7 @@ KERNELS = {
     "Gaussian process, by BLAS": {"kernel": DotProduct()},
     "precomputed": {},
 }
-TAKE_SPARSE_ROWS = ["linear", "poly", "polynomial", "rbf", "laplacian", "sigmoid", "cosine"]
+TAKE_SPARSE_ROWS = ["linear", "poly", "polynomial", "rbf", "laplacian", "exponential", "sigmoid", "cosine"]
 
 
 def rows(n_rows, n_features, seed=0, density=0.7):
@@ -203,6 +204,20 @@ def test_sparse_scores_are_a_function_of_values(shape, kernel):
         np.testing.assert_array_equal(score(other), expected)
     check_places(score, csr, expected)
     check_places(score, permuted(csr), expected)
+
+
+@pytest.mark.parametrize("share", [0.3, 1.0])
+def test_sparse_scores_far_from_zero_are_a_function_of_values(share):
+    X = np.floor(rows(61, 25, density=0.3) * 2**10) / 2**8
+    X[:, 3] += 1e7 * (np.random.default_rng(3).random(61) < share)  # some of the rows, or all
+    X[-1] = X[0]
+    csr = sp.csr_array(X)
+    score = kernel_scorer("rbf", permuted(csr, 3))
+    expected = score(csr)
+    np.testing.assert_allclose(expected, kernel_scorer("rbf", X)(X), rtol=1e-10, atol=1e-10)
+    for other in (permuted(csr), stored_otherwise(X), sp.csc_array(X), X):
+        np.testing.assert_array_equal(score(other), expected)
+    check_places(score, csr, expected)
 
 
 @pytest.mark.parametrize("kernel", TAKE_SPARSE_ROWS)

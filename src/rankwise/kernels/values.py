@@ -1,4 +1,4 @@
-"""Kernel values and the scores made of them: a value depends on the numbers in its two rows alone."""
+"""Kernel values and the scores made of them: a value depends on its row and on the basis alone."""
 
 from __future__ import annotations
 
@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import kernel_metrics, pairwise_kernels
+from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
 
 from rankwise import _native
 from rankwise._checks import check_choice
 from rankwise._types import FloatArray
 from rankwise.design import row_blocks
+from rankwise.kernels.distances import sparse_squared_distances
 from rankwise.scores import dense_rows, row_scores, sparse_rows
 
 __all__ = [
@@ -57,8 +58,8 @@ def kernel_values(
 ) -> NDArray[np.float64]:
     """Compute the kernel matrix ``K_ij = k(x_i, z_j)`` in float64.
 
-    A kernel value depends on the numbers in its two rows alone. A callable kernel is given one row of X at a
-    time, unless Z is None.
+    A kernel value depends on the numbers in its two rows alone; the last digits of "rbf" and "exponential" on
+    CSR rows also depend on the basis. A callable kernel is given one row of X at a time, unless Z is None.
 
     Parameters
     ----------
@@ -99,8 +100,8 @@ def kernel_values(
     X = _rows_like(Z, X)
     if scales is not None:
         X, Z = scaled_rows(X, scales), scaled_rows(Z, scales)
-    if sp.issparse(Z) and kernel in _OWN_KERNELS:
-        X, Z = dense_rows(X), dense_rows(Z)
+    if kernel in OF_DISTANCES:
+        return _values_of_distances(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1])
     if sp.issparse(Z) or kernel in _PAIR_BY_PAIR:
         return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     return _dense_values(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1], degree, coef0)
@@ -249,19 +250,26 @@ def _callable_values(
     return np.vstack([pairwise_kernels(x, Z, metric=kernel, **parameters) for x in each])
 
 
+def _values_of_distances(X: Any, Z: Any, kernel: str, n_threads: int, gamma: float) -> FloatArray:
+    K = _distances(X, Z, kernel, n_threads)
+    K *= -gamma
+    return np.exp(K, out=K)
+
+
+def _distances(X: Any, Z: Any, kernel: str, n_threads: int) -> FloatArray:
+    """Return what the kernel measures of all pairs of rows: absolute differences, squares or distances."""
+    if kernel == "laplacian":
+        return manhattan_distances(X, Z) if sp.issparse(Z) else _native.absolute_distances(X, Z, n_threads)
+    # Differences are squared, not expanded: rows that are nearly equal suffer no cancellation.
+    squares = sparse_squared_distances if sp.issparse(Z) else _native.squared_distances
+    K = squares(X, Z, n_threads)
+    return np.sqrt(K, out=K) if kernel == "exponential" else K
+
+
 def _dense_values(
     X: FloatArray, Z: FloatArray, kernel: str, n_threads: int, gamma: float, degree: float, coef0: float
 ) -> FloatArray:
     """Compute the kernels that scikit-learn leaves to BLAS, each sum over features in one fixed order."""
-    if kernel == "rbf":
-        # Differences are squared, not expanded: rows that are nearly equal suffer no cancellation.
-        K = _native.squared_distances(X, Z, n_threads)
-        K *= -gamma
-        return np.exp(K, out=K)
-    if kernel in ("laplacian", "exponential"):
-        K = _distances(X, Z, kernel, n_threads)
-        K *= -gamma
-        return np.exp(K, out=K)
     if kernel == "cosine":
         return _native.row_products(_of_length_one(X), _of_length_one(Z), n_threads)
     K = _native.row_products(X, Z, n_threads)
@@ -270,14 +278,6 @@ def _dense_values(
         K += coef0
         K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, degree, out=K)
     return K
-
-
-def _distances(X: FloatArray, Z: FloatArray, kernel: str, n_threads: int) -> FloatArray:
-    """Return the sums of absolute differences, or the distances, of all pairs of rows."""
-    if kernel == "laplacian":
-        return _native.absolute_distances(X, Z, n_threads)
-    K = _native.squared_distances(X, Z, n_threads)
-    return np.sqrt(K, out=K)
 
 
 def _of_length_one(X: FloatArray) -> FloatArray:
