@@ -342,6 +342,22 @@ def test_scale_is_fixed_by_the_training_rows():
     assert resolve_gamma(np.float32(0.5), X) == 0.5
 
 
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("scale", [1e200, 1e160, 1e-160, 1e-200])
+def test_a_scale_that_no_number_holds_is_refused(container, scale):
+    with pytest.raises(ValueError, match=r"gamma='scale'.*entries from 0 to .*: scale the features.*ten\.$"):
+        resolve_gamma("scale", container(rows() * scale))
+    assert resolve_gamma("scale", container(np.full((3, 2), scale))) == 1
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix])
+@pytest.mark.parametrize("scale", [2.0**1000, 1e160, 1e-200, 2.0**-1074])
+def test_angles_do_not_depend_on_the_size_of_rows(container, scale):
+    X = np.array([[1.0, 0.0, 2.0], [-3.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    K = kernel_values(container(X * scale), container(X), "cosine")
+    np.testing.assert_allclose(K, textbook_kernel(X, X, "cosine"), rtol=1e-15)
+
+
 def test_random_state_decides_the_basis():
     X = rows(60)
     chosen = [

@@ -102,6 +102,8 @@ def kernel_values(
         X, Z = scaled_rows(X, scales), scaled_rows(Z, scales)
     if kernel in OF_DISTANCES:
         return _values_of_distances(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1])
+    if kernel == "cosine":
+        X, Z = _of_size_one(X), _of_size_one(Z)
     if sp.issparse(Z) or kernel in _PAIR_BY_PAIR:
         return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     return _dense_values(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1], degree, coef0)
@@ -167,7 +169,7 @@ def kernel_names() -> list[str]:
 def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
     """Turn "scale" into ``1 / (n_features * X.var())``; refuse all but "scale", None and positive numbers.
 
-    The variance is that of all entries, zeros of a CSR matrix included; if it is zero the result is 1.
+    The variance is that of all entries, zeros of a CSR matrix included; if all are equal the result is 1.
 
     Examples
     --------
@@ -176,8 +178,7 @@ def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
     0.5
     """
     if isinstance(gamma, str) and gamma == "scale":
-        variance = _variance(X)
-        return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+        return _gamma_of_scale(X)
     _check_gamma(gamma, "None, 'scale' or a positive number")
     return None if gamma is None else float(gamma)
 
@@ -215,6 +216,20 @@ def _kernel_parameters(
     _check_gamma(gamma, "None or a positive number")
     named = {"degree": degree, "coef0": coef0}
     return named if gamma is None else named | {"gamma": gamma}
+
+
+def _gamma_of_scale(X: Any) -> float:
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        variance = _variance(X)
+        gamma = float(1 / np.float64(X.shape[1] * variance))
+    if 0 < gamma < np.inf:
+        return gamma
+    if X.min() == X.max():
+        return 1.0
+    raise ValueError(
+        "gamma='scale' needs features whose variance is neither too large nor too small for a number; got "
+        f"entries from {X.min():.3g} to {X.max():.3g}: scale the features by a power of ten."
+    )
 
 
 def _variance(X: Any) -> float:
@@ -278,6 +293,22 @@ def _dense_values(
         K += coef0
         K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, degree, out=K)
     return K
+
+
+def _of_size_one(X: Any) -> Any:
+    """Return rows times powers of two that bring their largest entries near one: squares do not overflow."""
+    if not sp.issparse(X):
+        return np.ldexp(X, -_exponents(X)[:, None])
+    exponents = np.repeat(_exponents(X), np.diff(X.indptr))
+    return type(X)((np.ldexp(X.data[: X.nnz], -exponents), X.indices[: X.nnz], X.indptr), shape=X.shape)
+
+
+def _exponents(X: Any) -> NDArray[np.intc]:
+    """Return the exponent of two of the largest absolute entry of each row."""
+    largest, least = X.max(axis=1), X.min(axis=1)
+    if sp.issparse(X):
+        largest, least = largest.toarray().ravel(), least.toarray().ravel()
+    return np.frexp(np.maximum(largest, -least))[1]
 
 
 def _of_length_one(X: FloatArray) -> FloatArray:
