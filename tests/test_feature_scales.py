@@ -187,6 +187,14 @@ def test_queries_are_held_out_whole():
     assert sorted(np.argsort(-part)[:2]) == [3, 7]
 
 
+@pytest.mark.parametrize("kernel", ["exponential", "rbf"])
+def test_features_far_from_zero_have_the_scales_of_those_near(kernel):
+    X, y = two_of_ten(300)
+    model = RankRLS("learned", kernel=kernel, gamma="learned", n_components=60, random_state=0)
+    near, far = (model.fit(rows, y).scale_errors_.min() for rows in (X, X + 1e5 * X.std(axis=0)))
+    assert far == pytest.approx(near, abs=0.01)
+
+
 @pytest.mark.parametrize("gamma", ["learned", "learned-matrix"])
 def test_the_file_and_the_report_have_the_scales(tmp_path, gamma):
     X, y = two_of_ten(200)

@@ -162,7 +162,7 @@ def _best(fits: Iterable[_Fit]) -> _Fit:
 
 @dataclass(frozen=True)
 class _Task:
-    """Rows to fit and rows to judge by, on features of equal spread, with their preferences.
+    """Rows to fit and rows to judge by, on centred features of equal spread, with their preferences.
 
     The rows are in the order drawn, in which queries are whole.
     """
@@ -191,8 +191,10 @@ class _Task:
         judged, fitted = _parts(preferences.groups(), FITTED_ROWS, random)
         if not (preferences[judged].n_pairs and preferences[fitted].n_pairs):
             judged = fitted = np.arange(len(X))
-        spread = _equal_spread(np.asarray(X[fitted], np.float64))
-        rows = [X[part] * spread for part in (fitted, judged)]
+        sample = np.asarray(X[fitted], np.float64)
+        # Distances do not see the centre, but in single precision rows far from zero would lose them.
+        spread, centre = _equal_spread(sample), sample.mean(axis=0)
+        rows = [(X[part] - centre) * spread for part in (fitted, judged)]
         seed = int(random.randint(2**31))
         parts = rows[0], preferences[fitted], rows[1], preferences[judged]
         return cls(spread, *parts, kernel, average, n_threads, seed)
