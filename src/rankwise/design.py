@@ -65,6 +65,8 @@ class Design:
     # that a score is summed from, where these are not the products of columns and weights.
     amplification = 1.0
     magnitude: Callable[[NDArray], Any] | None = None
+    # How far the products of two rows with each other may be off because the entries are.
+    product_error = 0.0
     # A bound on the norms of the rows, where one is known that is sharper than that of the largest entries.
     row_norm: float | None = None
 
@@ -328,6 +330,7 @@ class CentredDesign(TiledDesign):
     def __init__(self, design: TiledDesign, centre: NDArray[np.float64]) -> None:
         super().__init__(design.X, design.n_threads)
         self.centre = centre
+        self.magnitude, self.product_error = design.magnitude, design.product_error
         lowest, highest = design._column_range
         self._column_range = lowest - centre, highest - centre
         self._centred = self

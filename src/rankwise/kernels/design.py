@@ -18,9 +18,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dlauum
 
 from rankwise._types import FloatArray
-from rankwise.design import MemoryDesign, row_blocks
+from rankwise.design import DenseDesign, MemoryDesign, row_blocks
 
-__all__ = ["KernelDesign", "centred_gram", "in_order", "positive_factor"]
+__all__ = ["FactorDesign", "KernelDesign", "centred_gram", "in_order", "positive_factor"]
 
 Rows = slice | NDArray[np.int64]
 Item = TypeVar("Item")
@@ -38,11 +38,50 @@ _LIKE = 0.5
 # Where the smallest pivot of K_ZZ is a smaller share of the largest one, products in single precision would
 # hide what the smallest contribute.
 _WELL_CONDITIONED = 1e-5
+# Products of kernel values of this size neither overflow nor vanish in single precision.
+_SINGLE_RANGE = 1e-15, 1e15
 # Random vectors by which a mean square is estimated.
 _PROBES = 8
 # A matrix that rounding has made indefinite has a share of its mean diagonal added, and more until it is
 # positive definite: so much to begin with, where it is a sum of products in single or double precision.
 _JITTER = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-12}
+
+
+class FactorDesign(DenseDesign):
+    """The factor Phi of a kernel matrix K = Phi Phi', which is what it is but for the rounding of K.
+
+    Parameters
+    ----------
+    factor : array of shape (m, r)
+    triangle : array of shape (r, r)
+        The rows of the factor that make an upper triangle T, transposed.
+    largest : float
+        The largest entry of K.
+    value_error : float
+        What an entry of K may be off by, as a share of the largest.
+    n_threads : int
+    """
+
+    def __init__(
+        self,
+        factor: FloatArray,
+        triangle: FloatArray,
+        largest: float,
+        value_error: float,
+        n_threads: int = 1,
+    ) -> None:
+        super().__init__(factor, n_threads)
+        self._triangle, self._largest, self._value_error = triangle, largest, value_error
+        self.product_error = value_error * largest
+
+    def take(self, rows: NDArray[np.int64]) -> FactorDesign:
+        """Return the design of some of the rows, copied."""
+        known = self._triangle, self._largest, self._value_error
+        return FactorDesign(self.X[rows], *known, self.n_threads)
+
+    def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
+        """Return how large the sums on the way to a score become, of products with w or of kernel values."""
+        return self.column_scale() @ np.abs(w) + _size_of_sums(self._triangle, self._largest, w)
 
 
 class KernelDesign(MemoryDesign):
@@ -163,12 +202,8 @@ class KernelDesign(MemoryDesign):
         return np.sqrt(self._largest)
 
     def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
-        """Return how large the sums of terms a_z k(x, z) on the way to a score become.
-
-        The coefficients change sign so often that sums of some of the terms are like those of a random walk.
-        """
-        a = solve_triangular(self._triangle, w, check_finite=False)
-        return self._largest * np.sqrt((a * a).sum(axis=0))
+        """Return how large the sums of terms a_z k(x, z) on the way to a score become."""
+        return _size_of_sums(self._triangle, self._largest, w)
 
     def weighted_squares(self, c: FloatArray) -> FloatArray:
         """Return the sum over rows of c_i phi_ij^2 for each column j."""
@@ -201,7 +236,8 @@ class KernelDesign(MemoryDesign):
     def _square(self) -> FloatArray:
         # LAPACK multiplies U U' for an upper triangle U, in a sixth of the time of a product of matrices:
         # T' is one when both its rows and its columns are reversed.
-        upper = dlauum(np.asfortranarray(self._triangle.T[::-1, ::-1]), overwrite_c=1)[0]
+        reversed_triangle = np.array(self._triangle.T[::-1, ::-1], order="F")  # a copy, whatever its size
+        upper = dlauum(reversed_triangle, overwrite_c=1)[0]
         square = np.triu(upper)[::-1, ::-1]
         return square + np.tril(square, -1).T
 
@@ -227,7 +263,17 @@ class KernelDesign(MemoryDesign):
         """The precision in which products of kernel values are summed for a preconditioner."""
         pivots = self._triangle.diagonal() ** 2
         well_conditioned = pivots.min() >= _WELL_CONDITIONED * pivots.max()
-        return np.dtype(np.float32 if well_conditioned else np.float64)
+        in_range = _SINGLE_RANGE[0] <= self._largest <= _SINGLE_RANGE[1]
+        return np.dtype(np.float32 if well_conditioned and in_range else np.float64)
+
+
+def _size_of_sums(triangle: FloatArray, largest: float, w: FloatArray) -> Any:
+    """Return how large sums of terms a_z k(x, z) become, for the coefficients a of the weights w.
+
+    The coefficients change sign so often that sums of some of the terms are like those of a random walk.
+    """
+    a = solve_triangular(triangle, w, check_finite=False)
+    return largest * np.sqrt((a * a).sum(axis=0))
 
 
 def centred_gram(

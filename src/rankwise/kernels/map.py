@@ -16,8 +16,8 @@ from sklearn.utils.random import sample_without_replacement
 from rankwise._checks import check_choice
 from rankwise._threads import thread_pools
 from rankwise._types import FloatArray
-from rankwise.design import Design, as_design, row_blocks
-from rankwise.kernels.design import KernelDesign, Rows
+from rankwise.design import Design, row_blocks
+from rankwise.kernels.design import FactorDesign, KernelDesign, Rows
 from rankwise.kernels.factor import check_finite, check_symmetric, pivoted_factor
 from rankwise.kernels.memory import check_memory, fits_memory
 from rankwise.kernels.values import (
@@ -50,6 +50,9 @@ _CLUSTERING: dict[str, Any] = {
 # A row of a reduced basis is left out where the square of the distance of k(., z) from the span of the others
 # is at most this share of the largest square: its coefficient would make rounding grow, and gain nothing.
 _INDEPENDENT = 1e-10
+# What a kernel value may be off by, as a share of the largest, for each factor: more for some of them, but
+# sums over rows average.
+_VALUE_ERROR = 2.0 * float(np.finfo(np.float64).eps)
 # Rows whose kernel values with each other are computed for the sake of the diagonal.
 _DIAGONAL_ROWS = 32
 
@@ -230,7 +233,8 @@ class KernelMap:
         keeps = n_basis == X.shape[0] or fits_memory(X, n_basis, self._precomputed)
         self._fit(X, keeps)
         if self._full:
-            return as_design(self._root, n_threads=n_threads)
+            largest = float(np.einsum("ij,ij->i", self._root, self._root).max())
+            return FactorDesign(self._root, self._triangle, largest, self._value_error(), n_threads)
         values, triangle, dtype = self._values_of(X), self._triangle, np.dtype(self.dtype) if keeps else None
         return KernelDesign(values, X.shape[0], triangle, self._largest(X), n_threads, dtype)
 
@@ -247,6 +251,10 @@ class KernelMap:
             return float(X.diagonal().max())
         blocks = (X[rows] for rows in row_blocks(X.shape[0], 1, _DIAGONAL_ROWS))
         return max(float(kernel_values(x, x, **self.kernel_arguments).diagonal().max()) for x in blocks)
+
+    def _value_error(self) -> float:
+        """Return what a kernel value may be off by, as a share of the largest."""
+        return _VALUE_ERROR * (max(1.0, self.degree) if self.kernel in ("poly", "polynomial") else 1.0)
 
     def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
         """Return ``a = T^-1 w``: ``k(x, Z) a = phi(x)' w`` and ``a' K_ZZ a = w' w``.

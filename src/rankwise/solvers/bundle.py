@@ -197,11 +197,12 @@ def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVe
 
 
 def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    return rounding.hinge(alpha, point.coef, rounding.reach(point.coef, point.scores))
+    return rounding.hinge(alpha, point.coef, rounding.reach(point.coef, point.scores), point.objective)
 
 
 def _rounded(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    return rounding.left_to_hinge(alpha, point.coef, rounding.reach(point.coef, point.scores))
+    reach = rounding.reach(point.coef, point.scores)
+    return rounding.left_to_hinge(alpha, point.coef, reach, point.objective)
 
 
 def _off_zero(

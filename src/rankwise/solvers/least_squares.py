@@ -85,7 +85,7 @@ def solve_reduced(
         result = solve_conjugate_gradients(design, form, alpha, tol=tol, max_iter=FEW_ITERATIONS)
         if result.status == "converged":
             return result
-    return solve_primal(as_design(design.X), form, alpha, tol=tol)
+    return solve_primal(design, form, alpha, tol=tol)
 
 
 def solve_dual(design: Design, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:

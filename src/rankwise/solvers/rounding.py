@@ -57,6 +57,8 @@ class Rounding:
         A bound on the norms of the rows; by default that of `size`.
     amplification : float
         By how much the rounding of the sums of a gradient grows on the way to its norm.
+    product_error : float
+        What the product of two rows may be off by because their entries are.
     """
 
     size: FloatArray
@@ -69,6 +71,7 @@ class Rounding:
     magnitude: Callable[[FloatArray], Any] | None = None
     row_norm: float | None = None
     amplification: float = 1.0
+    product_error: float = 0.0
 
     @classmethod
     def of(cls, design: Design, mass: float = 1.0, start: Any = 1.0, growth: int = 2) -> Rounding:
@@ -77,7 +80,7 @@ class Rounding:
         size = design.column_scale()
         check_columns(size)
         known = design.score_error, mass, start, growth
-        more = design.magnitude, design.row_norm, design.amplification
+        more = design.magnitude, design.row_norm, design.amplification, design.product_error
         return cls(size, UNIT * terms(m), UNIT * terms(n), *known, *more)
 
     @classmethod
@@ -104,10 +107,23 @@ class Rounding:
         """Return what alpha ||w||^2 may be off by."""
         return self.columns * alpha * (coef * coef).sum(axis=0)
 
-    def hinge(self, alpha: float, coef: FloatArray, reach: float) -> float:
-        """Return what the objective with a hinge loss may be off by: it changes at most as two scores do."""
+    def hinge(self, alpha: float, coef: FloatArray, reach: float, objective: float = np.inf) -> float:
+        """Return what the objective with a hinge loss may be off by: it changes at most as two scores do.
+
+        Near the optimum half of what the violated pairs weigh is at most twice the objective.
+        """
         evaluated = 2.0 * self.rows * (1.0 + reach)
-        return 2.0 * self.scores(coef) + evaluated + self.penalty(alpha, coef)
+        unknown = self.unknown(alpha, min(2.0, 4.0 * objective))
+        return 2.0 * self.scores(coef) + evaluated + self.penalty(alpha, coef) + unknown
+
+    def unknown(self, alpha: Any, slopes: Any) -> Any:
+        """Return what rows that are not known exactly add to the gap.
+
+        Where the absolute values of the coefficients c of the rows add up to `slopes`, c'X X'c is off by at
+        most e slopes^2, with the error e of a product of two rows. At the optimum w is -X'c / (2 alpha): the
+        bound is off by a quarter of e slopes^2 / alpha, the penalty by as much, and the loss by half of it.
+        """
+        return quotient(self.product_error * slopes**2, alpha)
 
     def plane(self, alpha: float, coef: FloatArray) -> float:
         """Return what the minimum of a plane plus alpha ||w||^2 may be off by, where it is at these weights.
@@ -124,12 +140,12 @@ class Rounding:
         """Return whether the slopes of a plane may come from rounding alone."""
         return float(slopes @ slopes) <= self._slope_errors[1]
 
-    def left_to_hinge(self, alpha: float, coef: FloatArray, reach: float) -> float:
+    def left_to_hinge(self, alpha: float, coef: FloatArray, reach: float, objective: float = np.inf) -> float:
         """Return twice the gap that rounding would leave to these weights if they were the optimum.
 
         Twice, as the weights that are reached differ from the optimum.
         """
-        return 2.0 * (self.hinge(alpha, coef, reach) + self.plane(alpha, coef))
+        return 2.0 * (self.hinge(alpha, coef, reach, objective) + self.plane(alpha, coef))
 
     def left_to_square(
         self, alpha: float, coef: FloatArray, objective: Any, reach: Any, drift: float = 0.0
@@ -163,14 +179,20 @@ class Rounding:
         moved, turned = self._moved(value, score)
         pull = 4.0 * self.columns * alpha * np.sqrt(np.sum(coef * coef, axis=0))
         norm = self._norm * (turned + slopes) + pull
-        return moved + evaluated + self.penalty(alpha, coef), norm
+        unknown = self.unknown(alpha, self._slopes(value))
+        return moved + evaluated + self.penalty(alpha, coef) + unknown, norm
+
+    def _slopes(self, value: Any) -> Any:
+        """Return a bound on the sum of the slopes of a loss of this value."""
+        if self.growth == 1:
+            return 2.0 * np.minimum(self.mass, value)
+        return 4.0 * np.sqrt(self.mass * np.maximum(value, 0.0))
 
     def _moved(self, value: Any, score: Any) -> tuple[Any, Any]:
         """Return by what the loss, and the sum of its slopes, change when each score changes by `score`."""
         if self.growth == 1:
             return 2.0 * self.mass * score, self.mass * score
-        root = np.sqrt(self.mass * np.maximum(value, 0.0))
-        return 4.0 * root * score + 8.0 * self.mass * score**2, 8.0 * self.mass * score
+        return self._slopes(value) * score + 8.0 * self.mass * score**2, 8.0 * self.mass * score
 
     def _evaluated(self, reach: Any) -> tuple[Any, Any]:
         """Return what the loss of given scores, and the sum of its slopes, may be off by."""
