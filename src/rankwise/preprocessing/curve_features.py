@@ -173,7 +173,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     ) -> ProductDesign:
         """Return rows, as checked, as the product of their entries and the codings of the tables."""
         blocks = self.blocks() if blocks is None else blocks
-        coding = sp.csr_array(sp.block_diag(blocks, format="csr"))
+        coding = sp.csr_array(sp.block_diag([sp.coo_array(block) for block in blocks], format="csr"))
         met = np.diff(coding.indptr) > 0  # an entry that is always zero need not be stored
         return ProductDesign(self._entries(X, met), coding, n_threads)
 
