@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import require_dask
 
 PARQUET = (".parquet", ".pq")
+# numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
+_one_parser = Lock()
 
 
 @dataclass
@@ -195,6 +198,11 @@ def write_copy(folder: Path, X: Any, y: Any, qid: Any, names: Any) -> None:
 
 def read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
     """Map the arrays of a copy; the rows are read when they are used."""
+    with _one_parser:
+        return _read_copy(folder)
+
+
+def _read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
     with np.load(folder / "more.npz") as arrays:
         more = dict(arrays)
     names, query = more["names"].tolist() or None, more.get("query")
