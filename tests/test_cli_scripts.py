@@ -55,9 +55,10 @@ def folder(tmp_path_factory):
 SLOW = ["--alpha", "1e-5", "--tol", "2e-5", "--json"]
 
 
-# A training that says so when it has written its third checkpoint, and then waits for a signal.
+# A training that says so when it has written its third checkpoint, and then waits for the end of its input: a
+# signal that comes before it waits is not lost.
 PAUSED = """
-import signal, sys
+import sys
 from rankwise.cli.checkpoint import Checkpoint
 from rankwise.cli.main import main
 
@@ -68,7 +69,7 @@ def write_and_wait(self):
     if self.state.iteration == 3:
         Checkpoint.write = write
         print("written", flush=True)
-        signal.pause()
+        sys.stdin.read()
 
 Checkpoint.write = write_and_wait
 sys.exit(main(sys.argv[1:]))
@@ -78,7 +79,8 @@ sys.exit(main(sys.argv[1:]))
 def paused_at_a_checkpoint(*arguments):
     """Start a training, and return when it has written checkpoints and waits."""
     arguments = [sys.executable, "-c", PAUSED, *map(str, arguments), "--checkpoint-every", "0"]
-    process = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    process = subprocess.Popen(arguments, **pipes)
     assert process.stdout.readline() == b"written\n"
     return process
 
