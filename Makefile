@@ -91,7 +91,8 @@ browser: ## Install the browser that the tests of pages need: with apt where the
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then \
 	  echo "There is a browser and its driver."; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
-	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver fonts-liberation; \
+	  apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium chromium-driver \
+	    fonts-dejavu-core fonts-liberation; \
 	elif command -v npx >/dev/null; then \
 	  { npx --yes @puppeteer/browsers install chrome@stable --path build/browser && \
 	    npx --yes @puppeteer/browsers install chromedriver@stable --path build/browser; } || \
