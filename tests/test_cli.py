@@ -636,3 +636,23 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     for line in lines:
         program, *arguments = shlex.split(line)
         assert programs[program](arguments) == 0, (line, capsys.readouterr().err)
+
+
+def test_labels_that_floats_cannot_tell_apart_are_never_tied_in_silence(tmp_path, capsys):
+    labels = [2**53 + 1, 2**53, 2**53 + 2]
+    table, text = tmp_path / "rows.csv", tmp_path / "rows.txt"
+    table.write_text("grade,x,z\n" + "".join(f"{label},{k},1\n" for k, label in enumerate(labels)))
+    text.write_text("".join(f"{label} 1:{k}\n" for k, label in enumerate(labels)))
+    train = ["train", "--label", "grade", "-o", tmp_path / "model.json", table]
+    for options in ([], ["--stream"]):
+        said = fails(capsys, 1, *train, *options)
+        assert "column 'grade' holds integers above 2^53 that differ but are equal as float64" in said
+    assert main(["train", str(text), "-o", str(tmp_path / "model.json")]) == 0
+    assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
+    parts = [tmp_path / f"part-{k}.csv" for k in range(3)]
+    for part, line in zip(parts, table.read_text().splitlines()[1:], strict=True):
+        part.write_text(f"grade,x,z\n{line}\n")
+    for options in ([], ["--stream"]):
+        assert main(list(map(str, [*train[:-1], *parts, *options]))) == 0
+        assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "model.json"), str(table), "--label", "grade"]) == 0
