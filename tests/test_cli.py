@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import wilcoxon
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import reference
 import reference_metrics
@@ -24,6 +25,7 @@ from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
+from rankwise.model_selection.search import AlphaSearch
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +257,19 @@ def test_tuning_marks_the_best_of_its_own_candidates(folder, capsys):
         capsys, "tune", folder / "train.txt", "--folds", "2", "--kernel", "rbf", "--n-components", "9"
     )
     np.testing.assert_allclose(np.divide(kernel["alphas"], kernel["alphas"][0]), [10.0**-k for k in range(8)])
+
+
+def test_tuning_holds_blas_to_one_thread(folder, capsys, monkeypatch):
+    seen, judged = [], AlphaSearch.judged
+
+    def watched(search, *arguments):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return judged(search, *arguments)
+
+    monkeypatch.setattr(AlphaSearch, "judged", watched)
+    with threadpool_limits(2, user_api="blas"):
+        run(capsys, "tune", folder / "train.txt", "--method", "rank-rls", "--folds", 2)
+    assert set(seen) == {1}
 
 
 def test_evaluation_equals_the_textbook_measures(folder, parts, tmp_path, capsys):
