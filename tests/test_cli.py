@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import wilcoxon
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import reference
 import reference_metrics
@@ -24,6 +25,7 @@ from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
+from rankwise.model_selection.search import AlphaSearch
 
 
 @pytest.fixture(scope="module")
@@ -255,6 +257,19 @@ def test_tuning_marks_the_best_of_its_own_candidates(folder, capsys):
         capsys, "tune", folder / "train.txt", "--folds", "2", "--kernel", "rbf", "--n-components", "9"
     )
     np.testing.assert_allclose(np.divide(kernel["alphas"], kernel["alphas"][0]), [10.0**-k for k in range(8)])
+
+
+def test_tuning_holds_blas_to_one_thread(folder, capsys, monkeypatch):
+    seen, judged = [], AlphaSearch.judged
+
+    def watched(search, *arguments):
+        seen.extend(library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas")
+        return judged(search, *arguments)
+
+    monkeypatch.setattr(AlphaSearch, "judged", watched)
+    with threadpool_limits(2, user_api="blas"):
+        run(capsys, "tune", folder / "train.txt", "--method", "rank-rls", "--folds", 2)
+    assert set(seen) == {1}
 
 
 def test_evaluation_equals_the_textbook_measures(folder, parts, tmp_path, capsys):
@@ -636,3 +651,23 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     for line in lines:
         program, *arguments = shlex.split(line)
         assert programs[program](arguments) == 0, (line, capsys.readouterr().err)
+
+
+def test_labels_that_floats_cannot_tell_apart_are_never_tied_in_silence(tmp_path, capsys):
+    labels = [2**53 + 1, 2**53, 2**53 + 2]
+    table, text = tmp_path / "rows.csv", tmp_path / "rows.txt"
+    table.write_text("grade,x,z\n" + "".join(f"{label},{k},1\n" for k, label in enumerate(labels)))
+    text.write_text("".join(f"{label} 1:{k}\n" for k, label in enumerate(labels)))
+    train = ["train", "--label", "grade", "-o", tmp_path / "model.json", table]
+    for options in ([], ["--stream"]):
+        said = fails(capsys, 1, *train, *options)
+        assert "column 'grade' holds integers above 2^53 that differ but are equal as float64" in said
+    assert main(["train", str(text), "-o", str(tmp_path / "model.json")]) == 0
+    assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
+    parts = [tmp_path / f"part-{k}.csv" for k in range(3)]
+    for part, line in zip(parts, table.read_text().splitlines()[1:], strict=True):
+        part.write_text(f"grade,x,z\n{line}\n")
+    for options in ([], ["--stream"]):
+        assert main(list(map(str, [*train[:-1], *parts, *options]))) == 0
+        assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
+    assert main(["predict", str(tmp_path / "model.json"), str(table), "--label", "grade"]) == 0

@@ -84,6 +84,19 @@ def test_parquet_files_are_the_table_they_hold(tmp_path, cached):
     assert model.feature_names_in_.tolist() == names
 
 
+def test_labels_that_floats_cannot_tell_apart_are_refused_or_told_of(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    large = 2**53
+    for name, labels in {"both": [large + 1, large], "first": [large + 1], "second": [large]}.items():
+        frame = pandas.DataFrame({"label": pandas.array(labels, dtype="Int64"), "x": 1.0})
+        frame.to_parquet(tmp_path / f"{name}.parquet")
+    with pytest.raises(ValueError, match=r"both\.parquet: column 'label' holds integers above 2\^53"):
+        from_files(tmp_path / "both.parquet")
+    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+        from_files([tmp_path / "first.parquet", tmp_path / "second.parquet"])
+
+
 def test_what_is_wrong_with_files_is_said(text_files, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file has the name or pattern '.*nothing-\*'"):
         from_files(tmp_path / "nothing-*")

@@ -226,6 +226,42 @@ def test_nullable_and_large_integers(tmp_path, package):
     assert data.qid.tolist() == [3, 3, 5, 5, 5]
 
 
+LARGE = 2**53
+
+
+@pytest.mark.parametrize("kind", ["int64", "Int64", "uint64", "Decimal", "csv", "128 bits"])
+@pytest.mark.parametrize("chunk_rows", [None, 1])
+def test_labels_that_floats_cannot_tell_apart_are_refused(tmp_path, package, kind, chunk_rows):
+    path = tmp_path / ("table.csv" if kind in ("csv", "128 bits") else "table.parquet")
+    labels = [LARGE + 1, 10**20 if kind == "128 bits" else 7, LARGE]
+    if path.suffix == ".csv":
+        path.write_text("y,x\n" + "".join(f"{label},1\n" for label in labels))
+    elif kind == "Decimal":
+        frame = pl.DataFrame({"y": labels, "x": [1, 2, 3]})
+        frame.with_columns(pl.col("y").cast(pl.Decimal(20, 0))).write_parquet(path)
+    else:
+        pd.DataFrame({"y": pd.array(labels, dtype=kind), "x": [1, 2, 3]}).to_parquet(path)
+    sentence = f"{path}: column 'y' holds integers above 2^53 that differ but are equal as float64; give "
+    assert outcome(path, chunk_rows, label="y").startswith(sentence)
+    assert outcome(path, chunk_rows, label=None, features=["x"])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_labels_that_floats_tell_apart_are_read(tmp_path, package, suffix):
+    labels = [LARGE + 1, LARGE + 2, -LARGE, LARGE + 1]
+    path = write(tmp_path, suffix, pd.DataFrame({"y": labels, "x": range(4)}))
+    assert read_table(path, label="y").y.tolist() == [LARGE, LARGE + 2, -LARGE, LARGE]
+
+
+def test_large_labels_beside_fractions_are_told_of(tmp_path, package):
+    path = tmp_path / "table.csv"
+    path.write_text(f"y,x\n{LARGE + 1},1\n{LARGE},2\n0.5,3\n")
+    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+        assert read_table(path, label="y").y.tolist() == [LARGE, LARGE, 0.5]
+    fractions = pd.DataFrame({"y": [2.0**60, 2.0**60, 0.5], "x": range(3)})
+    assert read_table(write(tmp_path, ".parquet", fractions), label="y").y[0] == 2.0**60
+
+
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n1,2,3,4\n", "a,b\n1,2,3\n1,2,3\n"])
 def test_text_that_is_no_table(tmp_path, package, text):
     path = tmp_path / "table.csv"

@@ -1,5 +1,6 @@
 import itertools
 import pickle
+from decimal import Decimal
 
 import networkx
 import numpy as np
@@ -362,10 +363,26 @@ def test_reference_survival_pairs():
 
 def test_integers_that_floats_cannot_tell_apart_are_refused():
     large = 2**53
-    for labels in ([large, large + 1, 0], np.array([large, large + 1]), [10**30, 10**30 + 1]):
-        with pytest.raises(ValueError, match=r"y holds integers above 2\^53 that differ but are equal"):
+    exact = [large + 1, large, large + 2]
+    for labels in (
+        exact,
+        np.array(exact),
+        [*exact, 0.5],
+        [10**30, 10**30 + 1],
+        [2**63, 2**63 + 1, -1],
+        np.array([float(large), large + 1], dtype=object),
+        [Decimal(large), Decimal(large + 1)],
+        pd.Series(exact, dtype="Int64"),
+        pd.array(exact, dtype="Int64"),
+        pl.Series(exact),
+    ):
+        sentence = r"^y holds integers above 2\^53 that differ but are equal"
+        with pytest.raises(ValueError, match=sentence):
             Preferences.from_scores(labels)
+        with pytest.raises(ValueError, match=sentence):
+            RankSVM().fit(np.eye(len(labels)), labels)
     assert Preferences.from_scores([large, large + 2, large + 2, -large]).n_pairs == 5
+    assert Preferences.from_scores([large, 10.0**300, 0.5]).n_pairs == 3
 
 
 def test_edges_of_absent_classes_are_told_of():

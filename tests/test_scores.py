@@ -357,7 +357,8 @@ def test_tuning_ties_held_out_rows_that_are_equal(method, kernel):
 
 FITS = """
 import hashlib, numpy as np
-from rankwise import OrdinalSVM, RankRLS, RankSVM, RankSVMCV
+from rankwise import OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise.model_selection import alpha_path, leave_pair_out, leave_query_out, permutation_test
 random = np.random.default_rng(0)
 X = random.normal(size=(400, 60))
 y = X[:, 0] + np.sin(X[:, 1]) + random.normal(size=400)
@@ -372,15 +373,27 @@ for model, rows in [
     (RankRLS(solver="primal"), wide),
     (RankRLS(solver="dual"), wide),
     (RankSVMCV([1.0, 1e-2], cv=2, kernel="rbf"), X),
+    (RankRLSCV([1.0, 1e-2], kernel="rbf"), X),
 ]:
     scores = model.fit(rows, y[: len(rows)]).predict(rows)
     print(model, hashlib.sha256(scores.tobytes()).hexdigest())
-coef = RankRLS().path(wide, y[:300], [1e-2, 1e-4])
-print("path", hashlib.sha256(coef.tobytes()).hexdigest())
+ordinal = OrdinalSVM(kernel="rbf").fit(X, np.digitize(y, [-1, 0, 1]))
+kernel, qid = RankRLS(kernel="rbf"), np.arange(400) // 10
+for name, found in {
+    "utility": ordinal.utility(X),
+    "path": RankRLS().path(wide, y[:300], [1e-2, 1e-4]),
+    "certified path": alpha_path(kernel, X, y, (1e-1, 1e-2)).coef,
+    "pairs": leave_pair_out(kernel, X, y).predictions,
+    "pairs and alphas": leave_pair_out(kernel, X, y, alphas=[1.0, 1e-2]).predictions,
+    "queries": leave_query_out(kernel, X, y, qid).predictions,
+    "queries and alphas": leave_query_out(kernel, X, y, qid, alphas=[1.0, 1e-2]).predictions,
+    "permutations": permutation_test(kernel, X, y, qid, 20, random_state=0).null_distribution,
+}.items():
+    print(name, hashlib.sha256(np.ascontiguousarray(found).tobytes()).hexdigest())
 """
 
 
-def test_a_fit_does_not_depend_on_the_threads_of_blas():
+def test_a_result_does_not_depend_on_the_threads_of_blas():
     outputs = []
     for n_threads in ("1", "2"):
         variables = {"OMP_NUM_THREADS": n_threads, "OPENBLAS_NUM_THREADS": n_threads}
@@ -393,7 +406,7 @@ def test_a_fit_does_not_depend_on_the_threads_of_blas():
                 check=True,
             ).stdout.splitlines()
         )
-    assert len(outputs[0]) == 10
+    assert len(outputs[0]) == 18
     assert outputs[0] == outputs[1]
 
 

@@ -278,6 +278,7 @@ PIECES = st.sampled_from(
 TEXTS = st.one_of(st.binary(max_size=60), st.lists(PIECES, max_size=25).map(b"".join))
 
 
+@pytest.mark.filterwarnings("ignore:Labels such as")
 @given(TEXTS)
 @example(b"\r")
 @example(b"1\r")
@@ -650,3 +651,14 @@ def test_packed_bytes_of_other_programs(tmp_path):
         path = tmp_path / f"a{suffix}"
         path.write_bytes(module.compress(LETOR))
         assert_same(load_svmlight(path, comments=True), reference.parse(LETOR))
+
+
+def test_large_integers_that_may_be_tied_are_told_of(tmp_path):
+    large = 2**53
+    text = "".join(f"{label} 1:{row}\n" for row, label in enumerate([large + 1, large, large + 2])).encode()
+    with pytest.warns(UserWarning, match=r"Labels such as 9007199254740992\.0 are read as float64"):
+        assert read(text).y.tolist() == [large, large, large + 2]
+    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+        assert len(list(iter_svmlight(io.BytesIO(text), chunk_rows=1))) == 3
+    apart = b"9007199254740993 1:1\n9007199254740994 1:1\n-9007199254740993 1:1\n"
+    assert read(apart).y.tolist() == [large, large + 2, -large]

@@ -10,6 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST = 1e100
+# From here on float64 does not tell all integers apart.
+LARGE_INTEGER = 2.0**53
+MERGED = (
+    "holds integers above 2^53 that differ but are equal as float64; give their ranks instead, such as "
+    "scipy.stats.rankdata gives them."
+)
 
 
 def check_choice(value: Any, name: str, choices: Collection[str]) -> None:
@@ -63,7 +69,13 @@ def check_columns(scale: NDArray[np.float64], names: Any = None) -> None:
 
 def as_array(values: Any) -> NDArray[Any]:
     """Return lists, pandas and polars columns and arrays as a numpy array."""
-    return values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    if hasattr(values, "to_numpy"):
+        return values.to_numpy()
+    array = np.asarray(values)
+    of_numbers = isinstance(values, list | tuple) and array.dtype == np.float64 and array.ndim == 1
+    if of_numbers and is_large(array).any() and merges_integers(given := as_they_are(values), array):
+        return given  # whose integers are told apart
+    return array
 
 
 def _objects(array: NDArray[Any]) -> list[Any]:
@@ -108,11 +120,12 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     except (TypeError, ValueError):
         way_out = "; text needs to be an ordered categorical column" if name == "y" else ""
         raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}{way_out}.") from None
-    _check_distinct(array, vector, name)
     if length is not None and len(vector) != length:
         raise ValueError(f"{name} has {len(vector)} entries, but there are {length} rows.")
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} contains NaN or infinity.")
+    if merges_integers(array, vector):
+        raise ValueError(f"{name} {MERGED}")
     return vector
 
 
@@ -137,16 +150,24 @@ def _ascend(values: list[Any]) -> bool:
     return all(isinstance(value, Real) for value in values) and values == sorted(values)
 
 
-def _check_distinct(array: NDArray[Any], vector: NDArray[np.float64], name: str) -> None:
-    """Refuse integers that differ and become one float64, which would tie rows that are not tied."""
-    if array.dtype.kind not in "iuO" or np.abs(vector).max(initial=0.0) < 2**53:
-        return
-    integers = {value for value in array.tolist() if isinstance(value, int)}
-    if len(set(map(float, integers))) < len(integers):
-        raise ValueError(
-            f"{name} holds integers above 2^53 that differ but are equal as float64; give their ranks "
-            "instead, such as scipy.stats.rankdata gives them."
-        )
+def is_large(vector: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Tell which numbers are of a size at which float64 does not tell all integers apart."""
+    return np.abs(vector) >= LARGE_INTEGER
+
+
+def merges_integers(array: NDArray[Any], vector: NDArray[np.float64]) -> bool:
+    """Return whether integers that differ are one float64 in the vector, which would tie their rows.
+
+    Examples
+    --------
+    >>> large = np.array([2**53, 2**53 + 1])
+    >>> merges_integers(large, large.astype(float)), merges_integers(large[1:], large[1:].astype(float))
+    (True, False)
+    """
+    if array.dtype.kind not in "iuO":
+        return False
+    large = is_large(vector)
+    return len(set(vector[large].tolist())) < len(set(array[large].tolist()))
 
 
 def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:

@@ -7,7 +7,10 @@ import sys
 from collections.abc import Callable
 from functools import cache, wraps
 from threading import Lock
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
+
+Arguments = ParamSpec("Arguments")
+Result = TypeVar("Result")
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -60,11 +63,11 @@ class OneBlasThread:
 one_blas_thread = OneBlasThread()
 
 
-def with_one_blas_thread(method: Callable[..., Any]) -> Callable[..., Any]:
+def with_one_blas_thread(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
     """Return the method such that BLAS has one thread while it runs."""
 
     @wraps(method)
-    def limited(*arguments: Any, **options: Any) -> Any:
+    def limited(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
         with one_blas_thread:
             return method(*arguments, **options)
 

@@ -122,10 +122,10 @@ def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False
     """Yield the rows of svmlight files or tables chunk by chunk; `light` is that of `read_data`."""
     for path in options.data:
         if is_table(path):
-            from rankwise.io.frames import iter_table
+            from rankwise.io.frames import feature_columns, iter_table
 
-            label = options.label if options.features is None else None  # nothing is asked of labels
-            columns = {"label": label, "qid": options.qid, "features": options.features}
+            features = options.features or feature_columns(path, [options.label, options.qid])
+            columns = {"label": None, "qid": options.qid, "features": features}  # nothing is asked of labels
             chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
         else:
             from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
@@ -204,6 +204,8 @@ def require_same_columns(first: list[str] | None, other: list[str] | None) -> No
 def _joined(parts: list[Data]) -> Data:
     import numpy as np
 
+    from rankwise.io.large_labels import warn_of_large_ties
+
     first = parts[0]
     if len(parts) == 1:
         return first
@@ -211,4 +213,6 @@ def _joined(parts: list[Data]) -> Data:
         require_same_columns(first.feature_names, part.feature_names)
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
     X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
+    if y.dtype == np.float64:
+        warn_of_large_ties(y)  # of two files
     return Data(X, y, qid, first.feature_names)

@@ -18,6 +18,7 @@ from rankwise._checks import as_codes
 from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of, room_watched
+from rankwise.io.large_labels import warn_of_large_ties
 
 # Of the range of a column: an error of this size turns the order of many rows round.
 SHARE_OF_RANGE = 1e-4
@@ -41,6 +42,8 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
         if names is None:
             return Data(np.empty((0, 0)), np.empty(0))
         data = Data(rows.array(len(names)), labels.array(), queries.joined(), names, digest.digest())
+        if len(options.data) > 1:
+            warn_of_large_ties(data.y)
     _release_readers()
     digits.tell(names, console)
     return data

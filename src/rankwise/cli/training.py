@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rankwise._threads import with_one_blas_thread
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
@@ -71,6 +72,7 @@ class Training:
         self.validation = validation
         self.resumed = False
 
+    @with_one_blas_thread
     def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
         """Cross-validate over queries, going on after the folds that a checkpoint has."""
         from rankwise.model_selection.search import Choice

@@ -15,11 +15,13 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise._checks import MERGED, merges_integers
 from rankwise.design import Design
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import require_dask
+from rankwise.io.large_labels import warn_of_large_ties
 
 PARQUET = (".parquet", ".pq")
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
@@ -97,9 +99,11 @@ def from_files(
     # A read is a task of its own: Dask keeps the recipe, and reads a file again that a worker lost.
     reads = engine.each(load_cached, files, *arguments)
     parts = engine.round(lambda: engine.each(columns_of, reads))
+    labels = np.concatenate([part[0] for part in parts])
+    warn_of_large_ties(labels)
     return FileData(
         Partitions(engine.each(rows_of, reads), [len(part[0]) for part in parts], parts[0][2], loaded=True),
-        np.concatenate([part[0] for part in parts]),
+        labels,
         joined_queries(files, [part[1] for part in parts]),
     )
 
@@ -162,7 +166,10 @@ def load_parquet(file: str, label: str, qid: str | None) -> tuple[Any, Any, Any,
     query = frame[qid].to_numpy() if qid is not None and qid in frame else None
     rows = frame.drop(columns=[name for name in (label, qid) if name in frame])
     names = [str(name) for name in rows.columns]
-    return rows.to_numpy(dtype=np.float64), frame[label].to_numpy(dtype=np.float64), query, names
+    labels = frame[label].to_numpy(dtype=np.float64)
+    if merges_integers(frame[label].to_numpy(), labels):
+        raise ValueError(f"{file}: column {label!r} {MERGED}")
+    return rows.to_numpy(dtype=np.float64), labels, query, names
 
 
 def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:

@@ -200,7 +200,7 @@ class BaseRanker(BaseEstimator):
         """Return the preferences among the rows, from their labels where y holds these."""
         if isinstance(y, Preferences):
             return self._checked_preferences(y, qid, sample_weight)
-        labels = as_labels(y if declared_order(y) else column_or_1d(y, warn=True), "y")
+        labels = as_labels(y if declared_order(y) else column_or_1d(as_array(y), warn=True), "y")
         pair_weight = getattr(self, "pair_weight", None)
         return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
 

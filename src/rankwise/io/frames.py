@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
+from rankwise.io.large_labels import LargeLabels
 from rankwise.io.streams import PACKED_SUFFIXES
 from rankwise.io.table_readers import PARQUET, SEPARATORS, TableError, open_text, reader_of
 
@@ -70,7 +71,8 @@ def read_table(
     Raises
     ------
     TableError
-        When a column is missing, or a label or feature is missing, not a number or not finite.
+        When a column is missing, or a label or feature is missing, not a number or not finite; or when
+        labels above 2^53 differ but are equal as float64.
 
     Examples
     --------
@@ -184,14 +186,19 @@ class _Table:
 
     def pieces(self, n_piece_rows: int | None) -> Iterator[TableData]:
         """Yield the rows in pieces of about as many rows, or all at once."""
-        first_row = 1
+        first_row, large = 1, LargeLabels()
         frames = self.reader.frames(self.path, self.format, self.wanted, self.qid, n_piece_rows)
         for frame in frames:
             columns = self._columns(frame)
             if not all(column.good.all() for column in columns.values()):
                 self._refuse(columns, first_row, map(self._columns, frames))
+            if self.label is not None:
+                raw, values, _ = columns[self.label]
+                large.add(raw, values, rounded=raw.dtype.kind == "f" and self.format in SEPARATORS)
             yield self._table(columns)
             first_row += len(frame)
+        if (problem := large.problem()) is not None:
+            raise TableError(f"{self.path}: column {self.label!r} {problem}")
 
     def empty(self) -> TableData:
         """Return the data of a table without rows."""
@@ -311,7 +318,9 @@ def _listing(names: Sequence[str]) -> str:
 def _to_numpy(column: Any) -> NDArray[Any]:
     dtype = column.dtype
     if hasattr(dtype, "na_value") and getattr(dtype, "kind", "O") in "biuf":  # pandas' nullable numbers
-        return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        if column.hasnans:
+            return column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return column.to_numpy(dtype=dtype.numpy_dtype)
     if str(dtype).endswith("128"):  # polars' integers of a size that numpy has not
         return np.array(column.to_list(), dtype=object)
     return column.to_numpy()

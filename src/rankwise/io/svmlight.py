@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rankwise import _native
 from rankwise._threads import thread_count
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
+from rankwise.io.large_labels import LargeLabels, warn_of_large_ties
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
 from rankwise.io.svmlight_writer import dump_svmlight
 from rankwise.sparse_rows import SparseRows
@@ -45,6 +46,7 @@ class SvmlightData(NamedTuple):
     ----------
     X : CSR matrix of shape (n_rows, n_features)
     y : float64 array of shape (n_rows,)
+        Integers above 2^53 may be equal as float64 that differ in the file; a warning says so.
     qid : array of shape (n_rows,) or None
         int64 where every token is an integer that is written in the usual way, else an object array of str;
         None where no line has a qid.
@@ -130,7 +132,9 @@ def read_svmlight(source: Any, **options: Any) -> SvmlightData:
     reader = settings.new_reader()
     for _ in _read_blocks(reader, source, keep=True):
         pass
-    return settings.finish(reader)
+    data = settings.finish(reader)
+    warn_of_large_ties(data.y)
+    return data
 
 
 def _with_scipy(data: SvmlightData) -> SvmlightData:
@@ -191,7 +195,16 @@ def read_svmlight_chunks(source: Any, *, chunk_rows: int, **options: Any) -> Ite
         raise ValueError("zero_based='auto' needs the whole file; iter_svmlight accepts True or False.")
     reader = settings.new_reader()
     pieces = (settings.finish(reader) for _ in _read_blocks(reader, source, keep=False))
-    return query_chunks(pieces, chunk_rows, _rows, _join)
+    return query_chunks(_watched(pieces), chunk_rows, _rows, _join)
+
+
+def _watched(pieces: Iterator[SvmlightData]) -> Iterator[SvmlightData]:
+    """Yield the pieces, and warn after the last one of large labels that are equal."""
+    large = LargeLabels()
+    for piece in pieces:
+        large.add(piece.y, piece.y, rounded=True)
+        yield piece
+    large.problem()
 
 
 class _Settings(NamedTuple):

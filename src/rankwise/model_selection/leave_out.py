@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from rankwise._checks import as_alphas, as_array, as_codes, as_vector, check_choice, declared_order
 from rankwise._progress import Progress
+from rankwise._threads import with_one_blas_thread
 from rankwise._types import FloatArray, IntArray
 from rankwise.design import as_design
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
@@ -75,6 +76,7 @@ class LeaveOutResult:
         return self._predictions
 
 
+@with_one_blas_thread
 def leave_pair_out(
     model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None, keep: str = "alpha"
 ) -> LeaveOutResult:
@@ -126,6 +128,7 @@ def leave_pair_out(
     return pairs_left_out(HeldOutTask(model, X, y, None, alphas, keep))
 
 
+@with_one_blas_thread
 def leave_query_out(
     model: Any,
     X: Any,
@@ -407,6 +410,7 @@ def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
     return LeaveOutResult(task.squeezed(errors), task.alphas, method, predictions)
 
 
+@with_one_blas_thread
 def _pair_predictions(task: HeldOutTask, formulas: Sequence[PairFormula]) -> FloatArray:
     scores = [
         np.concatenate([formula.predictions(alpha) for formula in formulas], axis=2) for alpha in task.alphas

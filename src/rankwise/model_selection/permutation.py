@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise._checks import as_codes, as_labels
 from rankwise._progress import Progress
+from rankwise._threads import with_one_blas_thread
 from rankwise._types import FloatArray
 from rankwise.model_selection.leave_out import (
     HeldOutTask,
@@ -44,6 +45,7 @@ class PermutationTestResult:
     method: str
 
 
+@with_one_blas_thread
 def permutation_test(
     model: Any,
     X: Any,
