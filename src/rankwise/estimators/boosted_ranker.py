@@ -22,6 +22,7 @@ from rankwise.estimators.pair_probability import PairProbability
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.places import in_memory, place_of
 from rankwise.preferences import Preferences
+from rankwise.scores import canonical_csr
 
 # What makes the trees a function of data and parameters, whatever the number of threads and the load.
 REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
@@ -417,7 +418,8 @@ class BoostedRanker(PairProbability, BaseRanker):
 
     def _validated(self, X: Any, reset: bool) -> Any:
         X = validated_rows(self, X, reset and not self._goes_on(), accept_sparse="csr")
-        return sp.csr_matrix(X) if sp.issparse(X) else X  # LightGBM knows no sparse arrays
+        # LightGBM knows no sparse arrays, and of an entry that is stored in parts it takes one part.
+        return sp.csr_matrix(canonical_csr(X)) if sp.issparse(X) else X
 
     def _categorical_places(self) -> list[int]:
         """Return the places of categorical columns, those of the frame and those that are named."""
