@@ -157,6 +157,15 @@ def test_sparse_rows_are_the_same_rows():
     np.testing.assert_allclose(sparse.predict(sp.csr_array(rows)), dense.predict(rows), rtol=1e-12)
 
 
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_that_lightgbm_takes_for_zero_are_refused(form):
+    for rows in (1e-60 * X, np.zeros_like(X)):
+        with pytest.raises(ValueError, match=r"above 1e-35 or below -1e-35; LightGBM .* power of ten\.$"):
+            BoostedRanker().fit(form(rows), Y)
+    one, other = (BoostedRanker(n_estimators=5).fit(form(rows), Y) for rows in (X, 1e-30 * X))
+    np.testing.assert_array_equal(other.rank(form(1e-30 * X)), one.rank(form(X)))
+
+
 def test_entries_stored_in_parts_are_the_same_rows():
     rows = np.where(X > 0.5, X, 0.0)
     model = BoostedRanker(n_estimators=10).fit(rows[:200], Y[:200], validation=(rows[200:], Y[200:]))

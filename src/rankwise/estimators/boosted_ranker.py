@@ -32,6 +32,8 @@ KEEPING_COLUMNS = {"feature_pre_filter": False}
 SHARES_OF_TREES = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05])
 # LightGBM numbers categories in 32 bits.
 LARGEST_CODE = 2**31 - 1
+# What LightGBM takes for zero; where all is zero it has no feature and fails.
+ZERO = 1e-35
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
@@ -212,6 +214,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
         _check_codes(X, places)
+        _check_not_zero(X)
         begin = _as_start(init_score, X.shape[0], "init_score")
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), init_score=begin, categorical_feature=places)
         held_out = self._held_out(validation, begin is not None)
@@ -447,6 +450,16 @@ def _check_codes(X: Any, places: list[int]) -> None:
                 f"categorical_features must hold whole numbers from 0 to {LARGEST_CODE}; column {place} of X "
                 f"holds {bad[0]:g}."
             )
+
+
+def _check_not_zero(X: Any) -> None:
+    """Refuse rows that are all zero to LightGBM; NaN is a value that it can split by."""
+    stored = X.data if sp.issparse(X) else X
+    if stored.min(initial=0.0) >= -ZERO and stored.max(initial=0.0) <= ZERO:
+        raise ValueError(
+            f"X must hold a number above {ZERO:g} or below -{ZERO:g}; LightGBM takes all others for zero. "
+            "Multiply small features by a power of ten."
+        )
 
 
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:
