@@ -416,6 +416,7 @@ class HullRanker(BaseRanker):
         degree = np.asarray(joined.sum(axis=1)).ravel()
         return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is beyond all numbers proves nothing, and is refused
     def _solve(
         self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
     ) -> tuple[HullOptimum, SolverResult]:
