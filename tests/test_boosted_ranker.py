@@ -40,6 +40,7 @@ from rankwise.metrics import pair_log_loss, ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import PairExplanationDisplay
 from rankwise.report import Report
+from sparse_forms import in_halves
 
 lgb = pytest.importorskip("lightgbm")
 
@@ -154,6 +155,27 @@ def test_sparse_rows_are_the_same_rows():
     dense = BoostedRanker(n_estimators=10).fit(rows, Y)
     sparse = BoostedRanker(n_estimators=10).fit(sp.csr_array(rows), Y)
     np.testing.assert_allclose(sparse.predict(sp.csr_array(rows)), dense.predict(rows), rtol=1e-12)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+def test_rows_that_lightgbm_takes_for_zero_are_refused(form):
+    for rows in (1e-60 * X, np.zeros_like(X)):
+        with pytest.raises(ValueError, match=r"above 1e-35 or below -1e-35; LightGBM .* power of ten\.$"):
+            BoostedRanker().fit(form(rows), Y)
+    one, other = (BoostedRanker(n_estimators=5).fit(form(rows), Y) for rows in (X, 1e-30 * X))
+    np.testing.assert_array_equal(other.rank(form(1e-30 * X)), one.rank(form(X)))
+
+
+def test_entries_stored_in_parts_are_the_same_rows():
+    rows = np.where(X > 0.5, X, 0.0)
+    model = BoostedRanker(n_estimators=10).fit(rows[:200], Y[:200], validation=(rows[200:], Y[200:]))
+    validation = (in_halves(rows[200:]), Y[200:])
+    other = BoostedRanker(n_estimators=10).fit(in_halves(rows[:200]), Y[:200], validation=validation)
+    np.testing.assert_array_equal(other.validation_errors_, model.validation_errors_)
+    np.testing.assert_allclose(other.predict(in_halves(rows)), model.predict(rows), rtol=1e-12)
+    np.testing.assert_allclose(model.contributions(in_halves(rows[:2])), model.contributions(rows[:2]))
+    parts = model.explain_pair(in_halves(rows[:1]), in_halves(rows[1:2]))
+    np.testing.assert_allclose(parts, model.explain_pair(rows[0], rows[1]))
 
 
 def with_categories(library, columns, kind):

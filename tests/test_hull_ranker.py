@@ -600,3 +600,10 @@ def test_california_housing(order):
     model = HullRanker(order=order).fit(X, codes)
     assert model.gap_ <= 1e-6 * model.objective_
     assert metrics.ranking_error(codes, model.predict(X)) < 0.15
+
+
+@pytest.mark.parametrize("options", [{"slack": "none"}, {"kernel": "poly"}])
+def test_what_is_beyond_all_numbers_is_refused_without_other_warnings(options):
+    X, codes = data(30)
+    with pytest.raises(ValueError, match=r"slack='none' needs classes|contain NaN or infinity"):
+        HullRanker(**options).fit(1e98 * X, codes)

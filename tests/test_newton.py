@@ -260,6 +260,17 @@ def test_points_on_two_sides_prove_more_than_strong_convexity_does(loss):
     assert problem.bound == pytest.approx(points[1].objective - gaps[1], rel=1e-9)
 
 
+@pytest.mark.parametrize("loss", LOSSES)
+def test_features_so_small_that_their_squares_are_barely_numbers(loss):
+    X, preferences = task()
+    coefs = [
+        solve_newton(as_design(rows), LOSSES[loss](preferences), 1e-3).coef
+        for rows in (1e-90 * X, 1e-160 * X)
+    ]
+    directions = [coef / np.abs(coef).max() for coef in coefs]
+    np.testing.assert_allclose(directions[1], directions[0], atol=0.01)
+
+
 # What the squared hinge remembers
 
 

@@ -21,6 +21,7 @@ from rankwise.io.svmlight import dump_svmlight
 from rankwise.model_selection import QueryKFold
 from rankwise.preprocessing import QueryScaler
 from rankwise.report import Report
+from sparse_forms import in_halves
 
 METHODS = ("minmax", "standard", "rank")
 
@@ -65,6 +66,15 @@ def test_sparse_rows_stay_sparse(table, method):
     assert sp.issparse(found)
     assert found.nnz <= np.count_nonzero(X)
     np.testing.assert_allclose(found.toarray(), reference(X, qid, method), atol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["minmax", "rank"])
+def test_entries_stored_in_parts_are_scaled_as_one(method):
+    X, qid = np.array([[1.0, 0.0], [3.0, 2.0], [0.0, 5.0], [4.0, 5.0]]), [0, 0, 1, 1]
+    given = in_halves(X)
+    found = QueryScaler(method).fit_transform(given, qid=qid)
+    np.testing.assert_allclose(found.toarray(), reference(X, np.array(qid), method))
+    assert given.nnz == 2 * np.count_nonzero(X), "the caller's matrix is left alone"
 
 
 @pytest.mark.parametrize("method", ["minmax", "rank"])

@@ -14,16 +14,31 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import DotProduct
 from threadpoolctl import threadpool_info
 
-from rankwise import Preferences, RankRLS, RankSVM, RankSVMCV, _native, load_model, save_model
+from rankwise import (
+    BoostedRanker,
+    CurveRanker,
+    HullRanker,
+    OrdinalSVM,
+    Preferences,
+    RankLogistic,
+    RankRLS,
+    RankSVM,
+    RankSVMCV,
+    _native,
+    load_model,
+    save_model,
+)
 from rankwise._threads import one_blas_thread
 from rankwise.cli.models import Recipe
 from rankwise.kernels import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from rankwise.model_selection.search import AlphaSearch
 from rankwise.scores import canonical_csr, compared_scores, owned_rows, row_scores
+from sparse_forms import in_halves
 
 
 def histogram_intersection(x, z):
@@ -295,31 +310,71 @@ MODELS = [
     RankRLS(kernel="laplacian"),
     RankSVM(kernel="chi2", n_components=11, random_state=0),
     RankRLS(kernel=histogram_intersection),
+    RankLogistic(),
+    OrdinalSVM(),
+    HullRanker(),
+    HullRanker(laplacian_weight=0.1),
+    CurveRanker(n_bins=8),
+    BoostedRanker(n_estimators=5, min_child_samples=5),
 ]
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda model: f"{type(model).__name__}-{model.n_components}")
+def model_name(model):
+    kernel = getattr(model, "kernel", None)
+    options = [getattr(kernel, "__name__", kernel)]
+    options += [getattr(model, name, None) for name in ("n_components", "laplacian_weight")]
+    return "-".join([type(model).__name__, *(str(option) for option in options if option)])
+
+
+def takes_sparse_rows(model):
+    return getattr(model, "kernel", None) not in ("chi2", histogram_intersection)
+
+
+def fitted_to(model, given_rows, y):
+    """Fit a model; one of classes learns from thirds."""
+    if isinstance(model, BoostedRanker):
+        pytest.importorskip("lightgbm")
+    if isinstance(model, OrdinalSVM | HullRanker):
+        y = np.searchsorted(np.quantile(y, [1 / 3, 2 / 3]), y)
+    return clone(model).fit(given_rows, y)
+
+
+def scores_of(model, X):
+    return model.utility(X) if isinstance(model, OrdinalSVM) else model.predict(X)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=model_name)
 @pytest.mark.parametrize("container", [np.array, np.asfortranarray, np.float32, sp.csr_array])
 def test_a_model_gives_equal_rows_equal_scores(model, container, tmp_path):
-    kernel = model.kernel
-    if container is sp.csr_array and kernel in ("chi2", histogram_intersection):
+    if container is sp.csr_array and not takes_sparse_rows(model):
         pytest.skip("not for sparse rows")
     X = rows(60, 8)
     given_rows = container(X)
-    fitted = model.fit(given_rows, X[:, 0] - X[:, 1])
-    expected = fitted.predict(given_rows)
-    np.testing.assert_array_equal(fitted.predict(given_rows.copy()), expected)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(fitted)).predict(given_rows), expected)
-    if not callable(kernel):
+    fitted = fitted_to(model, given_rows, X[:, 0] - X[:, 1])
+    expected = scores_of(fitted, given_rows)
+    np.testing.assert_array_equal(scores_of(fitted, given_rows.copy()), expected)
+    np.testing.assert_array_equal(scores_of(pickle.loads(pickle.dumps(fitted)), given_rows), expected)
+    if not callable(getattr(model, "kernel", None)):
         save_model(fitted, tmp_path / "model.json")
-        np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict(given_rows), expected)
+        np.testing.assert_array_equal(scores_of(load_model(tmp_path / "model.json"), given_rows), expected)
     for n_jobs in (2, 4):
-        np.testing.assert_array_equal(fitted.set_params(n_jobs=n_jobs).predict(given_rows), expected)
+        np.testing.assert_array_equal(scores_of(fitted.set_params(n_jobs=n_jobs), given_rows), expected)
     fitted.set_params(n_jobs=None)
-    check_places(lambda rows, n_threads=1: fitted.predict(rows), given_rows, expected)
+    check_places(lambda rows, n_threads=1: scores_of(fitted, rows), given_rows, expected)
+    if sp.issparse(given_rows):
+        for form in (permuted(given_rows), in_halves(given_rows)):
+            np.testing.assert_array_equal(scores_of(fitted, form), expected)
     stored = given_rows.data if sp.issparse(given_rows) else given_rows
     stored[:] = 1.0  # the model has rows of its own
-    np.testing.assert_array_equal(fitted.predict(container(X)), expected)
+    np.testing.assert_array_equal(scores_of(fitted, container(X)), expected)
+
+
+@pytest.mark.parametrize("model", list(filter(takes_sparse_rows, MODELS)), ids=model_name)
+def test_a_model_learns_the_same_from_entries_in_halves(model):
+    X = rows(60, 8)
+    whole, halved = (fitted_to(model, form(X), X[:, 0] - X[:, 1]) for form in (sp.csr_array, in_halves))
+    expected = scores_of(whole, X)
+    np.testing.assert_allclose(scores_of(halved, X), expected, atol=1e-6 * np.ptp(expected))
 
 
 def test_scores_on_dask_are_those_in_memory():

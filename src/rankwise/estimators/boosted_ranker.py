@@ -22,6 +22,7 @@ from rankwise.estimators.pair_probability import PairProbability
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.places import in_memory, place_of
 from rankwise.preferences import Preferences
+from rankwise.scores import canonical_csr
 
 # What makes the trees a function of data and parameters, whatever the number of threads and the load.
 REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}
@@ -31,6 +32,8 @@ KEEPING_COLUMNS = {"feature_pre_filter": False}
 SHARES_OF_TREES = np.array([1.0, 0.7, 0.5, 0.35, 0.25, 0.15, 0.1, 0.05])
 # LightGBM numbers categories in 32 bits.
 LARGEST_CODE = 2**31 - 1
+# What LightGBM takes for zero; where all is zero it has no feature and fails.
+ZERO = 1e-35
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
@@ -211,6 +214,7 @@ class BoostedRanker(PairProbability, BaseRanker):
         X, preferences = self._checked_input(X, y, qid, sample_weight)
         places = self._categorical_places()
         _check_codes(X, places)
+        _check_not_zero(X)
         begin = _as_start(init_score, X.shape[0], "init_score")
         data = lightgbm.Dataset(X, np.zeros(X.shape[0]), init_score=begin, categorical_feature=places)
         held_out = self._held_out(validation, begin is not None)
@@ -417,7 +421,8 @@ class BoostedRanker(PairProbability, BaseRanker):
 
     def _validated(self, X: Any, reset: bool) -> Any:
         X = validated_rows(self, X, reset and not self._goes_on(), accept_sparse="csr")
-        return sp.csr_matrix(X) if sp.issparse(X) else X  # LightGBM knows no sparse arrays
+        # LightGBM knows no sparse arrays, and of an entry that is stored in parts it takes one part.
+        return sp.csr_matrix(canonical_csr(X)) if sp.issparse(X) else X
 
     def _categorical_places(self) -> list[int]:
         """Return the places of categorical columns, those of the frame and those that are named."""
@@ -445,6 +450,16 @@ def _check_codes(X: Any, places: list[int]) -> None:
                 f"categorical_features must hold whole numbers from 0 to {LARGEST_CODE}; column {place} of X "
                 f"holds {bad[0]:g}."
             )
+
+
+def _check_not_zero(X: Any) -> None:
+    """Refuse rows that are all zero to LightGBM; NaN is a value that it can split by."""
+    stored = X.data if sp.issparse(X) else X
+    if stored.min(initial=0.0) >= -ZERO and stored.max(initial=0.0) <= ZERO:
+        raise ValueError(
+            f"X must hold a number above {ZERO:g} or below -{ZERO:g}; LightGBM takes all others for zero. "
+            "Multiply small features by a power of ten."
+        )
 
 
 def _as_start(init_score: Any, n_rows: int, name: str) -> FloatVector | None:

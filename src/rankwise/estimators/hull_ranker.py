@@ -32,6 +32,7 @@ from rankwise.kernels import KernelMap, kernel_values
 from rankwise.metrics import wmw
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
+from rankwise.scores import canonical_csr
 from rankwise.solvers.hull_certificate import HullGoal, HullOptimum, Penalty
 from rankwise.solvers.hull_constant import constant_optimum
 from rankwise.solvers.hull_general import has_general_solver, solve_general
@@ -408,11 +409,14 @@ class HullRanker(BaseRanker):
                 np.sqrt(np.maximum(K.diagonal()[:, None] + K.diagonal() - 2.0 * K, 0.0)),
                 "precomputed",
             )
+        elif sp.issparse(X):
+            X = canonical_csr(X)  # scikit-learn's distances square each part of an entry stored in parts
         directed = kneighbors_graph(X, n_neighbors, metric=metric, include_self=False, n_jobs=self.n_jobs)
         joined = directed.maximum(directed.T)
         degree = np.asarray(joined.sum(axis=1)).ravel()
         return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
 
+    @np.errstate(over="ignore", invalid="ignore")  # what is beyond all numbers proves nothing, and is refused
     def _solve(
         self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
     ) -> tuple[HullOptimum, SolverResult]:

@@ -325,7 +325,8 @@ class KernelMap:
     def _basis_kernel(self, X: Any) -> NDArray[np.float64]:
         """Compute K_ZZ, in memory that may be overwritten."""
         if not self._precomputed:
-            return kernel_values(self.basis_, **self.kernel_arguments)
+            with np.errstate(over="ignore"):  # what is not finite is refused when K is factored
+                return kernel_values(self.basis_, **self.kernel_arguments)
         part = X if self._full else X[np.ix_(self.basis_indices_, self.basis_indices_)]
         K = np.array(dense_rows(part), copy=True)
         check_symmetric(K, np.sqrt(self._precision(X)))

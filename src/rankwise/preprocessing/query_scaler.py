@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise._checks import as_codes, check_choice
 from rankwise._types import FloatArray, IntArray
 from rankwise.preprocessing.query_scaling import scale_within_queries
+from rankwise.scores import canonical_csr
 
 METHODS = ("minmax", "standard", "rank")
 
@@ -168,8 +169,7 @@ def _sparse(rows: Any, query: IntArray, method: str) -> Any:
             "method='standard' takes the mean off and would make sparse rows dense; use method='minmax' or "
             "'rank', or X.toarray()."
         )
-    scaled = rows.copy()
-    scaled.eliminate_zeros()
+    scaled = canonical_csr(rows).copy()
     n_queries = int(query.max(initial=-1)) + 1
     row = np.repeat(np.arange(rows.shape[0]), np.diff(scaled.indptr))
     _, cell = np.unique(scaled.indices.astype(np.int64) * n_queries + query[row], return_inverse=True)

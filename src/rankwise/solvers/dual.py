@@ -42,7 +42,7 @@ class DualBound:
         slope, curvature = rise - quotient(cross, 2.0 * self._alpha), quotient(square, 2.0 * self._alpha)
         if not curvature > 0:
             return float(slope > 0)
-        return float(np.clip(slope / curvature, 0.0, 1.0)) if np.isfinite(curvature) else 0.0
+        return float(np.clip(quotient(slope, curvature), 0.0, 1.0)) if np.isfinite(curvature) else 0.0
 
     def certified(self, relative: float) -> float:
         """Return D less what rounding may have added, given the relative error of a sum over columns."""
