@@ -93,7 +93,8 @@ def rounded_of(model, X, loss):
     rounding = Rounding.of(design, growth=1 if loss == "logistic" else 2)
     reach = rounding.reach(model.coef_, design.matvec(model.coef_))
     if loss == "hinge":
-        return rounding.left_to_hinge(model.alpha, model.coef_, reach)
+        error = rounding.hinge(model.alpha, model.coef_, reach)
+        return rounding.left_to_hinge(model.alpha, model.coef_, error)
     return rounding.left_to_square(model.alpha, model.coef_, model.objective_, reach)
 
 

@@ -51,6 +51,7 @@ class _Iterate:
     coefficients: FloatVector
     offset: float
     _slopes: FloatVector | None = None
+    error: float | None = None  # what the objective may be off by, once it is known
 
     def slopes(self, design: Design) -> FloatVector:
         """Return X'c, of which the product is made once."""
@@ -197,12 +198,14 @@ def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVe
 
 
 def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    return rounding.hinge(alpha, point.coef, rounding.reach(point.coef, point.scores), point.objective)
+    if point.error is None:
+        reach = rounding.reach(point.coef, point.scores)
+        point.error = rounding.hinge(alpha, point.coef, reach, point.objective)
+    return point.error
 
 
 def _rounded(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    reach = rounding.reach(point.coef, point.scores)
-    return rounding.left_to_hinge(alpha, point.coef, reach, point.objective)
+    return rounding.left_to_hinge(alpha, point.coef, _error(rounding, alpha, point))
 
 
 def _off_zero(

@@ -140,12 +140,12 @@ class Rounding:
         """Return whether the slopes of a plane may come from rounding alone."""
         return float(slopes @ slopes) <= self._slope_errors[1]
 
-    def left_to_hinge(self, alpha: float, coef: FloatArray, reach: float, objective: float = np.inf) -> float:
+    def left_to_hinge(self, alpha: float, coef: FloatArray, error: float) -> float:
         """Return twice the gap that rounding would leave to these weights if they were the optimum.
 
-        Twice, as the weights that are reached differ from the optimum.
+        Twice, as the weights that are reached differ from the optimum; `error` is what `hinge` says of them.
         """
-        return 2.0 * (self.hinge(alpha, coef, reach, objective) + self.plane(alpha, coef))
+        return 2.0 * (error + self.plane(alpha, coef))
 
     def left_to_square(
         self, alpha: float, coef: FloatArray, objective: Any, reach: Any, drift: float = 0.0
