@@ -690,6 +690,8 @@ def replaced(entries, place, content):
         {"scores_": np.zeros(2)},
         {"scores_": np.array([0.0, np.nan, 0.0])},
         {"_parameters": np.zeros(4)},
+        {"_parameters": np.zeros((3, 1))},
+        {"scores_": np.zeros((3, 1))},
         {"_features": np.zeros((2, 1)), "coef_": np.zeros(1), "_parameters": np.zeros(4)},
         {"alpha_": "1"},
         {"_entries": (0, np.array([0, 5], dtype=np.int32))},

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import tracemalloc
+from copy import copy
 
 import numpy as np
 import pandas as pd
@@ -30,7 +31,16 @@ from sklearn.preprocessing import (
 
 import rankwise
 from fuzz.fuzz_model_file import Target, overwritten, signed, write_signed
-from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
+from rankwise import (
+    BoostedRanker,
+    CurveRanker,
+    HullRanker,
+    OrdinalSVM,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+)
 from rankwise.datasets import make_ranking
 from rankwise.io.atomic import atomic_folder, atomic_write
 from rankwise.io.model_file import ModelFileError, load_model, model_info, save_model
@@ -452,6 +462,68 @@ def test_numbers_that_cannot_score_a_row_are_refused_at_once(model, change, tmp_
     same = crafted(content, lambda header: None)
     (tmp_path / "model.json").write_bytes(same)
     np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict(NEW), model.predict(NEW))
+
+
+FRAME = pd.DataFrame(X, columns=list("abcd")).assign(kind=pd.Categorical(np.array(["u", "v", "w"])[Y]))
+# Of each kind of ranker, attributes and values that no fit leaves.
+NEVER_LEARNED = [
+    (RankSVM(), "coef_", [np.full(4, np.nan), np.full(4, "1"), np.zeros((1, 4)), np.zeros(3), None]),
+    (RankSVM(), "fitted_with_qid_", [np.ones(3), "no", None]),
+    (RankSVM(warm_start=True), "_weights", [np.full(4, "1"), np.full(4, np.inf), "heavy"]),
+    (RankRLS(), "coef_", [np.zeros((0, 4)), np.zeros((1, 1, 4))]),
+    (RankRLS(kernel="rbf"), "basis_", [np.full((40, 4), np.nan), np.full((40, 4), None), np.ones((40, 3))]),
+    (RankRLS(kernel="rbf"), "basis_indices_", [np.full(40, "1"), np.ones(40), np.ones((40, 1), dtype=int)]),
+    (OrdinalSVM(calibrated=True), "slope_", [None, "steep", np.ones(2), np.nan, -1.0]),
+    (
+        OrdinalSVM(calibrated=True),
+        "cuts_",
+        [None, "low", np.zeros(1), np.full(2, np.nan), np.array([1.0, 0.0])],
+    ),
+    (OrdinalSVM(), "thresholds_", [np.full(2, np.nan), np.array([1.0, 0.0]), np.zeros((2, 1))]),
+    (HullRanker(), "classes_", [None, "low", [0, 1, 2], np.arange(2), np.arange(3)[None]]),
+    (
+        HullRanker(),
+        "intervals_",
+        [None, "wide", np.full((3, 2), "1"), np.full((3, 2), np.nan), np.zeros((2, 2))],
+    ),
+    (HullRanker(), "edges_", [None, "chain", [], [(1,)], [(1, 7)], [(1, [0])]]),
+    (
+        BoostedRanker(n_estimators=2),
+        "categories_",
+        [None, "x", {"kind": []}, {4: None}, {4: [[1]]}, {5: ["u"]}],
+    ),
+    (BoostedRanker(n_estimators=2), "feature_importances_", [None, np.ones(2), np.full(5, np.nan)]),
+    (BoostedRanker(n_estimators=2), "n_iter_", [None, "2", 2.5]),
+    (BoostedRanker(n_estimators=2), "feature_names_in_", ["abcde", np.full((1, 5), "a"), np.arange(5.0)]),
+    (CurveRanker(0.1, n_bins=4), "categories_", [None, [1], {4: 3}]),
+    (CurveRanker(0.1, n_bins=4), "counts_", [None, [np.ones(2)] * 5, [np.full(5, "1")] * 5]),
+    (CurveRanker(0.1, n_bins=4), "values_", [[np.full(5, np.nan)] * 5]),
+    (CurveRanker(0.1, n_bins=4, interactions=1), "pair_counts_", [None, [], [None] * 5, [np.ones(1)] * 5]),
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "name", "values"), NEVER_LEARNED, ids=lambda value: value if isinstance(value, str) else ""
+)
+def test_values_that_no_fit_leaves_are_refused_at_once(model, name, values, tmp_path):
+    takes_categories = isinstance(model, BoostedRanker | CurveRanker)
+    if isinstance(model, BoostedRanker):
+        pytest.importorskip("lightgbm")
+    fitted = round_trip(model.fit(FRAME if takes_categories else X, Y), tmp_path / "model.json")
+    for value in values:
+        altered = copy(fitted)
+        setattr(altered, name, value)
+        save_model(altered, tmp_path / "altered.json")  # with a right checksum
+        message = refusal((tmp_path / "altered.json").read_bytes(), tmp_path)
+        assert re.search("fit together|not that of a model|cannot score a row", message)
+
+
+def test_a_refusal_names_the_attribute(tmp_path):
+    model = OrdinalSVM(calibrated=True).fit(X, Y)
+    model.slope_ = "steep"
+    save_model(model, tmp_path / "altered.json")
+    message = refusal((tmp_path / "altered.json").read_bytes(), tmp_path)
+    assert "its slope_ and the rest of it do not fit together" in message
 
 
 def test_text_that_cannot_be_loaded_is_not_saved(tmp_path):

@@ -301,13 +301,15 @@ class CurveRanker(PairProbability, PairwiseRanker):
             len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
         )
         fits &= set(self.kinds_) <= set(KINDS) and len(self.pair_knots_) in (0, n_features)
-        fits &= all(_is_axis(*pair) for pair in zip(features.axes, self.values_, strict=True))
+        fits &= all(map(_is_axis, features.axes, self.values_, self.counts_))
         fits &= self.pairs_.dtype.kind == "i" and self.pairs_.shape == (len(self.pair_values_), 2)
         if not (fits and np.isin(self.pairs_, np.arange(n_features)).all()):
             return False
-        axes = features.pair_axes
+        axes, counts = features.pair_axes, self.pair_counts_
+        if len(counts) != len(axes) or not all(map(_is_axis, axes, counts, counts)):
+            return False
         shapes = [(axes[j].size, axes[k].size) for j, k in self.pairs_]
-        return all(map(_is_axis, axes)) and [table.shape for table in self.pair_values_] == shapes
+        return all(map(_is_table, self.pair_values_, shapes))
 
     def _validated(self, X: Any, reset: bool) -> Any:
         return validated_numbers(self, X, reset)
@@ -483,9 +485,15 @@ def _spread(values: FloatArray, counts: FloatArray) -> float:
     return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
-def _is_axis(axis: Axis, values: Any = None) -> bool:
-    """Return whether knots ascend and a table has their number of entries."""
+def _is_axis(axis: Axis, values: Any, counts: Any) -> bool:
+    """Return whether knots ascend, and a table has an entry and a count for each place that they make."""
     knots = axis.knots
-    fits = knots.ndim == 1 and knots.dtype.kind == "f" and bool((np.diff(knots) > 0).all())
-    fits &= bool(np.isfinite(knots).all()) and (axis.kind == "steps" or len(knots) > 0)
-    return fits and (values is None or (values.dtype.kind == "f" and values.shape == (axis.size,)))
+    fits = _is_table(knots, (len(knots),)) and bool((np.diff(knots) > 0).all())
+    fits &= axis.kind == "steps" or len(knots) > 0
+    fits &= all(_is_table(found, (axis.size,)) for found in (values, counts))
+    return bool(fits and (counts >= 0).all() and counts.any())
+
+
+def _is_table(values: Any, shape: tuple[int, ...]) -> bool:
+    is_table = isinstance(values, np.ndarray) and values.dtype.kind == "f" and values.shape == shape
+    return is_table and bool(np.isfinite(values).all())

@@ -67,7 +67,8 @@ def _is_linear(header: dict[str, Any]) -> bool:
 
 def _fit_together(coef: Any, n_features: Any) -> bool:
     is_matrix = isinstance(coef, np.ndarray) and coef.dtype.kind == "f" and coef.ndim in (1, 2)
-    return is_matrix and type(n_features) is int and coef.shape[-1] == n_features
+    fits = is_matrix and type(n_features) is int and coef.shape[-1] == n_features
+    return fits and len(coef) > 0 and bool(np.isfinite(coef).all())
 
 
 def _scores_a_row(scorer: LinearRanker) -> bool:

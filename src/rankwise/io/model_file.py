@@ -6,9 +6,7 @@ nothing that the file chooses, and unpickles nothing.
 
 from __future__ import annotations
 
-import math
 import os
-import sys
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from rankwise import estimators
 from rankwise._pipeline import before_last_step, last_step
 from rankwise.io.model_layout import VERSION, ModelFileError
 from rankwise.io.model_leaderboard import check_leaderboard
+from rankwise.io.model_learned import check_ranker
 from rankwise.io.model_nodes import Writer, apart, read_model, refusals, together, write_model
 from rankwise.io.model_steps import check_fitted, made_up_row, step_apart, step_together
 from rankwise.io.model_values import Arrays, decode
@@ -160,7 +159,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
         if type(model).__name__ in LEADERBOARDS:
             check_leaderboard(model)
         else:
-            _check_consistent(last_step(model))
+            check_ranker(last_step(model))
             _check_scores(model)
     return model
 
@@ -219,40 +218,6 @@ def _put_together(node: dict[str, Any], arrays: Arrays) -> Any:
         steps = [(title, step_together(step, arrays)) for title, step in front]
         return Pipeline([*steps, (name, together(RANKERS, ranker, arrays))])
     return together(STORED, node, arrays)
-
-
-def _check_consistent(ranker: Any) -> None:
-    """Refuse arrays that do not fit together, which would fail only when the model is used."""
-    features = ranker.n_features_in_
-    coef, basis = getattr(ranker, "coef_", None), getattr(ranker, "basis_", None)
-    fits = type(features) is int and features >= 0
-    if isinstance(ranker, estimators.BoostedRanker):
-        ranker._check_loaded()
-    elif isinstance(ranker, estimators.CurveRanker):
-        fits &= ranker._tables_fit()
-    elif coef is not None:
-        fits &= np.asarray(coef).dtype.kind == "f" and coef.shape[-1] == features
-    else:
-        n_basis = len(ranker.basis_indices_)
-        fits &= ranker.dual_coef_.dtype.kind == "f" and ranker.dual_coef_.shape[-1] == n_basis
-        fits &= not callable(ranker._kernel_arguments["kernel"])
-        fits &= basis is None or basis.shape == (n_basis, features)
-        scales = ranker._kernel_arguments.get("scales", np.ones(features))
-        fits &= scales.dtype.kind == "f" and scales.shape in ((features,), (features, features))
-        _check_kernel_numbers(ranker._kernel_arguments)
-    if hasattr(ranker, "thresholds_"):
-        fits &= ranker.thresholds_.dtype.kind == "f" and len(ranker.classes_) == len(ranker.thresholds_) + 1
-    if not fits:
-        raise ModelFileError("its arrays do not fit together")
-
-
-def _check_kernel_numbers(arguments: dict[str, Any]) -> None:
-    """Refuse numbers of a kernel that no fit leaves; some of them would go unnoticed."""
-    for name, smallest in (("gamma", 0.0), ("degree", 0.0), ("coef0", -sys.float_info.max)):
-        value = arguments[name]
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        if value is not None and not (is_number and smallest <= value < math.inf):
-            raise ModelFileError(f"the {name} of its kernel cannot be {value!r}")
 
 
 def _check_scores(model: Any) -> None:

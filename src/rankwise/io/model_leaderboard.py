@@ -24,7 +24,7 @@ def check_leaderboard(model: Any) -> None:
         "coef_": getattr(model, "coef_", np.zeros(0)),
     }
     lengths = {"_parameters": n_parameters, "scores_": n, "coef_": features.shape[-1]}
-    fits &= all(len(columns[name]) == length for name, length in lengths.items())
+    fits &= all(columns[name].shape == (length,) for name, length in lengths.items())
     fits &= all(column.dtype == np.float64 and np.isfinite(column).all() for column in columns.values())
     numbers = (model.alpha_, model.order_effect_, model.tie_effect_, getattr(model, "intercept_", 0.0))
     fits &= all(isinstance(number, float) and np.isfinite(number) for number in numbers)
