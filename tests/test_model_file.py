@@ -32,7 +32,7 @@ import rankwise
 from fuzz.fuzz_model_file import Target, overwritten, signed, write_signed
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.datasets import make_ranking
-from rankwise.io.atomic import atomic_write
+from rankwise.io.atomic import atomic_folder, atomic_write
 from rankwise.io.model_file import ModelFileError, load_model, model_info, save_model
 from rankwise.io.model_layout import read_layout
 from rankwise.io.model_values import decode, encode
@@ -632,6 +632,34 @@ def test_atomic_write_removes_what_no_one_writes_any_more(tmp_path):
         slow.write("slow")
     assert path.read_text() == "slow"
     assert sorted(tmp_path.iterdir()) == sorted([path, *others])
+
+
+def test_atomic_folder_is_whole_or_not_there(tmp_path):
+    path = tmp_path / "copies" / "rows"
+    with pytest.raises(ZeroDivisionError), atomic_folder(path) as folder:
+        _ = (folder / "half").touch() or 1 / 0
+    assert list(path.parent.iterdir()) == []
+    with atomic_folder(path) as slow:
+        (slow / "slow").touch()
+        with atomic_folder(path) as quick:  # which leaves the folder of the other alone
+            (quick / "quick").touch()
+        assert os.listdir(path) == ["quick"]
+        assert (slow / "slow").exists()
+    assert os.listdir(path.parent) == ["rows"]
+    assert os.listdir(path) == ["quick"]
+    path.parent.joinpath("file").touch()
+    with pytest.raises(OSError, match="file"), atomic_folder(path.parent / "file"):
+        pass
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs file locks")
+def test_atomic_folder_removes_what_no_one_writes_any_more(tmp_path):
+    abandoned = tmp_path / ".rows.0123abcd.part"
+    abandoned.mkdir()
+    (abandoned / "half").touch()
+    with atomic_folder(tmp_path / "rows"):
+        assert not abandoned.exists()
+    assert os.listdir(tmp_path) == ["rows"]
 
 
 def test_atomic_write_to_what_is_no_file():

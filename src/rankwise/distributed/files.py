@@ -20,6 +20,7 @@ from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import require_dask
+from rankwise.io.atomic import atomic_folder
 from rankwise.io.large_labels import warn_of_large_ties
 
 PARQUET = (".parquet", ".pq")
@@ -183,21 +184,14 @@ def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tupl
 
 def write_copy(folder: Path, X: Any, y: Any, qid: Any, names: Any) -> None:
     """Write arrays that can be mapped; the folder gets its name when it is complete."""
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}")
-    partial.mkdir(parents=True, exist_ok=True)
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr} if sp.issparse(X) else {"rows": X}
-    for name, array in parts.items():
-        np.save(partial / f"{name}.npy", array)
-    np.save(partial / "labels.npy", y)
     more: dict[str, Any] = {"shape": np.array(X.shape), "names": np.array(names or [], dtype=str)}
     if qid is not None:
         more["query"] = qid.astype(str) if qid.dtype.kind == "O" else qid
-    np.savez(partial / "more.npz", **more)
-    try:
-        partial.rename(folder)
-    except OSError:  # another worker was first
-        if not folder.exists():
-            raise
+    with atomic_folder(folder) as partial:
+        for name, array in (parts | {"labels": y}).items():
+            np.save(partial / f"{name}.npy", array)
+        np.savez(partial / "more.npz", **more)
 
 
 def read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:

@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Files and folders that are there whole or not at all."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -68,6 +69,34 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
     _sync_folder(target.parent)
 
 
+@contextmanager
+def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Give a new folder that takes the name `path` when the block ends, unless another was there first.
+
+    What is in it is not forced to disk: it is for copies that can be made again. An exception in the block
+    leaves nothing; of a process that is killed the next writer of the same `path` removes what is left.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as place:
+    ...     with atomic_folder(Path(place, "copies", "rows")) as folder:
+    ...         _ = (folder / "labels.txt").write_text("0.5")
+    ...     os.listdir(Path(place, "copies"))
+    ['rows']
+    """
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(parents=True, exist_ok=True)
+    _remove_abandoned(target)
+    with _temporary_beside(target, folder=True) as temporary:
+        yield temporary
+        try:
+            temporary.rename(target)
+        except OSError:
+            if not target.is_dir():
+                raise
+
+
 def _check_writable(target: Path) -> None:
     """Refuse to replace a file that could not be opened for writing."""
     if target.exists() and not os.access(target, os.W_OK):
@@ -75,36 +104,58 @@ def _check_writable(target: Path) -> None:
 
 
 @contextmanager
-def _temporary_beside(target: Path) -> Iterator[Path]:
-    """Return the name of a new empty file in the folder of the target; remove it if it is still there."""
+def _temporary_beside(target: Path, folder: bool = False) -> Iterator[Path]:
+    """Return the name of a new empty file, or folder, beside the target; remove it if it is still there."""
     with _errors_about(target):
-        handle, temporary = _claimed(target)
+        handle, temporary = _claimed(target, folder)
     try:
         with suppress(FileNotFoundError):
             os.chmod(temporary, stat.S_IMODE(target.stat().st_mode))
         yield temporary
     finally:
-        temporary.unlink(missing_ok=True)
+        _remove(temporary)
         if handle is not None:
             os.close(handle)
 
 
-def _claimed(target: Path) -> tuple[int | None, Path]:
-    """Create a temporary file and lock it; give the handle that holds the lock, None without locks.
+def _claimed(target: Path, folder: bool) -> tuple[int | None, Path]:
+    """Create a temporary file or folder and lock it; give the handle that holds the lock, None without locks.
 
     The lock ends with its process, however that ends, so what is not locked is abandoned.
     """
     while True:
         temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
         with suppress(FileExistsError):
-            # The permissions of a new file, less what the umask takes: the umask itself cannot be read.
-            handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
-            if fcntl is None:  # Windows, where an open file cannot be renamed
-                os.close(handle)
+            handle = _created(temporary, folder)
+            if fcntl is None:
                 return None, temporary
-            if _lock(handle) and temporary.exists():
-                return handle, temporary
-            os.close(handle)  # someone tidied up between the two calls
+            if handle is not None:
+                if _lock(handle) and temporary.exists():
+                    return handle, temporary
+                os.close(handle)  # someone tidied up between the calls
+
+
+def _created(temporary: Path, folder: bool) -> int | None:
+    """Create a file or folder; give a handle to lock, None without locks or where it is gone already."""
+    if folder:
+        temporary.mkdir()
+        with suppress(FileNotFoundError):
+            return None if fcntl is None else os.open(temporary, os.O_RDONLY)
+        return None
+    # The permissions of a new file, less what the umask takes: the umask itself cannot be read.
+    handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
+    if fcntl is not None:
+        return handle
+    os.close(handle)  # Windows, where an open file cannot be renamed
+    return None
+
+
+def _remove(path: str | os.PathLike[str]) -> None:
+    """Remove a file, or a folder with what is in it, where it is still there."""
+    if os.path.isdir(path):
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        Path(path).unlink(missing_ok=True)
 
 
 def _lock(handle: int) -> bool:
@@ -125,14 +176,19 @@ def _remove_abandoned(target: Path) -> None:
     pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[a-z0-9_]{8}\.part")
     with suppress(OSError):
         for entry in os.scandir(target.parent):
-            if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
+            ours = entry.is_file(follow_symlinks=False) or entry.is_dir(follow_symlinks=False)
+            if pattern.fullmatch(entry.name) and ours:
                 _remove_unlocked(entry.path)
 
 
 def _remove_unlocked(path: str) -> None:
-    with suppress(OSError), open(path, "rb+") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        os.remove(path)
+    with suppress(OSError):
+        handle = os.open(path, os.O_RDONLY if os.path.isdir(path) else os.O_RDWR)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(path)
+        finally:
+            os.close(handle)
 
 
 @contextmanager
