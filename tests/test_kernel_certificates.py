@@ -1,5 +1,6 @@
 """Certificates of fits with kernels, on features of any scale and offset: objectives with more digits."""
 
+import itertools
 import warnings
 
 import numpy as np
@@ -101,6 +102,30 @@ def test_the_objective_is_right_within_the_gap(problem, loss, kernel, width, n_c
 def test_what_rounding_hides_is_warned_of(loss):
     with pytest.warns(ConvergenceWarning):
         model_of(loss, "cg", kernel="poly").fit(FAR, FAR_LABELS)
+
+
+def cubic_features(X):
+    """Features whose inner products are (x'z + 1)^3, centred, from numbers with more digits."""
+    Z = np.column_stack([np.ones(len(X)), X]).astype(np.longdouble)
+    columns = list(itertools.product(range(Z.shape[1]), repeat=3))
+    Phi = np.column_stack([Z[:, list(column)].prod(axis=1) for column in columns])
+    return (Phi - Phi.mean(axis=0)).astype(np.float64)
+
+
+@more_digits
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_function_is_better_than_the_bound(loss, seed):
+    random = np.random.default_rng(seed)
+    X = random.normal(size=(40, 2))
+    y = np.round(X @ [1.0, 2.0] + random.normal(size=40), 1)
+    X[:, 0] += 1e5  # the kernel values lose what tells the rows apart, the features do not
+    with pytest.warns(ConvergenceWarning):
+        model = model_of(loss, kernel="poly", gamma=1.0).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        best = model_of(loss).fit(cubic_features(X), y)
+    assert model.objective_ - model.gap_ <= best.objective_
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "logistic", "magnitude"])
