@@ -67,6 +67,10 @@ FAR, NOISE = np.split(np.random.default_rng(0).normal(size=(40, 4)), [3], axis=1
 FAR_LABELS = np.round(FAR @ [1.0, 2.0, 3.0] + NOISE[:, 0], 1)
 FAR[:, 0] += 1e4
 ONE = np.array([[1.0], [2.0], [3.0], [4.0]])
+# Of three basis rows two are nearly equal, and their coefficients large.
+NEAR = np.array([[-3.88852650e-05], [7.21997987e-05], [3.03397725e-05], [-2.95150171e-04]])
+NEAR = np.vstack([NEAR, [[-5.34855001e-05], [-1.25545128e-04], [3.03906790e-05]]])
+NEAR_LABELS = np.array([0.0, 1.0, 0.0, -0.2, 0.0, -0.1, 0.0])
 
 
 @more_digits
@@ -80,6 +84,7 @@ ONE = np.array([[1.0], [2.0], [3.0], [4.0]])
     st.sampled_from(["auto", "primal", "dual", "cg"]),
 )
 @example((FAR, FAR_LABELS, np.zeros(40)), "hinge", "poly", 1.0, None, 1e-3, "auto")
+@example((NEAR, NEAR_LABELS, np.zeros(7)), "hinge", "poly", 1.0, 3, 1.0, "auto")
 @example((ONE, np.arange(4.0), np.zeros(4)), "squared_hinge", "poly", 1.0, 1, 1e-3, "auto")
 def test_the_objective_is_right_within_the_gap(problem, loss, kernel, width, n_components, alpha, solver):
     X, y, qid = problem

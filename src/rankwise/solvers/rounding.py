@@ -104,8 +104,14 @@ class Rounding:
         return self.columns * summed + np.minimum(self.score_error, FIXED_POINT * summed)
 
     def penalty(self, alpha: float, coef: FloatArray) -> Any:
-        """Return what alpha ||w||^2 may be off by."""
-        return self.columns * alpha * (coef * coef).sum(axis=0)
+        """Return what alpha ||w||^2 may be off by.
+
+        Where the norm is that of coefficients of rounded kernel values, it is as if w were as long as these.
+        """
+        squares = (coef * coef).sum(axis=0)
+        if self.magnitude is not None and self.row_norm:
+            squares = squares + (self.magnitude(coef) / self.row_norm) ** 2
+        return self.columns * alpha * squares
 
     def hinge(self, alpha: float, coef: FloatArray, reach: float, objective: float = np.inf) -> float:
         """Return what the objective with a hinge loss may be off by: it changes at most as two scores do.
