@@ -211,3 +211,20 @@ def test_kernels_of_distances():
         kernel_values(X, Z, "rbf", gamma=0.2, scales=matrix),
         np.exp(-0.2 * cdist(X @ matrix, Z @ matrix, "sqeuclidean")),
     )
+
+
+@pytest.mark.parametrize("n_components", [None, 6])
+def test_the_size_of_sums_is_that_of_the_weights_asked_about(n_components):
+    X = np.random.default_rng(0).normal(size=(20, 3))
+    kernel_map = KernelMap("rbf", gamma=0.3, n_components=n_components, random_state=0)
+    design = kernel_map.fit_design(X)
+    w = np.random.default_rng(1).normal(size=design.shape[1])
+
+    def size():
+        of_products = design.column_scale() @ np.abs(w) if n_components is None else 0.0
+        return of_products + np.linalg.norm(kernel_map.dual_coef(w))  # the largest kernel value is 1
+
+    for _ in range(2):
+        for _ in range(2):  # the second answer is a remembered one
+            np.testing.assert_allclose(design.magnitude(w), size(), rtol=1e-12)
+        w[0] += 10.0  # in place

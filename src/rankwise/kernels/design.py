@@ -72,6 +72,7 @@ class FactorDesign(DenseDesign):
     ) -> None:
         super().__init__(factor, n_threads)
         self._triangle, self._largest, self._value_error = triangle, largest, value_error
+        self._size_of_sums = _SizeOfSums(triangle, largest)
         self.product_error = value_error * largest
 
     def take(self, rows: NDArray[np.int64]) -> FactorDesign:
@@ -81,7 +82,7 @@ class FactorDesign(DenseDesign):
 
     def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
         """Return how large the sums on the way to a score become, of products with w or of kernel values."""
-        return self.column_scale() @ np.abs(w) + _size_of_sums(self._triangle, self._largest, w)
+        return self.column_scale() @ np.abs(w) + self._size_of_sums(w)
 
 
 class KernelDesign(MemoryDesign):
@@ -116,6 +117,7 @@ class KernelDesign(MemoryDesign):
         super().__init__((n_rows, len(triangle)))
         self.n_threads = n_threads
         self._values, self._triangle, self._largest, self._dtype = values, triangle, largest, dtype
+        self._size_of_sums = _SizeOfSums(triangle, largest)
         self._curvature: tuple[FloatArray, FloatArray] | None = None
         self._kept = None if dtype is None else self._computed(np.empty(self.shape, dtype))
 
@@ -203,7 +205,7 @@ class KernelDesign(MemoryDesign):
 
     def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
         """Return how large the sums of terms a_z k(x, z) on the way to a score become."""
-        return _size_of_sums(self._triangle, self._largest, w)
+        return self._size_of_sums(w)
 
     def weighted_squares(self, c: FloatArray) -> FloatArray:
         """Return the sum over rows of c_i phi_ij^2 for each column j."""
@@ -267,13 +269,23 @@ class KernelDesign(MemoryDesign):
         return np.dtype(np.float32 if well_conditioned and in_range else np.float64)
 
 
-def _size_of_sums(triangle: FloatArray, largest: float, w: FloatArray) -> Any:
-    """Return how large sums of terms a_z k(x, z) become, for the coefficients a of the weights w.
+class _SizeOfSums:
+    """How large sums of terms a_z k(x, z) become, for the coefficients a = T^-1 w of weights w.
 
     The coefficients change sign so often that sums of some of the terms are like those of a random walk.
+    Certificates ask several times about one point, so the last one is kept.
     """
-    a = solve_triangular(triangle, w, check_finite=False)
-    return largest * np.sqrt((a * a).sum(axis=0))
+
+    def __init__(self, triangle: FloatArray, largest: float) -> None:
+        self._triangle, self._largest = triangle, largest
+        self._last: tuple[FloatArray, Any] | None = None
+
+    def __call__(self, w: FloatArray) -> Any:
+        last = self._last
+        if last is None or not np.array_equal(last[0], w):
+            a = solve_triangular(self._triangle, w, check_finite=False)
+            self._last = last = w.copy(), self._largest * np.sqrt((a * a).sum(axis=0))
+        return last[1]
 
 
 def centred_gram(

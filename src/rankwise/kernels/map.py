@@ -175,6 +175,9 @@ class KernelMap:
         # The features of the full basis are this array: a caller who changed them would change the map.
         self._root.setflags(write=False)
         self.n_features_out_ = self._root.shape[1]
+        # The features of the basis rows that are kept, or one for a kernel that is zero.
+        T = self._root[self._pivots].T
+        self._triangle = T if T[0, 0] else np.eye(len(T))
         return self
 
     def fit_kernel(self, X: Any) -> NDArray[np.float64]:
@@ -263,7 +266,7 @@ class KernelMap:
         """
         w = np.asarray(w, dtype=np.float64)
         a = np.zeros((*w.shape[:-1], len(self._root)))
-        if self._root.any():
+        if self._root[self._pivots[0], 0]:  # unless the kernel is zero
             columns = w.reshape(-1, w.shape[-1]).T
             solved = solve_triangular(self._triangle, columns, check_finite=False).T
             a[..., self._pivots] = solved.reshape(w.shape)
@@ -290,12 +293,6 @@ class KernelMap:
             "coef0": self.coef0,
             "kernel_params": self.kernel_params,
         } | ({} if self.scales is None else {"scales": self.scales})
-
-    @property
-    def _triangle(self) -> FloatArray:
-        """The triangle T: the features of the basis rows that are kept, or one for a kernel that is zero."""
-        T = self._root[self._pivots].T
-        return T if T.any() else np.eye(len(T))
 
     @property
     def _precomputed(self) -> bool:

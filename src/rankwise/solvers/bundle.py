@@ -121,11 +121,12 @@ def solve_bundle(
             target, dual = planes.minimise(alpha, 0.01 * aim)
             bound = max(bound, dual - rounding.plane(alpha, target))
             gap = best.objective - bound
-            aim = float(goal.gap(best.objective, gap, _rounded(rounding, alpha, best)))
+            rounded = _rounded(rounding, alpha, best) if goal.near(gap) else 0.0
+            aim = float(goal.gap(best.objective, gap, rounded))
             monitor.record(iteration, best.objective, bound, best.coef, aim)
             if monitor.told_to_stop:
                 break
-            if gap <= share_left(aim, _error(rounding, alpha, best)):
+            if gap <= aim and gap <= share_left(aim, _error(rounding, alpha, best)):
                 best = _off_zero(design, loss, alpha, best, target, rounding)
                 status = "converged"
                 break

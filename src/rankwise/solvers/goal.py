@@ -36,6 +36,10 @@ class Goal:
     tol: float
     at_zero: Any
 
+    def near(self, gap: Any) -> Any:
+        """Return whether a gap is small enough that it matters how much of it rounding explains."""
+        return gap <= self.tol * self.at_zero
+
     def gap(self, objective: Any, gap: Any, rounding: Any = 0.0) -> Any:
         """Return the gap to end with.
 
