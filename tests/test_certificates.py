@@ -503,6 +503,14 @@ def test_features_whose_squares_overflow_are_refused_by_name(model):
         model.fit(pd.DataFrame(X, columns=["age", "income"]), y)
 
 
+@pytest.mark.parametrize("model", [*LARGE, RankLogistic(), HullRanker(slack="none")], ids=str)
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array])
+def test_features_whose_squares_vanish_are_refused(model, container):
+    X, y = np.random.default_rng(0).normal(size=(12, 2)) * [1e-170, 1e-190], np.arange(12) % 3
+    with pytest.raises(ValueError, match=r"no number above .*e-170, .*; multiply X by a power of ten\.$"):
+        model.fit(container(X), y)
+
+
 @pytest.mark.parametrize(
     "options", [{"solver": "primal"}, {"solver": "dual"}, {"solver": "cg"}, {"kernel": "rbf"}]
 )

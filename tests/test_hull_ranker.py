@@ -207,6 +207,18 @@ def test_hard_case_that_runs_out_of_iterations_is_not_called_impossible():
         HullRanker(slack="none", max_iter=1).fit(X, codes)
 
 
+@pytest.mark.parametrize("scale", [2.0**-460, 2.0**-60, 2.0**-20, 2.0**20, 2.0**300])
+@pytest.mark.parametrize("kernel", ["linear", "poly"])
+def test_hard_case_does_not_depend_on_the_scale_of_features(scale, kernel):
+    X, codes = data(30, n_classes=3, noise=0.0)
+    kernel_of = {"kernel": kernel, "degree": 1, "gamma": 1.0, "coef0": 0.0}
+    plain, scaled = (HullRanker(slack="none", **kernel_of).fit(c * X, codes) for c in (1.0, scale))
+    assert scaled.n_iter_ == plain.n_iter_
+    assert scaled.objective_ * scale**2 == pytest.approx(plain.objective_, rel=1e-12)
+    assert scaled.gap_ * scale**2 == pytest.approx(plain.gap_, rel=1e-3)
+    np.testing.assert_allclose(scaled.predict(scale * X), plain.predict(X), rtol=1e-9, atol=1e-9)
+
+
 def test_hulls_a_hair_apart_are_separated():
     X = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [2 + 1e-4, 1]])
     model = HullRanker(slack="none").fit(X, [0, 0, 0, 0, 1])

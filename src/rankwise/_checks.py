@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-LARGEST = 1e100
+LARGEST, SMALLEST = 1e100, 1e-150
 # From here on float64 does not tell all integers apart.
 LARGE_INTEGER = 2.0**53
 MERGED = (
@@ -65,6 +65,17 @@ def check_columns(scale: NDArray[np.float64], names: Any = None) -> None:
     if len(scale):
         place = int(np.argmax(scale))
         check_size(f"Column {place if names is None else repr(str(names[place]))} of X", scale)
+
+
+def check_features(scale: NDArray[np.float64], names: Any = None) -> None:
+    """Refuse what `check_columns` does, and features that are all so small that their squares vanish."""
+    check_columns(scale, names)
+    largest = float(scale.max(initial=0.0))
+    if 0.0 < largest < SMALLEST:
+        raise ValueError(
+            f"X holds no number above {largest:.3g}, but products of numbers below {SMALLEST:g} vanish; "
+            "multiply X by a power of ten."
+        )
 
 
 def as_array(values: Any) -> NDArray[Any]:

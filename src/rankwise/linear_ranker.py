@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankwise._checks import as_labels, check_columns, check_count, check_positive
+from rankwise._checks import as_labels, check_count, check_features, check_positive
 from rankwise._columns import hint_at_scale
 from rankwise._threads import thread_count, with_one_blas_thread
 from rankwise._types import FloatArray, FloatVector
@@ -84,7 +84,7 @@ class LinearRanker:
         self.fitted_with_qid_ = qid is not None
         self.n_pairs_ = preferences.n_pairs
         design = as_design(X, n_threads=thread_count(self.n_jobs))
-        check_columns(design.column_scale())
+        check_features(design.column_scale())
         hint_at_scale(design)
         self._store(self._solve(design, preferences))
         return self

@@ -15,7 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_columns, declared_order
+from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_features, declared_order
 from rankwise._columns import hint_at_scale
 from rankwise._threads import thread_count, with_one_blas_thread
 from rankwise._types import FloatArray, FloatVector
@@ -255,7 +255,7 @@ class BaseRanker(BaseEstimator):
         """Return the function space to fit in, with a hint where its features differ much in scale."""
         design, kernel_map = self._function_space(X)
         if kernel_map is None and design.place is None:
-            check_columns(design.column_scale(), getattr(self, "feature_names_in_", None))
+            check_features(design.column_scale(), getattr(self, "feature_names_in_", None))
             hint_at_scale(design, getattr(self, "feature_names_in_", None))
         return design, kernel_map
 

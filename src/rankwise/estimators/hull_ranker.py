@@ -17,8 +17,8 @@ from rankwise._checks import (
     as_codes,
     as_weights,
     check_choice,
-    check_columns,
     check_count,
+    check_features,
     check_positive,
     declared_order,
     split_missing,
@@ -239,7 +239,7 @@ class HullRanker(BaseRanker):
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
         if self._is_linear():
             rows = as_design(X)
-            check_columns(rows.column_scale(), getattr(self, "feature_names_in_", None))
+            check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
             hint_at_scale(rows, getattr(self, "feature_names_in_", None))
         if self.laplacian_weight == 0 and not known.all():
             warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
@@ -256,7 +256,10 @@ class HullRanker(BaseRanker):
 
     def _why_constant(self) -> str:
         """Return the cause of scores that are all the same, and what helps against it."""
-        cause = "no direction of these features tells the classes of the edges apart on average"
+        cause = (
+            "no direction of these features tells the classes of the edges apart on average, or by so little "
+            "that rounding hides it at this alpha"
+        )
         ways = ["a smaller alpha"]
         if self.slack == "absolute":
             cause = "telling the classes apart by these features costs more slack than it saves"

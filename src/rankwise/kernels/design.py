@@ -277,14 +277,15 @@ class _SizeOfSums:
     """
 
     def __init__(self, triangle: FloatArray, largest: float) -> None:
-        self._triangle, self._largest = triangle, largest
+        self._triangle, self._root = triangle, np.sqrt(largest)
         self._last: tuple[FloatArray, Any] | None = None
 
     def __call__(self, w: FloatArray) -> Any:
         last = self._last
         if last is None or not np.array_equal(last[0], w):
-            a = solve_triangular(self._triangle, w, check_finite=False)
-            self._last = last = w.copy(), self._largest * np.sqrt((a * a).sum(axis=0))
+            # In units of the weights, where the squares of coefficients might overflow.
+            a = self._root * solve_triangular(self._triangle, w, check_finite=False)
+            self._last = last = w.copy(), self._root * np.sqrt((a * a).sum(axis=0))
         return last[1]
 
 

@@ -183,7 +183,7 @@ def _certified_hard(
     margin = program.margin(thresholds) - 2.0 * rounding.scores(coef) - 4.0 * UNIT * np.abs(scores).max()
     scaled = thresholds / max(margin, 1e-300)
     value = max(dual.value(program) - _dual_error(program, rounding, dual, scaled), 0.0)
-    bound = value**2 / (4.0 * max(conjugate, 1e-300))
+    bound = value * (value / (4.0 * max(conjugate, 1e-300)))  # whose square may overflow
     if not margin > 0:
         return HullOptimum(coef, thresholds, dual, np.inf, bound)
     coef = coef / margin

@@ -24,6 +24,8 @@ MAX_DENSE_THRESHOLDS = 500
 class HullNewton:
     """The Newton system for the change of weights w, thresholds t and slacks y, factored.
 
+    The objective is multiplied by `scale`.
+
     With D = z / s of the constraints, each unit's slack is eliminated by itself; what is left is
 
         [2 P + X'R X   X'C'] [w]
@@ -41,10 +43,10 @@ class HullNewton:
         penalty: Penalty,
         ratio: FloatVector,
         cuts: IntVector,
+        scale: float,
         relative_gap: float,
     ):
-        self.design, self.program, self.penalty = design, program, penalty
-        self.scale = float(program.n_units)
+        self.design, self.program, self.penalty, self.scale = design, program, penalty, scale
         below, above, positive, edge = np.split(ratio, cuts)
         self.below, self.above = below, above
         self.inverse = self._inverse_curve(positive)

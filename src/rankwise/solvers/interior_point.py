@@ -72,6 +72,12 @@ def best_of_zero(program: HullProgram) -> HullOptimum | None:
     return solve_interior_point(design, small, Penalty(1.0), goal=HullGoal(ZERO_TOL, np.inf))[0]
 
 
+def _size(design: Design, penalty: Penalty) -> float:
+    """Return the mean square of the rows' norms, in units of the penalty."""
+    squares = design.weighted_squares(np.full(design.shape[0], 1.0 / design.shape[0]))
+    return float(np.sum(squares / penalty.diagonal(design.shape[1]))) or 1.0
+
+
 def _relative(optimum: HullOptimum) -> float:
     return optimum.gap / optimum.objective if np.isfinite(optimum.objective) else 1.0
 
@@ -84,12 +90,13 @@ class _Iterate:
         lower   f + y - L >= 0,    upper   -f + y + U >= 0,    slack   y >= 0,    edge   L - U - 1 >= 0.
 
     Units without L or U keep a place for it, with a multiplier of zero. Only absolute slacks need the third
-    kind. The objective is multiplied by the number of units, which makes multipliers of size one.
+    kind. The objective is multiplied by the number of units, which makes multipliers of size one; without
+    slacks the objective is as large as the features are small, and is multiplied by their size, too.
     """
 
     def __init__(self, design: Design, program: HullProgram, penalty: Penalty):
         self.design, self.program, self.penalty = design, program, penalty
-        self.scale = float(program.n_units)
+        self.scale = float(program.n_units) * (1.0 if program.slack != "none" else _size(design, penalty))
         m, positive = program.n_units, program.n_units if program.slack == "absolute" else 0
         self.cuts = np.cumsum([m, m, positive])
         self.exists = np.concatenate(
@@ -131,7 +138,7 @@ class _Iterate:
         """Take one step; say whether it was possible."""
         try:
             newton = HullNewton(
-                self.design, self.program, self.penalty, self.z / self.s, self.cuts, relative_gap
+                self.design, self.program, self.penalty, self.z / self.s, self.cuts, self.scale, relative_gap
             )
         except LinAlgError:
             return False
