@@ -43,6 +43,8 @@ def test_the_goal_by_hand():
     assert Goal(0.5, 1.0).gap(1.0, 0.0, 3.0) == 0.5  # rounding explains no more than a share of all
     assert Goal(0.5, 1.0).gap(1.0, np.inf) == 0.5  # no objective is negative
     assert not Goal(0.5, 1.0).gap(1.0, np.nan) >= 0
+    assert Goal(0.5, 2.0).near(1.0)
+    assert not Goal(0.5, 2.0).near(1.001)  # at no objective and no rounding is the goal above 1
 
 
 @pytest.mark.parametrize("name", RANKERS)
