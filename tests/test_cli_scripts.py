@@ -158,7 +158,7 @@ def test_scores_may_go_to_the_device_of_standard_output(folder, tmp_path):
 def test_closed_streams_are_told_of(closed, said, folder, tmp_path):
     assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
     predict = shlex.join(command("rankwise", "predict", tmp_path / "m.json", "-"))
-    done = subprocess.run(["sh", "-c", f"{predict} {closed}"], input=b"1 1:1\n", capture_output=True)
+    done = subprocess.run(["/bin/sh", "-c", f"{predict} {closed}"], input=b"1 1:1\n", capture_output=True)
     assert done.returncode == 1
     assert done.stderr.decode().startswith(f"rankwise: {said}")
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 from rankwise import BradleyTerry, HullRanker, OrdinalSVM, RankLogistic, RankRLS, RankSVM
 from rankwise.datasets import make_ranking
@@ -51,16 +52,16 @@ def test_the_goal_by_hand():
 @pytest.mark.parametrize("labels", [Y, NOISE], ids=["signal", "noise"])
 def test_a_fit_has_won_all_but_a_share_of_what_can_be_won(name, labels):
     for scale in (1.0, 1e-2, 1e-3):
-        model = RANKERS[name].fit(X * scale, labels, qid=QID)
+        model = clone(RANKERS[name]).fit(X * scale, labels, qid=QID)
         assert share_left_to_win(model, labels, QID) <= model.tol
 
 
 @pytest.mark.parametrize("name", sorted(RANKERS.keys() - {"kernel"}))
 def test_small_features_are_ranked_as_well_as_large_ones(name):
     """With a strong penalty only the direction of the slopes at zero matters, whatever the scale."""
-    strong = RANKERS[name].set_params(alpha=1e3).fit(X, Y, qid=QID)
+    strong = clone(RANKERS[name]).set_params(alpha=1e3).fit(X, Y, qid=QID)
     for scale in (1e-3, 1e-6, 1e-12, 1e-100):
-        small = RANKERS[name].fit(X * scale, Y, qid=QID)
+        small = clone(strong).fit(X * scale, Y, qid=QID)
         cosine = small.coef_ @ strong.coef_ / np.linalg.norm(small.coef_) / np.linalg.norm(strong.coef_)
         assert cosine == pytest.approx(1.0, abs=1e-3)
         assert small.score(X * scale, Y, qid=QID) > 0.7
@@ -69,7 +70,7 @@ def test_small_features_are_ranked_as_well_as_large_ones(name):
 @pytest.mark.parametrize("name", RANKERS)
 def test_where_zero_is_the_optimum_a_fit_ends_at_once(name):
     rows, labels = np.concatenate([X, X]), np.concatenate([Y, -Y])
-    model = RANKERS[name].fit(rows, labels, qid=np.concatenate([QID, QID + 100]))
+    model = clone(RANKERS[name]).fit(rows, labels, qid=np.concatenate([QID, QID + 100]))
     assert model.n_iter_ <= 10
     assert np.abs(model.predict(rows)).max() < 1e-9
     assert model.gap_ < 1e-9
@@ -77,7 +78,7 @@ def test_where_zero_is_the_optimum_a_fit_ends_at_once(name):
 
 @pytest.mark.parametrize("name", ["bundle", "newton", "logistic"])
 def test_labels_without_a_signal_take_few_iterations(name):
-    model = RANKERS[name].set_params(alpha=1e-3).fit(X, NOISE, qid=QID)
+    model = clone(RANKERS[name]).set_params(alpha=1e-3).fit(X, NOISE, qid=QID)
     assert model.n_iter_ <= 40
 
 
