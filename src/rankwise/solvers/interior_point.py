@@ -16,6 +16,8 @@ from rankwise.solvers.result import Monitor, SolverResult
 STEP_SHARE = 0.995
 # So many iterations without a better objective or bound are a standstill, fewer may be rounding.
 PATIENCE = 5
+# Without slacks: a usual margin, as a share of the size of the rows.
+USUAL_MARGIN = 0.1
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
 
@@ -91,12 +93,14 @@ class _Iterate:
 
     Units without L or U keep a place for it, with a multiplier of zero. Only absolute slacks need the third
     kind. The objective is multiplied by the number of units, which makes multipliers of size one; without
-    slacks the objective is as large as the features are small, and is multiplied by their size, too.
+    slacks it is the inverse square of the margin, and multiplied by the square of a usual one, too.
     """
 
     def __init__(self, design: Design, program: HullProgram, penalty: Penalty):
         self.design, self.program, self.penalty = design, program, penalty
-        self.scale = float(program.n_units) * (1.0 if program.slack != "none" else _size(design, penalty))
+        self.scale = float(program.n_units)
+        if program.slack == "none":
+            self.scale *= USUAL_MARGIN**2 * _size(design, penalty)
         m, positive = program.n_units, program.n_units if program.slack == "absolute" else 0
         self.cuts = np.cumsum([m, m, positive])
         self.exists = np.concatenate(
