@@ -12,7 +12,7 @@ from rankwise.losses import Logistic, SquaredHinge
 from rankwise.solvers import solve_newton
 from rankwise.solvers.dual import DualBound
 from rankwise.solvers.newton import _Problem
-from rankwise.solvers.rounding import Rounding
+from rankwise.solvers.rounding import UNIT, Rounding
 
 LOSSES = {"squared_hinge": SquaredHinge, "logistic": Logistic}
 
@@ -242,6 +242,23 @@ def test_errors_of_planes_are_taken_off():
     assert bound.certified(0.0) == pytest.approx(20.0 - 0.2 - 3.1**2 / (4 * alpha), rel=1e-12)
     bound.add(slopes, 0.0, 0.0, 0.7)  # a plane that is worse leaves its error, as a mean would have it
     assert bound.certified(0.0) == pytest.approx(20.0 - 0.7 - 3.1**2 / (4 * alpha), rel=1e-12)
+
+
+def test_the_rounding_of_planes_by_hand():
+    bound = DualBound(0.25, 2)
+    bound.add(np.array([2.0, 0.0]), 8.0, 0.0, 0.0)  # so high that the plane itself is kept
+    assert bound.certified(0.0) == (8.0 - 32 * UNIT) - (4.0 + 48 * UNIT)
+    assert bound.certified(0.5) == pytest.approx(8.0 - 9.0, rel=1e-12)
+    bound.add(np.array([2.0, 0.0]), 8.5, 0.0, 0.0)  # and the higher of two that are parallel
+    assert bound.certified(0.0) == pytest.approx(4.5, rel=1e-12)
+    assert bound._slope_error == 8 * UNIT + 16 * UNIT
+    assert bound._offset_error == 32 * UNIT + 66 * UNIT
+
+
+def test_a_plane_that_a_tiny_alpha_makes_worthless_is_not_kept():
+    bound = DualBound(1e-310, 1)
+    bound.add(np.array([1.0]), 5.0, 0.0, 0.0)
+    assert (bound._slopes.tolist(), bound._offset) == ([0.0], 0.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

@@ -409,6 +409,17 @@ def test_outputs_are_rankings_of_their_own(cost, ties, shape, solver):
     assert model.score(X, Y, qid=qid) == pytest.approx(mean, abs=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_outputs_that_are_not_solved_have_gaps_of_their_own():
+    X, y, qid = shaped(next(iter(SHAPES)))
+    Y = np.stack([y, 1e3 * np.random.default_rng(1).permutation(y)], axis=1)
+    model = RankRLS(1.0, solver="cg", max_iter=1).fit(X, Y, qid=qid)
+    for gap, column in zip(model.gap_, Y.T, strict=True):
+        assert gap == pytest.approx(clone(model).fit(X, column, qid=qid).gap_, rel=1e-9)
+        assert gap > 1e-4 * np.mean(column**2)  # of which some is left
+    assert RankRLS(solver="primal").fit(X, Y, qid=qid).n_iter_ == 1
+
+
 @pytest.mark.parametrize("n_components", [None, 9])
 @pytest.mark.parametrize("ties", ["keep", "drop"])
 def test_outputs_of_a_kernel(n_components, ties):
