@@ -259,6 +259,9 @@ def test_a_plane_that_a_tiny_alpha_makes_worthless_is_not_kept():
     bound = DualBound(1e-310, 1)
     bound.add(np.array([1.0]), 5.0, 0.0, 0.0)
     assert (bound._slopes.tolist(), bound._offset) == ([0.0], 0.0)
+    bound._slopes[:] = 1.0
+    bound.add(np.array([-1.0]), 5.0, 0.0, 0.0)  # which is steeper than any number
+    assert (bound._slopes.tolist(), bound._offset) == ([1.0], 0.0)
 
 
 @pytest.mark.parametrize("loss", LOSSES)
