@@ -38,7 +38,7 @@ from rankwise.solvers.hull_constant import constant_optimum
 from rankwise.solvers.hull_general import has_general_solver, solve_general
 from rankwise.solvers.hull_newton import MAX_DIRECT
 from rankwise.solvers.hull_program import HullProgram, hull_program
-from rankwise.solvers.interior_point import best_of_zero, solve_interior_point
+from rankwise.solvers.interior_point import best_of_zero, mean_square, solve_interior_point
 from rankwise.solvers.result import SolverResult
 from rankwise.thresholds import class_weights, holds_text, looks_continuous
 
@@ -432,7 +432,9 @@ class HullRanker(BaseRanker):
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)
         else:
-            ceiling = self._ceiling(design)
+            # Where the penalty is above this, the margin is lost in the size of the data.
+            hard = self.slack == "none"
+            ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
             optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
             stuck = direct and result.status == "stalled" and optimum.bound <= ceiling
             if stuck and self.solver == "auto" and has_general_solver():
@@ -448,13 +450,6 @@ class HullRanker(BaseRanker):
         status = "converged" if constant.gap <= tol * constant.objective else result.status
         found = constant.coef, constant.objective, constant.gap
         return constant, SolverResult(*found, result.n_iter, status, result.history)
-
-    def _ceiling(self, design: Design) -> float:
-        """Return the ||f||^2 of a margin that is lost in the size of the data."""
-        if self.slack != "none":
-            return np.inf
-        size = float(design.weighted_squares(np.ones(design.shape[0])).sum()) / design.shape[0]
-        return 1.0 / (SEPARATION**2 * max(size, 1e-300))
 
     @staticmethod
     def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:

@@ -74,8 +74,8 @@ def best_of_zero(program: HullProgram) -> HullOptimum | None:
     return solve_interior_point(design, small, Penalty(1.0), goal=HullGoal(ZERO_TOL, np.inf))[0]
 
 
-def _size(design: Design, penalty: Penalty) -> float:
-    """Return the mean square of the rows' norms, in units of the penalty."""
+def mean_square(design: Design, penalty: Penalty) -> float:
+    """Return the mean square of the rows' norms, in units of the penalty; 1 where all is zero."""
     squares = design.weighted_squares(np.full(design.shape[0], 1.0 / design.shape[0]))
     return float(np.sum(squares / penalty.diagonal(design.shape[1]))) or 1.0
 
@@ -100,7 +100,7 @@ class _Iterate:
         self.design, self.program, self.penalty = design, program, penalty
         self.scale = float(program.n_units)
         if program.slack == "none":
-            self.scale *= USUAL_MARGIN**2 * _size(design, penalty)
+            self.scale *= USUAL_MARGIN**2 * mean_square(design, penalty)
         m, positive = program.n_units, program.n_units if program.slack == "absolute" else 0
         self.cuts = np.cumsum([m, m, positive])
         self.exists = np.concatenate(
