@@ -26,8 +26,8 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test test-machines test-oldest test-portable lint bench docs fuzz mutate race reproduce \
-  sanitize sanitize-threads wheel clean
+.PHONY: help browser demo test test-machines test-oldest test-portable lint bench docs fuzz mutate race release \
+  release-check reproduce sanitize sanitize-threads wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,12 +72,14 @@ $(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt
 test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions that are declared (Python 3.11)
 	$(TEST_ENV) $(VENV)-oldest/bin/python -m pytest -n $(JOBS) $(TESTS)
 
-lint: $(VENV)/.dev ## Check style, formatting, types, imports and workflows
+lint: $(VENV)/.dev ## Check style, formatting, types, imports, workflows, templates and citation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
+	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
@@ -153,6 +155,15 @@ wheel: $(VENV)/.wheel ## Build sdist and wheel in dist/, check them, and test th
 	$(VENV)-wheel/bin/python -m pip install $(PIP_FLAGS) --only-binary :all: "$$(echo dist/*.whl)[dev]"
 	cd build/wheel-test && $(TEST_ENV) PATH=$(abspath $(VENV))-wheel/bin $(abspath $(VENV))-wheel/bin/python \
 	  -m pytest -n $(JOBS) $(or $(TESTS),tests)
+
+release-check: | $(BIN)/python ## Check that version, changelog, citation and tree are ready for a release
+	$(BIN)/python tools/release.py
+
+# One after the other: a tree that is not ready is not built, and only a build that passed its tests is tagged.
+release: ## Check the tree, build and test sdist and wheel, and tag the version (DRY_RUN=1: no tag); pushes nothing
+	$(MAKE) release-check
+	$(MAKE) wheel
+	$(BIN)/python tools/release.py $(if $(DRY_RUN),--built,--tag)
 
 # Tests that reach native code. Python itself is not instrumented, so the sanitizer's run-time
 # library has to be there before it starts; libstdc++ beside it, or exceptions could not be intercepted.
