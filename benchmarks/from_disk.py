@@ -181,7 +181,7 @@ def train(options):
     """Train in this process, within its limit, and print what it took."""
     from rankwise.cli import stream
     from rankwise.cli.main import main as rankwise
-    from rankwise.design import DenseDesign
+    from rankwise.data.design import DenseDesign
 
     passes, folder = Passes(options.cold), Path(options.folder)
     passes.n_rows = options.rows

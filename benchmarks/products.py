@@ -17,8 +17,8 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 from timing import best_times
 
+from rankwise.data.design import as_design
 from rankwise.datasets import make_text_ranking
-from rankwise.design import as_design
 
 
 def product_tasks(X, peer):

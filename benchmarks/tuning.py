@@ -30,7 +30,8 @@ from threadpoolctl import threadpool_limits
 from timing import best_times
 
 from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
-from rankwise.model_selection import alpha_path, query_weights
+from rankwise.leave_out import query_weights
+from rankwise.model_selection import alpha_path
 
 SEARCHES = {
     "hinge": (RankSVMCV(), RankSVM()),

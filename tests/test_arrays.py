@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, _native, arrays, arrays_on_disk
+from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, _native, arrays_on_disk
+from rankwise.data import on_disk
 from rankwise.datasets import make_ranking
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, arrays stay in memory")
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there, arrays s
 @pytest.fixture
 def small_arrays(monkeypatch):
     """Have arrays of 4 kB in files, too."""
-    monkeypatch.setattr(arrays, "FEWEST_BYTES", 1 << 12)
+    monkeypatch.setattr(on_disk, "FEWEST_BYTES", 1 << 12)
 
 
 MODELS = [
@@ -48,7 +49,7 @@ def test_the_model_is_the_same_to_the_bit(small_arrays, tmp_path, model, queries
 
 
 def test_large_arrays_are_in_files_and_small_ones_are_not(tmp_path):
-    n = arrays.FEWEST_BYTES // 8
+    n = on_disk.FEWEST_BYTES // 8
     with arrays_on_disk(tmp_path):
         small, large, zeros = np.empty(n - 1), np.empty(n), np.zeros(2 * n)
         assert _native.bytes_in_files() == 8 * 3 * n
@@ -116,8 +117,8 @@ def test_a_ranking_keeps_eight_bytes_a_row_beside_what_it_is_given(queries):
 CHILD = """
     import resource, sys, tempfile
     import numpy as np
-    import rankwise, rankwise.arrays
-    rankwise.arrays.FEWEST_BYTES = 1 << 16
+    import rankwise, rankwise.data.on_disk
+    rankwise.data.on_disk.FEWEST_BYTES = 1 << 16
     rows, bytes_a_row, folder = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
     generator = np.random.default_rng(0)
     X = np.memmap(tempfile.TemporaryFile(dir=folder), np.float32, "w+", shape=(rows, 4))

@@ -15,11 +15,11 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.linear_model import LogisticRegression
 
 from rankwise import BradleyTerry, ModelFileError, _native, load_model, save_model
-from rankwise.estimators import bradley_terry
-from rankwise.estimators.leaderboard import critical_value, rank_ranges
-from rankwise.losses.comparisons import ComparisonLoss
-from rankwise.preferences.comparisons import Comparisons
-from rankwise.solvers.comparisons import decrement_gap, solve_comparisons
+from rankwise.leaderboard import bradley_terry
+from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.newton import decrement_gap, solve_comparisons
+from rankwise.leaderboard.table import critical_value, rank_ranges
 from reference import match_loss
 
 N_ITEMS = 6

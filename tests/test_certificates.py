@@ -23,11 +23,12 @@ import independent
 import independent_hull
 import reference
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
-from rankwise.design import as_design
+from rankwise.data.design import as_design
+from rankwise.hull import certificate as hull_certificate
+from rankwise.hull.certificate import HullOptimum, Penalty
 from rankwise.losses import Hinge, SquaredHinge
-from rankwise.solvers import Monitor, hull_certificate
+from rankwise.solvers import Monitor
 from rankwise.solvers.goal import Goal
-from rankwise.solvers.hull_certificate import HullOptimum, Penalty
 from rankwise.solvers.result import concluded, distance
 from rankwise.solvers.rounding import Rounding, quotient, share_left, terms
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+from rankwise.curves.axis import Axis, coding_matrix, cut_points, middle
+from rankwise.data.product import ProductDesign
 from rankwise.preprocessing import CurveFeatures
-from rankwise.preprocessing.curve_axis import Axis, coding_matrix, cut_points, middle
-from rankwise.product_design import ProductDesign
 
 NUMBERS = st.integers(-6, 6).map(lambda k: k / 2)
 MAYBE = st.one_of(NUMBERS, st.just(np.nan))

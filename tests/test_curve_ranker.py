@@ -30,7 +30,8 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
-from rankwise.estimators.curve_screen import best_pairs, pair_gains
+from rankwise.curves.axis import Axis
+from rankwise.curves.screen import best_pairs, pair_gains
 from rankwise.evaluation.curves import drawn_curves, drawn_tables
 from rankwise.evaluation.weights import pair_parts
 from rankwise.io.svmlight import dump_svmlight
@@ -39,7 +40,6 @@ from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
 from rankwise.preprocessing import CurveFeatures
-from rankwise.preprocessing.curve_axis import Axis
 from rankwise.report import Report
 from rankwise.solvers.bounded_planes import BoundedPlanes
 from rankwise.solvers.planes import Planes

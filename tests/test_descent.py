@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rankwise import RankLogisticCV, RankSVM, RankSVMCV
+from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
-from rankwise.design import as_design
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
 from rankwise.solvers import descent, descent_of

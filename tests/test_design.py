@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.sparse.linalg import aslinearoperator
 
 from rankwise import _native
-from rankwise.design import DenseDesign, Design, SparseDesign, TiledDesign, as_design
+from rankwise.data.design import DenseDesign, Design, SparseDesign, TiledDesign, as_design
 
 SPARSE_KINDS = [(value, index) for value in (np.float32, np.float64) for index in (np.int32, np.int64)]
 
@@ -127,8 +127,8 @@ def test_memory_map_is_read_in_place(tmp_path, dtype):
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("shape", [(40, 30), (1, 300), (300, 1)])
 def test_tiles_cover_the_matrix(monkeypatch, order, shape):
-    monkeypatch.setattr("rankwise.design._TILE_ENTRIES", 64)
-    monkeypatch.setattr("rankwise.design._TILE_LENGTH", 16)
+    monkeypatch.setattr("rankwise.data.design._TILE_ENTRIES", 64)
+    monkeypatch.setattr("rankwise.data.design._TILE_LENGTH", 16)
     X = np.random.default_rng(0).standard_normal(shape).astype(np.float32, order=order)
     assert_same_operator(TiledDesign(X), X.astype(np.float64))
 
@@ -230,7 +230,7 @@ def test_rows_are_read_in_stretches(monkeypatch):
     X = np.random.default_rng(0).normal(size=(50, 7))
     whole = as_design(X)
     expected = whole.matvec(np.arange(7.0)), whole.rmatvec(np.arange(50.0))
-    monkeypatch.setattr("rankwise.design._STRETCH_ENTRIES", 60)
+    monkeypatch.setattr("rankwise.data.design._STRETCH_ENTRIES", 60)
     assert len(whole._stretches()) == 7
     np.testing.assert_allclose(whole.matvec(np.arange(7.0)), expected[0], rtol=1e-14)
     np.testing.assert_allclose(whole.rmatvec(np.arange(50.0)), expected[1], rtol=1e-13)

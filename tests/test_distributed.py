@@ -400,7 +400,7 @@ def test_groups_that_are_cut():
 def test_blocks_tell_dask_their_size_and_can_be_pickled():
     from dask.sizeof import sizeof
 
-    from rankwise.design import as_design
+    from rankwise.data.design import as_design
 
     for matrix in (X, sp.csr_matrix(X)):
         block = as_design(matrix)

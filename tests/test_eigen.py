@@ -7,16 +7,17 @@ import numpy as np
 import pytest
 from scipy.linalg import eigh as scipy_eigh
 
-from rankwise import RankRLS, RankSVM, _eigen
-from rankwise._eigen import eigh, interruptible
+from rankwise import RankRLS, RankSVM
+from rankwise.core import eigen
+from rankwise.core.eigen import eigh, interruptible
 
 
 @pytest.fixture
 def always(monkeypatch):
     """Have matrices of any size decomposed by address."""
-    if any(_eigen._address(name) is None for name in ("dsyevr", "dsyevd")):
+    if any(eigen._address(name) is None for name in ("dsyevr", "dsyevd")):
         pytest.skip("scipy's LAPACK has another kind of integers")
-    monkeypatch.setattr(_eigen, "LARGE", 0)
+    monkeypatch.setattr(eigen, "LARGE", 0)
 
 
 @pytest.mark.parametrize("driver", [None, "evd"])
@@ -25,7 +26,7 @@ def test_the_numbers_are_those_of_scipy(always, monkeypatch, driver, n):
     A = np.random.default_rng(n).normal(size=(n, n - 1))
     matrix = np.asfortranarray(A @ A.T)
     expected = scipy_eigh(matrix.copy(order="F"), check_finite=False, driver=driver)
-    monkeypatch.setattr(_eigen, "scipy_eigh", None)
+    monkeypatch.setattr(eigen, "scipy_eigh", None)
     for found, wanted in zip(eigh(matrix, driver), expected, strict=True):
         np.testing.assert_array_equal(found, wanted)
 
@@ -35,9 +36,9 @@ def test_models_are_the_same(always, monkeypatch):
     y = X[:, 0] + X[:, 1] ** 2
     for model in (RankSVM(kernel="rbf"), RankRLS(kernel="rbf"), RankRLS(solver="primal")):
         found = model.fit(X, y).predict(X)
-        monkeypatch.setattr(_eigen, "LARGE", 10**9)
+        monkeypatch.setattr(eigen, "LARGE", 10**9)
         np.testing.assert_array_equal(found, model.fit(X, y).predict(X))
-        monkeypatch.setattr(_eigen, "LARGE", 0)
+        monkeypatch.setattr(eigen, "LARGE", 0)
 
 
 @pytest.mark.skipif(not hasattr(signal, "pthread_kill"), reason="signals of other threads are POSIX")

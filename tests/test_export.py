@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 )
 
 from rankwise import HullRanker, OrdinalSVM, RankRLS, RankRLSCV, RankSVM
-from rankwise.io.export import FORMATS, export_model, read_svmrank_model
+from rankwise.export import FORMATS, export_model, read_svmrank_model
 from rankwise.io.model_file import ModelFileError, load_model, save_model
 
 random = np.random.RandomState(0)

@@ -109,7 +109,7 @@ def test_a_loss_that_is_neither_is_refused(monkeypatch):
 
 
 def test_solvers_refuse_what_they_cannot_solve():
-    from rankwise.design import as_design
+    from rankwise.data.design import as_design
 
     preferences = Preferences.from_scores(y)
     with pytest.raises(TypeError, match=r"bundle method needs a loss with the method plane.*SquaredHinge"):

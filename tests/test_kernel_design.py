@@ -8,7 +8,7 @@ from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import laplacian_kernel
 
 from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
-from rankwise.design import as_design
+from rankwise.data.design import as_design
 from rankwise.kernels import KernelMap, centred_gram, kernel_values, memory
 from rankwise.losses import LeastSquares, SquaredHinge
 from rankwise.solvers import least_squares, solve_conjugate_gradients, solve_newton

@@ -13,8 +13,8 @@ from hypothesis.extra.numpy import arrays
 from sklearn.gaussian_process.kernels import RBF
 from sklearn.metrics.pairwise import pairwise_kernels
 
-from rankwise import _memory
-from rankwise._memory import available_memory
+from rankwise.core import memory as core_memory
+from rankwise.core.memory import available_memory
 from rankwise.kernels import KernelMap, distances, kernel_scores, kernel_values, memory, resolve_gamma, values
 
 
@@ -483,7 +483,7 @@ def test_counted_bytes_cover_the_peak(name, n_components, container):
 
 
 def files(monkeypatch, contents):
-    monkeypatch.setattr(_memory, "_read", lambda path: contents.get(path.as_posix(), ""))
+    monkeypatch.setattr(core_memory, "_read", lambda path: contents.get(path.as_posix(), ""))
 
 
 def test_memory_of_linux(monkeypatch):
@@ -522,11 +522,11 @@ def test_memory_of_other_systems(monkeypatch):
             raise ValueError("unrecognized configuration name")
         return numbers[name]
 
-    monkeypatch.setattr(_memory.os, "sysconf", sysconf, raising=False)
+    monkeypatch.setattr(core_memory.os, "sysconf", sysconf, raising=False)
     assert available_memory() == 40_960
     numbers["SC_AVPHYS_PAGES"] = 2
     assert available_memory() == 8192
-    monkeypatch.delattr(_memory.os, "sysconf")
+    monkeypatch.delattr(core_memory.os, "sysconf")
     assert available_memory() is None
 
 

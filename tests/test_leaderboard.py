@@ -196,7 +196,7 @@ def test_the_page_shows_chances_and_is_safe(model):
 
 
 def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):
-    from rankwise.estimators import bradley_terry
+    from rankwise.leaderboard import bradley_terry
 
     monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
     board = model.leaderboard(2)

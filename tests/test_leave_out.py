@@ -14,19 +14,18 @@ from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
 
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
-from rankwise._progress import Progress
+from rankwise.core.progress import Progress
 from rankwise.kernels import KernelMap
+from rankwise.leave_out import pair_formulas, query_weights
+from rankwise.leave_out.pair_downdates import AnyPairs
+from rankwise.leave_out.permutation import permuted_labels, permuted_preferences
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import (
     QueryKFold,
     leave_pair_out,
     leave_query_out,
-    pair_formulas,
     permutation_test,
-    query_weights,
 )
-from rankwise.model_selection.pair_downdates import AnyPairs
-from rankwise.model_selection.permutation import permuted_labels, permuted_preferences
 
 ALPHAS = np.array([1e-3, 0.1, 10.0])
 CLOSE = {"rtol": 1e-8, "atol": 1e-8}
@@ -673,7 +672,7 @@ def test_a_long_permutation_test_says_so_before_it_begins(monkeypatch, caplog):
     def begun(*arguments):
         raise InterruptedError
 
-    monkeypatch.setattr("rankwise.model_selection.permutation.permuted_labels", begun)
+    monkeypatch.setattr("rankwise.leave_out.permutation.permuted_labels", begun)
     X, y = np.zeros((20_000, 1)), np.arange(20_000.0)
     for options in ({"n_permutations": 1}, {"qid": y // 10}, {"n_permutations": 1000}):
         assert not caplog.records
@@ -710,7 +709,7 @@ def test_leaving_out_tells_its_progress(cost, monkeypatch):
 
 
 def test_the_matrices_of_all_pairs_are_refused_by_a_sentence(monkeypatch):
-    monkeypatch.setattr("rankwise._memory.available_memory", lambda: 1_000_000)
+    monkeypatch.setattr("rankwise.core.memory.available_memory", lambda: 1_000_000)
     X, y = np.random.default_rng(0).normal(size=(200, 2)), np.arange(200) % 4
     result = leave_pair_out(RankRLS(), X, y)
     with pytest.raises(MemoryError, match=r"all pairs of 200 rows.* error and auc need no such matrix"):

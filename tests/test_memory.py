@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankRLS, fit_thresholds
-from rankwise._memory import require_memory
+from rankwise.core.memory import require_memory
 
 FREE = 2_000_000
 
@@ -15,7 +15,7 @@ FREE = 2_000_000
 @pytest.fixture
 def small(monkeypatch):
     """Leave two megabytes free."""
-    monkeypatch.setattr("rankwise._memory.available_memory", lambda: FREE)
+    monkeypatch.setattr("rankwise.core.memory.available_memory", lambda: FREE)
 
 
 def refused(call, *words):
@@ -40,7 +40,7 @@ def test_the_sentence(small):
 
 
 def test_nothing_is_refused_where_the_system_does_not_tell(monkeypatch):
-    monkeypatch.setattr("rankwise._memory.available_memory", lambda: None)
+    monkeypatch.setattr("rankwise.core.memory.available_memory", lambda: None)
     require_memory(1e30, "It", "do not")
 
 

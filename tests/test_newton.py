@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import independent
 from rankwise import Preferences
-from rankwise.design import DenseDesign, as_design
+from rankwise.data.design import DenseDesign, as_design
 from rankwise.losses import Logistic, SquaredHinge
 from rankwise.solvers import solve_newton
 from rankwise.solvers.dual import DualBound

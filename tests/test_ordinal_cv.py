@@ -11,11 +11,11 @@ from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
-from rankwise.cumulative import cumulative_shares, fit_cumulative
+from rankwise.calibration.cumulative import cumulative_shares, fit_cumulative
+from rankwise.calibration.thresholds import class_weights
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold
 from rankwise.preferences import Preferences
-from rankwise.thresholds import class_weights
 
 QUIET = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
 

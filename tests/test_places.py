@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from rankwise import OrdinalSVM, RankRLS, RankSVM, places
-from rankwise.design import Design, as_design
-from rankwise.places import Place, in_memory, place_of, register
+from rankwise import OrdinalSVM, RankRLS, RankSVM
+from rankwise.data import backends
+from rankwise.data.backends import Place, in_memory, place_of, register
+from rankwise.data.design import Design, as_design
 
 generator = np.random.default_rng(5)
 X = generator.normal(size=(60, 3))
@@ -66,7 +67,7 @@ class ShelfPlace(Place):
 
 @pytest.fixture(autouse=True)
 def shelf(monkeypatch):
-    monkeypatch.setattr(places, "_places", list(places._places))
+    monkeypatch.setattr(backends, "_places", list(backends._places))
     register(ShelfPlace())
 
 
@@ -97,7 +98,7 @@ def test_what_a_place_cannot_do_is_refused_by_its_name():
 
 def test_a_place_is_registered_once():
     register(ShelfPlace())
-    assert sum(place.name == "on the shelf" for place in places._places) == 1
+    assert sum(place.name == "on the shelf" for place in backends._places) == 1
     assert place_of(Shelf(X)).name == "on the shelf"
     assert place_of(X) is None
     assert in_memory(y) is y

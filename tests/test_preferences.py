@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing, indexable
 
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
-from rankwise._checks import as_labels
+from rankwise.core.checks import as_labels
 from rankwise.preferences import row_order
 from rankwise.preferences.ranking import Ranking
 from strategies import cases

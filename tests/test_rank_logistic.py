@@ -36,8 +36,8 @@ from rankwise import (
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
-from rankwise.design import as_design
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import Logistic
 from rankwise.model_selection import QueryKFold

@@ -18,8 +18,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS
+from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
-from rankwise.design import as_design
 from rankwise.losses import LeastSquares
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
@@ -749,7 +749,7 @@ def test_bad_input():
 
 def test_the_memory_of_listed_pairs_is_said_beforehand(monkeypatch):
     X, y, _ = data(60, n_levels=None)
-    monkeypatch.setattr("rankwise._memory.available_memory", lambda: 100_000)
+    monkeypatch.setattr("rankwise.core.memory.available_memory", lambda: 100_000)
     with pytest.raises(
         MemoryError, match=r"lists all 1770 pairs, needs 283\.2 kB .* 100 kB is free; cost='m"
     ):

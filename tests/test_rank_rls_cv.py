@@ -9,10 +9,10 @@ from sklearn.model_selection import KFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import Preferences, RankRLS, RankRLSCV
+from rankwise.data.design import MemoryDesign
 from rankwise.datasets import load_diabetes_ranking, make_ranking
-from rankwise.design import MemoryDesign
+from rankwise.leave_out.permutation import permuted_labels
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
-from rankwise.model_selection.permutation import permuted_labels
 from rankwise.model_selection.search import AlphaSearch
 
 ALPHAS = [1e-3, 10.0, 0.1]

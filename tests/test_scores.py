@@ -32,12 +32,12 @@ from rankwise import (
     load_model,
     save_model,
 )
-from rankwise._threads import one_blas_thread
 from rankwise.cli.models import Recipe
+from rankwise.core.threads import one_blas_thread
+from rankwise.data.scores import canonical_csr, compared_scores, owned_rows, row_scores
 from rankwise.kernels import kernel_scores
 from rankwise.model_selection import EdgeOfGridWarning
 from rankwise.model_selection.search import AlphaSearch
-from rankwise.scores import canonical_csr, compared_scores, owned_rows, row_scores
 from sparse_forms import in_halves
 
 

@@ -26,7 +26,8 @@ from rankwise import (
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
-from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold, pair_blocks
+from rankwise.leave_out import pair_blocks
+from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold
 from rankwise.model_selection.search import AlphaSearch, Choice
 from rankwise.solvers import InterruptedWarning
 

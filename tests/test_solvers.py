@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import independent
 import reference
 from rankwise import Preferences
-from rankwise.design import as_design
+from rankwise.data.design import as_design
 from rankwise.losses import Hinge, SquaredHinge
 from rankwise.solvers import Monitor, solve_bundle, solve_newton
 from rankwise.solvers.line_search import Point, minimise_on_line

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from sklearn.linear_model import Ridge
 
 import reference_ordinal as reference
-from rankwise import RankRLS, fit_thresholds, thresholds
+from rankwise import RankRLS, fit_thresholds
+from rankwise.calibration import thresholds
+from rankwise.calibration.thresholds import midpoint_thresholds, ordered_classes, ranks_of
 from rankwise.datasets import make_ranking
-from rankwise.thresholds import midpoint_thresholds, ordered_classes, ranks_of
 
 UTILITIES = st.one_of(
     st.integers(-4, 4).map(lambda k: k / 2),
@@ -261,7 +262,7 @@ def test_bad_input_gets_a_sentence(change, sentence):
 
 
 def test_ranks_that_need_too_much_memory_are_refused(monkeypatch):
-    monkeypatch.setattr("rankwise._memory.available_memory", lambda: 1000)
+    monkeypatch.setattr("rankwise.core.memory.available_memory", lambda: 1000)
     y = np.arange(400)
     sentence = "error='zero_one' with 400 ranks and 400 utilities needs 160 kB.*; use error='absolute'"
     with pytest.raises(MemoryError, match=sentence):

@@ -3,8 +3,8 @@
 import numpy as np
 
 from rankwise import Preferences
+from rankwise.data.design import as_design
 from rankwise.datasets import make_text_ranking
-from rankwise.design import as_design
 from rankwise.losses import Hinge
 from reproduce.shared import processor_seconds, slope
 from reproduce.text import number, significant, table

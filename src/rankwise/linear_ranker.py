@@ -11,16 +11,16 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankwise._checks import as_labels, check_count, check_features, check_positive
-from rankwise._columns import hint_at_scale
-from rankwise._threads import thread_count, with_one_blas_thread
-from rankwise._types import FloatArray, FloatVector
-from rankwise.design import Design, as_design
+from rankwise.core.checks import as_labels, check_count, check_features, check_positive
+from rankwise.core.threads import thread_count, with_one_blas_thread
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.design import Design, as_design
+from rankwise.data.hints import hint_at_scale
+from rankwise.data.scores import row_scores
+from rankwise.data.sparse_rows import SparseRows
 from rankwise.preferences import Preferences
-from rankwise.scores import row_scores
 from rankwise.solvers import Monitor, SolverResult, chosen_solver
 from rankwise.solvers.pairs import solve_pairs
-from rankwise.sparse_rows import SparseRows
 
 
 @dataclass(eq=False)

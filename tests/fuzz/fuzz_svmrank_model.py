@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 from fuzzing import run
 
-from rankwise.io.export import svmrank
-from rankwise.io.export.svmrank import read_svmrank_model, svmrank_model
+from rankwise.export import svmrank
+from rankwise.export.svmrank import read_svmrank_model, svmrank_model
 from rankwise.io.model_layout import ModelFileError
 
 # Larger models are right, but slow to write again.

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
-from rankwise._pipeline import last_step
 from rankwise.cli.arguments import UsageError
+from rankwise.core.pipelines import last_step
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
@@ -107,7 +107,7 @@ def read_data(
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     """Leave out the features of svmlight rows that a model does not know, and add those that no row has."""
-    from rankwise.sparse_rows import kept_entries
+    from rankwise.data.sparse_rows import kept_entries
 
     if known is None or X.shape[1] == known:
         return X

@@ -6,9 +6,9 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from rankwise._text import table
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.core.text import table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query

@@ -47,7 +47,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Load and write."""
     from rankwise.cli.models import load_any_model
     from rankwise.cli.training import check_output
-    from rankwise.io.export import export_model
+    from rankwise.export import export_model
 
     if options.pair is not None and options.format != "sql":
         raise arguments.UsageError("--pair goes with --format sql.")

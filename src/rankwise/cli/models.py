@@ -8,9 +8,9 @@ import os
 from dataclasses import dataclass
 from typing import Any
 
-from rankwise._pipeline import before_last_step, last_step, scales_queries
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import is_table
+from rankwise.core.pipelines import before_last_step, last_step, scales_queries
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (
@@ -267,7 +267,7 @@ def with_scaler(scaler: Any, ranker: Any) -> Any:
 def load_any_model(path: str) -> Any:
     """Load a model of our own or of SVMrank."""
     if is_svmrank_model(path):
-        from rankwise.io.export import read_svmrank_model
+        from rankwise.export import read_svmrank_model
 
         return read_svmrank_model(path)
     from rankwise.io.model_file import LEADERBOARDS, ModelFileError, load_model

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from time import perf_counter
 from typing import IO, Any
 
-from rankwise._progress import about
+from rankwise.core.progress import about
 
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWINGS = 0.1

@@ -8,9 +8,9 @@ from contextlib import contextmanager, nullcontext
 from time import perf_counter
 from typing import IO, Any
 
-from rankwise._pipeline import last_step, scales_queries
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, standard_output
+from rankwise.core.pipelines import last_step, scales_queries
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   zcat test.txt.gz | rankwise predict model.json - | head

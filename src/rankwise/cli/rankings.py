@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise._pipeline import last_step
+from rankwise.core.pipelines import last_step
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data

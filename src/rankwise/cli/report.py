@@ -123,7 +123,7 @@ def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
     """Return the labels as the classes of a model that learned words, as they are read for others."""
     import numpy as np
 
-    from rankwise._pipeline import last_step
+    from rankwise.core.pipelines import last_step
 
     classes = getattr(last_step(model), "classes_", np.empty(0))
     if options.categories is None or classes.dtype.kind not in "UO":

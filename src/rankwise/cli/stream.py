@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._checks import as_codes
 from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of, room_watched
+from rankwise.core.checks import as_codes
 from rankwise.io.large_labels import warn_of_large_ties
 
 # Of the range of a column: an error of this size turns the order of many rows round.
@@ -80,7 +80,7 @@ class FileColumn:
 
 def scale_rows(scaler: Any, X: Any) -> Any:
     """Fit a scaler and return the rows scaled; those of a memory map are scaled in their place."""
-    from rankwise.design import row_blocks
+    from rankwise.data.design import row_blocks
 
     if not isinstance(X, np.memmap):
         return scaler.fit_transform(X)

@@ -40,7 +40,7 @@ def arrays_of_stream(options: argparse.Namespace) -> Iterator[None]:
         return
     from sklearn import config_context
 
-    from rankwise.arrays import arrays_on_disk
+    from rankwise.data.on_disk import arrays_on_disk
 
     folder = folder_of(options)
     with arrays_on_disk(folder), room_watched(folder), config_context(assume_finite=True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from time import perf_counter
 from typing import Any
 
-from rankwise._text import table
 from rankwise.cli.output import Console
+from rankwise.core.text import table
 
 
 def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:

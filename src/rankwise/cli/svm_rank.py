@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
-from rankwise._pipeline import last_step
-from rankwise._threads import available_cores
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import leave_output, sentence, standard_output
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
+from rankwise.core.pipelines import last_step
+from rankwise.core.threads import available_cores
 
 KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
 

@@ -161,9 +161,9 @@ def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any
 
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read as the training rows were."""
-    from rankwise._pipeline import before_last_step
     from rankwise.cli.data import read_data
     from rankwise.cli.models import _acceptable
+    from rankwise.core.pipelines import before_last_step
 
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))

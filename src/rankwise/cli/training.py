@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise._threads import with_one_blas_thread
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
@@ -25,6 +24,7 @@ from rankwise.cli.models import (
     with_scaler,
 )
 from rankwise.cli.output import Console, Progress, sentence, share_of_gap, time_left
+from rankwise.core.threads import with_one_blas_thread
 
 if TYPE_CHECKING:
     from rankwise.model_selection.search import AlphaSearch, Choice, Fold

@@ -6,9 +6,9 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from rankwise._text import table
 from rankwise.cli import arguments, train
 from rankwise.cli.output import Console
+from rankwise.core.text import table
 
 EXAMPLE = """  rankwise tune train.txt --alphas 1,0.1,0.01,0.001 --folds 10
   rankwise tune train.txt --method rank-rls -o model.json

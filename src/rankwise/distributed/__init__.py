@@ -1,11 +1,11 @@
 """The same estimators for rows that are larger than one machine: Dask partitions, exact solutions."""
 
+from rankwise.data.backends import register
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog
 from rankwise.distributed.files import FileData, from_files
 from rankwise.distributed.place import DaskPlace
-from rankwise.places import register
 
 __all__ = [
     "DaskDesign",

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise._types import FloatVector
-from rankwise.design import Design, MemoryDesign, as_design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design, MemoryDesign, as_design
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
 

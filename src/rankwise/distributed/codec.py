@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 
 LEVELS = 2**32 - 1
 

@@ -11,10 +11,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.data.scores import row_scores
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_client
 from rankwise.distributed.engine import constant, require_dask
-from rankwise.scores import row_scores
 
 
 @dataclass

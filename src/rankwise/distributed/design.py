@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._types import FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
 from rankwise.distributed import blocks
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.codec import decode_scores, encode_counts

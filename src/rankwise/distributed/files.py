@@ -15,8 +15,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise._checks import MERGED, merges_integers
-from rankwise.design import Design
+from rankwise.core.checks import MERGED, merges_integers
+from rankwise.data.design import Design
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions

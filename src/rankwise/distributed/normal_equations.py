@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise._types import FloatArray
-from rankwise.design import Design, row_blocks
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design, row_blocks
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Held, same
 from rankwise.distributed.groups import split_groups

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from rankwise.data.backends import Place
 from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
 from rankwise.distributed.design import DaskDesign
-from rankwise.places import Place
 
 
 class DaskPlace(Place):

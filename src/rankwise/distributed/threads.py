@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rankwise._memory import available_memory
+from rankwise.core.memory import available_memory
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.engine import Engine, constant
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.engine import Held
 from rankwise.distributed.whole_queries import Coefficients, Scores, WholeQueryDesign, cut_preferences

@@ -1,18 +1,23 @@
 """scikit-learn estimators: one choice of preferences, loss, function space and solver each."""
 
-from rankwise.estimators.boosted_ranker import BoostedRanker
-from rankwise.estimators.bradley_terry import BradleyTerry
-from rankwise.estimators.curve_ranker import CurveRanker
-from rankwise.estimators.curve_ranker_cv import CurveRankerCV
-from rankwise.estimators.hull_ranker import HullRanker
-from rankwise.estimators.hull_ranker_cv import HullRankerCV
-from rankwise.estimators.ordinal_svm import OrdinalSVM
-from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
-from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
-from rankwise.estimators.rank_rls import RankRLS
-from rankwise.estimators.rank_rls_cv import RankRLSCV
-from rankwise.estimators.rank_svm import RankSVM
-from rankwise.estimators.rank_svm_cv import RankSVMCV
+from typing import TYPE_CHECKING
+
+from rankwise.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankwise.curves.ranker import CurveRanker
+    from rankwise.curves.ranker_cv import CurveRankerCV
+    from rankwise.estimators.boosted_ranker import BoostedRanker
+    from rankwise.estimators.ordinal_svm import OrdinalSVM
+    from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
+    from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
+    from rankwise.estimators.rank_rls import RankRLS
+    from rankwise.estimators.rank_rls_cv import RankRLSCV
+    from rankwise.estimators.rank_svm import RankSVM
+    from rankwise.estimators.rank_svm_cv import RankSVMCV
+    from rankwise.hull.ranker import HullRanker
+    from rankwise.hull.ranker_cv import HullRankerCV
+    from rankwise.leaderboard.bradley_terry import BradleyTerry
 
 __all__ = [
     "BoostedRanker",
@@ -30,3 +35,22 @@ __all__ = [
     "RankSVM",
     "RankSVMCV",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "rankwise.curves.ranker": ["CurveRanker"],
+        "rankwise.curves.ranker_cv": ["CurveRankerCV"],
+        "rankwise.estimators.boosted_ranker": ["BoostedRanker"],
+        "rankwise.estimators.ordinal_svm": ["OrdinalSVM"],
+        "rankwise.estimators.ordinal_svm_cv": ["OrdinalSVMCV"],
+        "rankwise.estimators.rank_logistic": ["RankLogistic", "RankLogisticCV"],
+        "rankwise.estimators.rank_rls": ["RankRLS"],
+        "rankwise.estimators.rank_rls_cv": ["RankRLSCV"],
+        "rankwise.estimators.rank_svm": ["RankSVM"],
+        "rankwise.estimators.rank_svm_cv": ["RankSVMCV"],
+        "rankwise.hull.ranker": ["HullRanker"],
+        "rankwise.hull.ranker_cv": ["HullRankerCV"],
+        "rankwise.leaderboard.bradley_terry": ["BradleyTerry"],
+    },
+)

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array
-from rankwise._types import FloatArray
+from rankwise.core.checks import as_array
+from rankwise.core.types import FloatArray
+from rankwise.data.backends import in_memory
 from rankwise.estimators.base import BaseRanker
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold, Validation
-from rankwise.places import in_memory
 from rankwise.preferences import Preferences, as_preferences
 
 

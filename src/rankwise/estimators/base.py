@@ -15,19 +15,19 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils import column_or_1d
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_features, declared_order
-from rankwise._columns import hint_at_scale
-from rankwise._threads import thread_count, with_one_blas_thread
-from rankwise._types import FloatArray, FloatVector
-from rankwise.design import Design, as_design
+from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_features, declared_order
+from rankwise.core.threads import thread_count, with_one_blas_thread
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import Place, RowsLostError, in_memory, place_of
+from rankwise.data.design import Design, as_design
+from rankwise.data.hints import hint_at_scale
+from rankwise.data.scores import compared_scores, row_scores
 from rankwise.estimators.feature_scales import FeatureScales, is_learned, learn_scales
 from rankwise.kernels import KernelMap, kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.search import margin_alphas
-from rankwise.places import Place, RowsLostError, in_memory, place_of
 from rankwise.preferences import Preferences
-from rankwise.scores import compared_scores, row_scores
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 from rankwise.solvers.endings import warn_of_ending
 

@@ -13,16 +13,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise import objectives
-from rankwise._categories import one_row, validated_rows
-from rankwise._checks import as_vector, check_count, check_positive
-from rankwise._types import FloatArray, FloatVector
+from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.checks import as_vector, check_count, check_positive
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import in_memory, place_of
+from rankwise.data.categories import one_row, validated_rows
+from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
-from rankwise.estimators.pair_probability import PairProbability
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
-from rankwise.places import in_memory, place_of
 from rankwise.preferences import Preferences
-from rankwise.scores import canonical_csr
 
 # What makes the trees a function of data and parameters, whatever the number of threads and the load.
 REPRODUCIBLE = {"deterministic": True, "force_col_wise": True}

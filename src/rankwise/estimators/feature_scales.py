@@ -23,9 +23,9 @@ from scipy.linalg import cho_solve, eigh
 from sklearn.utils import check_random_state
 
 from rankwise import _native
-from rankwise._checks import check_choice
-from rankwise._types import FloatArray
-from rankwise.design import row_blocks
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray
+from rankwise.data.design import row_blocks
 from rankwise.kernels import KernelMap, centred_gram, in_order, kernel_values, positive_factor, scaled_rows
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error

@@ -14,17 +14,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._checks import as_array, as_codes, check_choice, check_positive
-from rankwise._memory import require_memory
-from rankwise._types import FloatArray, FloatVector
-from rankwise.cumulative import cumulative_shares, fit_cumulative
-from rankwise.design import Design
-from rankwise.estimators.base import positions_within
-from rankwise.estimators.rank_svm import RankSVM
-from rankwise.model_selection.search import AlphaSearch
-from rankwise.places import in_memory
-from rankwise.preferences import Preferences
-from rankwise.thresholds import (
+from rankwise.calibration.cumulative import cumulative_shares, fit_cumulative
+from rankwise.calibration.thresholds import (
     ERRORS,
     METHODS,
     class_weights,
@@ -33,6 +24,15 @@ from rankwise.thresholds import (
     ordered_classes,
     ranks_of,
 )
+from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
+from rankwise.core.memory import require_memory
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import in_memory
+from rankwise.data.design import Design
+from rankwise.estimators.base import positions_within
+from rankwise.estimators.rank_svm import RankSVM
+from rankwise.model_selection.search import AlphaSearch
+from rankwise.preferences import Preferences
 
 # How close to 1 a difference of utilities counts as 1, at least and at most.
 MARGIN_TOLERANCE = (1e-3, 0.5)

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array, check_choice
+from rankwise.calibration.thresholds import ERRORS, METHODS, ranks_of
+from rankwise.core.checks import as_array, check_choice
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.ordinal_svm import OrdinalSVM
 from rankwise.model_selection.scoring import Scoring
 from rankwise.model_selection.search import AlphaSearch
-from rankwise.thresholds import ERRORS, METHODS, ranks_of
 
 
 class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):

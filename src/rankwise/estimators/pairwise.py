@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise._checks import check_alpha, check_count, check_positive
-from rankwise._types import FloatArray, FloatVector
-from rankwise.design import Design
+from rankwise.core.checks import check_alpha, check_count, check_positive
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.losses import LOSSES

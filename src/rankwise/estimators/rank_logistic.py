@@ -7,14 +7,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._types import FloatVector
-from rankwise.estimators.pair_probability import PairProbability
+from rankwise.calibration.pair_probability import PairProbability
+from rankwise.calibration.temperature import common_temperature, fit_temperature
+from rankwise.core.types import FloatVector
+from rankwise.data.backends import in_memory
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.kernels import KernelMap
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
-from rankwise.places import in_memory
-from rankwise.temperature import common_temperature, fit_temperature
 
 
 class RankLogistic(PairProbability, PairwiseRanker):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise._checks import (
+from rankwise.core.checks import (
     as_alphas,
     as_array,
     check_alpha,
@@ -20,15 +20,15 @@ from rankwise._checks import (
     check_positive,
     check_size,
 )
-from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.core.types import FloatArray
+from rankwise.data.backends import in_memory
+from rankwise.data.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.kernels import KernelDesign, KernelMap
+from rankwise.leave_out.fold_equations import FoldEquations
+from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
 from rankwise.model_selection.certified_path import AlphaProblem
-from rankwise.model_selection.fold_equations import FoldEquations
-from rankwise.model_selection.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
-from rankwise.places import in_memory
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
 from rankwise.solvers import (

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
-from rankwise._types import FloatArray
-from rankwise.design import as_design
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray
+from rankwise.data.design import as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.rank_rls import RankRLS
-from rankwise.model_selection.leave_out import (
+from rankwise.leave_out.leave_out import (
     HeldOutTask,
     has_pair_formula,
     has_queries,

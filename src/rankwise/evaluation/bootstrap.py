@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array, as_codes, as_labels, as_vector, check_choice
-from rankwise._text import table
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_choice
+from rankwise.core.text import table
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
 from rankwise.evaluation.labels import labels_and_queries
 from rankwise.evaluation.measures import (
@@ -24,7 +25,6 @@ from rankwise.evaluation.measures import (
     named_measure,
 )
 from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
-from rankwise.places import in_memory
 from rankwise.preferences import Preferences
 
 RANKS = (5, 10)

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._pipeline import before_last_step, last_step
-from rankwise._types import FloatArray
+from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import Weights
 

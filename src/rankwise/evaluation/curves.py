@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._pipeline import last_step
-from rankwise._types import FloatArray, FloatVector
+from rankwise.core.pipelines import last_step
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.evaluation.names import feature_names
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.metrics import roc_curve
 
-from rankwise._types import FloatArray
+from rankwise.core.types import FloatArray
 from rankwise.metrics import ranking_error
 
 BINS = 20

@@ -9,7 +9,7 @@ from graphlib import TopologicalSorter
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._types import Edge
+from rankwise.core.types import Edge
 
 Place = tuple[float, float]
 

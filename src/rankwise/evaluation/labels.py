@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._checks import as_array, as_codes
-from rankwise._types import IntArray
-from rankwise.places import in_memory
+from rankwise.core.checks import as_array, as_codes
+from rankwise.core.types import IntArray
+from rankwise.data.backends import in_memory
 from rankwise.preferences import Preferences
 
 

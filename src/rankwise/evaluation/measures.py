@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rankwise import metrics
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import (
     CONFIDENCE,
     interval,

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwise._checks import as_array, as_vector
-from rankwise._pipeline import before_last_step, last_step, scales_queries
-from rankwise._types import FloatArray
-from rankwise.places import in_memory
+from rankwise.core.checks import as_array, as_vector
+from rankwise.core.pipelines import before_last_step, last_step, scales_queries
+from rankwise.core.types import FloatArray
+from rankwise.data.backends import in_memory
 
 
 def is_scores(model: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rankwise._pipeline import last_step
+from rankwise.core.pipelines import last_step
 from rankwise.evaluation.models import is_scores
 
 MEASURES = {

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array, as_codes, as_vector, split_missing
-from rankwise._types import Edge, FloatArray
+from rankwise.core.checks import as_array, as_codes, as_vector, split_missing
+from rankwise.core.types import Edge, FloatArray
 from rankwise.metrics import wmw
 from rankwise.preferences.order_graph import check_acyclic, order_edges
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise._types import FloatArray
+from rankwise.core.types import FloatArray
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, weighted_mean
 from rankwise.evaluation.measures import Measure, Measured
 

@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from rankwise._checks import check_count
-from rankwise._text import table
-from rankwise._types import FloatArray, FloatVector
+from rankwise.core.checks import check_count
+from rankwise.core.text import table
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import in_memory
 from rankwise.losses import Hinge, Logistic
-from rankwise.places import in_memory
 from rankwise.preferences import as_preferences
 
 # The windows in which the mean difference of the scores is found, beside those that the bins are.

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_codes, as_labels, declared_order, split_missing
-from rankwise._pipeline import last_step
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.checks import as_array, as_codes, as_labels, declared_order, split_missing
+from rankwise.core.pipelines import last_step
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.backends import in_memory
 from rankwise.evaluation.labels import class_numbers, labels_and_queries
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
-from rankwise.places import in_memory
 from rankwise.preferences import Preferences
 
 

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_codes
-from rankwise._pipeline import last_step, scales_queries
-from rankwise._types import FloatArray
+from rankwise.core.checks import as_codes
+from rankwise.core.pipelines import last_step, scales_queries
+from rankwise.core.types import FloatArray
+from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.weights import pair_parts
-from rankwise.places import in_memory
 
 
 class PairParts(NamedTuple):

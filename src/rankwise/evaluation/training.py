@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._pipeline import last_step
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.pipelines import last_step
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.names import measure_name
 
 RANKING_ERROR = measure_name("error").lower()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.types import FloatArray, IntArray
 
 # Share of a lane that the rows of its rank may fill.
 LANE = 0.8

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise._categories import one_row
-from rankwise._pipeline import before_last_step, last_step
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.categories import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
-from rankwise.io.export.linear import LinearScorer, scaling_of
+from rankwise.export.linear import LinearScorer, scaling_of
 
 
 @dataclass(frozen=True)

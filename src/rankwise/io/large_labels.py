@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._checks import LARGE_INTEGER, MERGED, is_large, merges_integers
+from rankwise.core.checks import LARGE_INTEGER, MERGED, is_large, merges_integers
 
 
 def warn_of_large_ties(labels: NDArray[np.float64]) -> None:

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.data.sparse_rows import SparseRows
 from rankwise.io.model_nodes import Writer, apart, read_model, refusals, write_model
 from rankwise.io.model_values import decode
 from rankwise.linear_ranker import LinearRanker
-from rankwise.sparse_rows import SparseRows
 
 # The estimators whose `predict` gives the scores X w.
 SCORERS = ("RankSVM", "RankSVMCV", "RankLogistic", "RankLogisticCV", "RankRLS", "RankRLSCV")

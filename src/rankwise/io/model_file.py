@@ -19,7 +19,7 @@ from sklearn.base import BaseEstimator
 from sklearn.pipeline import Pipeline
 
 from rankwise import estimators
-from rankwise._pipeline import before_last_step, last_step
+from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.io.model_layout import VERSION, ModelFileError
 from rankwise.io.model_leaderboard import check_leaderboard
 from rankwise.io.model_learned import check_ranker

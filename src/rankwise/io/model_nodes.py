@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rankwise import __version__
-from rankwise._pipeline import last_step
+from rankwise.core.pipelines import last_step
 from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import ModelFileError, read_layout, write_layout
 from rankwise.io.model_values import Arrays, decode, encode

@@ -25,7 +25,7 @@ from sklearn.preprocessing import (
 )
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise._pipeline import last_step
+from rankwise.core.pipelines import last_step
 from rankwise.io.model_layout import ModelFileError
 from rankwise.io.model_nodes import Writer, apart, together
 from rankwise.io.model_values import Arrays, decode, encode

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import ModelFileError
-from rankwise.sparse_rows import is_sparse
 
 Arrays = list[NDArray[Any]]
 

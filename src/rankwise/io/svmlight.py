@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
-from rankwise._threads import thread_count
+from rankwise.core.threads import thread_count
+from rankwise.data.sparse_rows import SparseRows
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
 from rankwise.io.large_labels import LargeLabels, warn_of_large_ties
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
 from rankwise.io.svmlight_writer import dump_svmlight
-from rankwise.sparse_rows import SparseRows
 
 __all__ = [
     "SvmlightData",

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_vector
+from rankwise.core.checks import as_array, as_vector
+from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.streams import open_output
-from rankwise.sparse_rows import is_sparse
 
 __all__ = ["dump_svmlight"]
 

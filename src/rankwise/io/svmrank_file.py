@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.io.model_layout import ModelFileError
 
 # The programs of SVMrank compare this text with their own and stop where it differs.

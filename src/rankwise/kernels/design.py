@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dlauum
 
-from rankwise._types import FloatArray
-from rankwise.design import DenseDesign, MemoryDesign, row_blocks
+from rankwise.core.types import FloatArray
+from rankwise.data.design import DenseDesign, MemoryDesign, row_blocks
 
 __all__ = ["FactorDesign", "KernelDesign", "centred_gram", "in_order", "positive_factor"]
 

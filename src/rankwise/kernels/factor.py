@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 from scipy.linalg import eigvalsh
 from scipy.linalg.lapack import dpstrf
 
-from rankwise._types import FloatArray
-from rankwise.design import row_blocks
+from rankwise.core.types import FloatArray
+from rankwise.data.design import row_blocks
 from rankwise.kernels.values import Kernel, blocks_of_values
 
 __all__ = ["check_finite", "check_symmetric", "pivoted_factor"]

@@ -13,10 +13,11 @@ from sklearn.metrics.pairwise import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 from sklearn.utils.random import sample_without_replacement
 
-from rankwise._checks import check_choice
-from rankwise._threads import thread_pools
-from rankwise._types import FloatArray
-from rankwise.design import Design, row_blocks
+from rankwise.core.checks import check_choice
+from rankwise.core.threads import thread_pools
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design, row_blocks
+from rankwise.data.scores import dense_rows, owned_rows
 from rankwise.kernels.design import FactorDesign, KernelDesign, Rows
 from rankwise.kernels.factor import check_finite, check_symmetric, pivoted_factor
 from rankwise.kernels.memory import check_memory, fits_memory
@@ -31,7 +32,6 @@ from rankwise.kernels.values import (
     resolve_gamma,
     scaled_rows,
 )
-from rankwise.scores import dense_rows, owned_rows
 
 __all__ = ["KernelMap"]
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import scipy.sparse as sp
 
-from rankwise._memory import available_memory, human_bytes
+from rankwise.core.memory import available_memory, human_bytes
 from rankwise.kernels.values import BLOCK_BYTES
 
 __all__ = ["check_memory", "fits_memory"]

@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
 
 from rankwise import _native
-from rankwise._checks import check_choice
-from rankwise._types import FloatArray
-from rankwise.design import row_blocks
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray
+from rankwise.data.design import row_blocks
+from rankwise.data.scores import dense_rows, row_scores, sparse_rows
 from rankwise.kernels.distances import sparse_squared_distances
-from rankwise.scores import dense_rows, row_scores, sparse_rows
 
 __all__ = [
     "BLOCK_BYTES",

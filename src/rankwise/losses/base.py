@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
-from rankwise._types import FloatVector
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatVector
 from rankwise.preferences.base import COUNTING_METHODS, PartnerSums, Preferences
 
 

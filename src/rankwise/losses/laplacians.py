@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise import _memory
-from rankwise._checks import as_vector
-from rankwise._types import FloatArray
+from rankwise.core import memory
+from rankwise.core.checks import as_vector
+from rankwise.core.types import FloatArray
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences, from_heaviest
 
@@ -209,7 +209,7 @@ class ListedLaplacian(Laplacian):
 
 def check_pair_memory(n_pairs: int) -> None:
     """Refuse pairs whose Laplacian would not fit into memory."""
-    _memory.require_memory(
+    memory.require_memory(
         BYTES_PER_PAIR * n_pairs,
         f"cost='relative', which lists all {n_pairs} pairs,",
         "cost='magnitude' and cost='unit' list none",

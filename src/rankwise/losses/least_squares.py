@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import check_choice
-from rankwise._types import FloatArray
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
     Laplacian,

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise._types import FloatArray
-from rankwise.sparse_rows import is_sparse
+from rankwise.core.types import FloatArray
+from rankwise.data.sparse_rows import is_sparse
 
 
 class Root(Protocol):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
 
 

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone, is_classifier
 from sklearn.exceptions import ConvergenceWarning
 
-from rankwise._checks import as_alphas, check_positive
-from rankwise._threads import with_one_blas_thread
-from rankwise._types import FloatArray, FloatVector, IntArray
+from rankwise.core.checks import as_alphas, check_positive
+from rankwise.core.threads import with_one_blas_thread
+from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.solvers import SolverResult
 from rankwise.solvers.rounding import UNIT, terms
 

@@ -11,7 +11,7 @@ from typing import Any
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise import metrics
-from rankwise._types import FloatArray
+from rankwise.core.types import FloatArray
 from rankwise.losses import Logistic
 from rankwise.preferences import Preferences
 

@@ -20,9 +20,9 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.model_selection import check_cv
 
-from rankwise._checks import as_alphas, as_array, check_count, is_constant
-from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design
 from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.splits import QueryKFold

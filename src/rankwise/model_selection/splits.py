@@ -10,8 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.model_selection import GroupKFold
 from sklearn.utils import check_random_state
 
-from rankwise._checks import as_codes
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_codes
+from rankwise.core.types import FloatVector
 from rankwise.preferences import Preferences
 
 

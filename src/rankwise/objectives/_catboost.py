@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.objectives._objective import PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
-from rankwise._types import FloatVector
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatVector
 from rankwise.losses import LOSSES, LeastSquares, PairwiseLoss
 from rankwise.preferences import Preferences
 

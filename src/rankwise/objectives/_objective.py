@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.exceptions import UndefinedMetricWarning
 
-from rankwise._checks import check_choice
-from rankwise._types import FloatVector
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatVector
 from rankwise.metrics import ranking_error
 from rankwise.objectives._gradient import PairwiseGradient, check_loss
 from rankwise.objectives._sets import Memory, Rows, RowSets

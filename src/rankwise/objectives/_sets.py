@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector, IntVector
+from rankwise.core.types import FloatVector, IntVector
 from rankwise.preferences import Preferences
 
 # How many sets of one booster are remembered: its training set and those it is evaluated on.

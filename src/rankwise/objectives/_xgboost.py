@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.objectives._objective import NAME, PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._checks import check_choice, check_count
+from rankwise.core.checks import check_choice, check_count
 from rankwise.losses import PairwiseLoss, Smooth
 from rankwise.losses.least_squares import COSTS
 from rankwise.objectives._gradient import OBJECTIVES, check_loss

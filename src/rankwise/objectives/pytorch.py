@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from rankwise._checks import as_vector
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_vector
+from rankwise.core.types import FloatVector
 from rankwise.losses import PairwiseLoss, Smooth
 from rankwise.objectives.networks import NamedLoss
 from rankwise.preferences import NoPairsError, Preferences

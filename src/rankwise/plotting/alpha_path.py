@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._pipeline import last_step
+from rankwise.core.pipelines import last_step
 from rankwise.evaluation.training import RANKING_ERROR, error_path, error_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 

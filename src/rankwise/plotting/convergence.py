@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import check_choice
-from rankwise._pipeline import last_step
+from rankwise.core.checks import check_choice
+from rankwise.core.pipelines import last_step
 from rankwise.evaluation.training import gap_curve, history_of
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 

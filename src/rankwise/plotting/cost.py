@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 
-from rankwise._checks import as_indices
+from rankwise.core.checks import as_indices
 from rankwise.plotting._axes import new_axes, tidy
 
 

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array
-from rankwise._pipeline import last_step
-from rankwise._types import Edge
+from rankwise.core.checks import as_array
+from rankwise.core.pipelines import last_step
+from rankwise.core.types import Edge
 from rankwise.evaluation.graph_layout import Layout, layout
 from rankwise.evaluation.order_graph import edge_shares, listed_edges
 from rankwise.plotting._axes import new_axes

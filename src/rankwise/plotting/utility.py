@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_codes, as_vector
-from rankwise._pipeline import before_last_step, last_step
+from rankwise.core.checks import as_codes, as_vector
+from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.evaluation.labels import class_numbers
 from rankwise.evaluation.utility import LANE, UtilityAxis
 from rankwise.plotting._axes import new_axes, pyplot_for

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_vector, check_choice
-from rankwise._memory import require_memory
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_vector, check_choice
+from rankwise.core.memory import require_memory
+from rankwise.core.types import FloatVector
 
 if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
     from rankwise.preferences import order_graph, pair_list, scores, survival

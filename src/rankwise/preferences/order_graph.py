@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_array, as_codes, as_weights, check_choice
-from rankwise._memory import require_memory
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_array, as_codes, as_weights, check_choice
+from rankwise.core.memory import require_memory
+from rankwise.core.types import FloatVector
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory, connected_parts
 from rankwise.preferences.ranking import Ranking
 

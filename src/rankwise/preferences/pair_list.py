@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
+from rankwise.core.checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
+from rankwise.data.sparse_rows import is_sparse
 from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
-from rankwise.sparse_rows import is_sparse
 
 
 class PairList(Preferences):

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise._checks import as_weights, check_choice, is_constant
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_weights, check_choice, is_constant
+from rankwise.core.types import FloatVector
 from rankwise.preferences.base import (
     COUNTING_METHODS,
     NoPairsError,

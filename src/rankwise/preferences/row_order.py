@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 
 __all__ = ["RowOrder"]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_codes, as_labels, as_vector, as_weights, check_choice, is_constant
-from rankwise._types import FloatVector
+from rankwise.core.checks import as_codes, as_labels, as_vector, as_weights, check_choice, is_constant
+from rankwise.core.types import FloatVector
 from rankwise.preferences.base import Preferences
 from rankwise.preferences.ranking import Ranking
 

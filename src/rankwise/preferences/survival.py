@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._checks import as_array, as_codes, as_vector, as_weights
+from rankwise.core.checks import as_array, as_codes, as_vector, as_weights
 from rankwise.preferences.ranking import Ranking
 
 __all__ = ["from_survival", "lives"]

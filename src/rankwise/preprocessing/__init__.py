@@ -1,7 +1,25 @@
 """Features that rankers learn from: brought to a common scale, or cut into curves."""
 
-from rankwise.preprocessing.curve_features import CurveFeatures
-from rankwise.preprocessing.query_scaler import QueryScaler
-from rankwise.preprocessing.query_scaling import scale_within_queries
+from typing import TYPE_CHECKING
 
-__all__ = ["CurveFeatures", "QueryScaler", "scale_within_queries"]
+from rankwise.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from rankwise.curves.features import CurveFeatures
+    from rankwise.preprocessing.query_scaler import QueryScaler
+    from rankwise.preprocessing.query_scaling import scale_within_queries
+
+__all__ = [
+    "CurveFeatures",
+    "QueryScaler",
+    "scale_within_queries",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "rankwise.curves.features": ["CurveFeatures"],
+        "rankwise.preprocessing.query_scaler": ["QueryScaler"],
+        "rankwise.preprocessing.query_scaling": ["scale_within_queries"],
+    },
+)

@@ -10,10 +10,10 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise._checks import as_codes, check_choice
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.checks import as_codes, check_choice
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.scores import canonical_csr
 from rankwise.preprocessing.query_scaling import scale_within_queries
-from rankwise.scores import canonical_csr
 
 METHODS = ("minmax", "standard", "rank")
 

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise._checks import as_array, as_codes
+from rankwise.core.checks import as_array, as_codes
 
 
 def scale_within_queries(X: Any, qid: ArrayLike) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short

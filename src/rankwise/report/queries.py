@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatArray, IntArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.subject import Subject
 from rankwise.report.page import Number, embedded, paragraph, plural, select, short, table, text
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise._types import FloatArray
+from rankwise.core.types import FloatArray
 from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270

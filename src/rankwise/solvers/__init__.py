@@ -1,16 +1,12 @@
 """Solvers of mean pairwise loss + alpha ||w||^2; each sees the data only through products."""
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from rankwise.solvers.bundle import solve_bundle
-from rankwise.solvers.descent import Descent, descent_of
-from rankwise.solvers.newton import solve_newton
-from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
-from rankwise.solvers.result import STATUSES, Monitor, SolverResult
-from rankwise.solvers.sample import solve_sample
+from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from rankwise.solvers.bundle import solve_bundle
+    from rankwise.solvers.descent import Descent, descent_of
     from rankwise.solvers.endings import InterruptedWarning
     from rankwise.solvers.least_squares import (
         solve_conjugate_gradients,
@@ -21,6 +17,10 @@ if TYPE_CHECKING:
         solve_primal,
         solve_reduced,
     )
+    from rankwise.solvers.newton import solve_newton
+    from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
+    from rankwise.solvers.result import STATUSES, Monitor, SolverResult
+    from rankwise.solvers.sample import solve_sample
 
 __all__ = [
     "SOLVERS",
@@ -45,16 +45,24 @@ __all__ = [
     "solvers_of",
 ]
 
-# The others stand on scipy or scikit-learn, and are imported when first used: commands start without these.
-_LATER = ("rankwise.solvers.endings", "rankwise.solvers.least_squares")
-
-
-def __getattr__(name: str) -> Any:
-    if name in __all__:
-        homes = map(import_module, _LATER)
-        return next(getattr(home, name) for home in homes if hasattr(home, name))
-    raise AttributeError(f"module 'rankwise.solvers' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "rankwise.solvers.bundle": ["solve_bundle"],
+        "rankwise.solvers.descent": ["Descent", "descent_of"],
+        "rankwise.solvers.endings": ["InterruptedWarning"],
+        "rankwise.solvers.least_squares": [
+            "solve_conjugate_gradients",
+            "solve_dual",
+            "solve_kernel",
+            "solve_kernel_path",
+            "solve_path",
+            "solve_primal",
+            "solve_reduced",
+        ],
+        "rankwise.solvers.newton": ["solve_newton"],
+        "rankwise.solvers.registry": ["SOLVERS", "Solver", "chosen_solver", "solvers_of"],
+        "rankwise.solvers.result": ["STATUSES", "Monitor", "SolverResult"],
+        "rankwise.solvers.sample": ["solve_sample"],
+    },
+)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from rankwise import _native
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.solvers.planes import MAX_STEPS, Planes
 
 # Sets of weights held at zero are tried until the dual rises by less than this share of its tolerance.

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
 from rankwise.losses import PiecewiseLinear
 from rankwise.solvers.continuation import (
     BLIND_ITERATIONS,

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design
 from rankwise.losses import LeastSquares
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.result import Monitor, SolverResult, concluded

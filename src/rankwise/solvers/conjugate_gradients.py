@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design
 from rankwise.losses import LeastSquares
 from rankwise.solvers.certificates import certificate, outputs_result
 from rankwise.solvers.goal import Goal

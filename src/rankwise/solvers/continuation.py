@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import Monitor, SolverResult, State
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatArray, FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.design import Design
 from rankwise.losses import LeastSquares, PairwiseLoss
 from rankwise.solvers.goal import Goal
 from rankwise.solvers.line_search import Point, minimise_on_line

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
 from rankwise.losses import PiecewiseLinear
 from rankwise.solvers.newton_step import NewtonStep, newton_step, residual_square
 from rankwise.solvers.planes import Planes

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.solvers.rounding import UNIT, quotient
 
 

@@ -15,9 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
-from rankwise._memory import available_memory, require_memory
-from rankwise._types import FloatArray
-from rankwise.design import Design, as_design, float_matrix, row_blocks
+from rankwise.core.memory import available_memory, require_memory
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design, as_design, float_matrix, row_blocks
 from rankwise.kernels import KernelDesign
 from rankwise.losses import LeastSquares
 from rankwise.solvers.certificates import certificate, closed_form

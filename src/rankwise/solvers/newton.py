@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
 from rankwise.losses import Smooth
 from rankwise.losses.base import ScoreHessian
 from rankwise.solvers.dual import DualBound

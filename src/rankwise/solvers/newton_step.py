@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 
 # The last step aims at this share of the tolerance: what the quadratic model does not see has the rest.
 GOAL_SHARE = 0.5

@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from rankwise._types import FloatVector
-from rankwise.design import Design
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
 from rankwise.losses import LOSSES, PairwiseLoss
 from rankwise.preferences import Preferences
 from rankwise.solvers.registry import SOLVERS

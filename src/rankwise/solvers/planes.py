@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
-from rankwise._types import FloatVector
+from rankwise.core.types import FloatVector
 from rankwise.solvers.rounding import UNIT, terms
 
 # The dual is computed to about this share of its largest term in double precision.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from rankwise._checks import check_choice
+from rankwise.core.checks import check_choice
 from rankwise.losses import LOSSES, PiecewiseLinear, Smooth
 from rankwise.solvers.bundle import solve_bundle
 from rankwise.solvers.newton import solve_newton

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rankwise._checks import check_columns
-from rankwise._types import FloatArray
-from rankwise.design import Design
+from rankwise.core.checks import check_columns
+from rankwise.core.types import FloatArray
+from rankwise.data.design import Design
 
 UNIT = 2.0**-53
 # Scores that are passed on as integers of 32 bits are off by this share of the largest at most.

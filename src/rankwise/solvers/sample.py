@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from rankwise.design import Design
+from rankwise.data.design import Design
 from rankwise.preferences import Preferences
 from rankwise.solvers.result import SolverResult
 

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from rankwise._eigen import eigh
-from rankwise._types import FloatArray
+from rankwise.core.eigen import eigh
+from rankwise.core.types import FloatArray
 
 
 @dataclass

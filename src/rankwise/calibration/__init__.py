@@ -1,0 +1,1 @@
+"""Scores as grades and probabilities: thresholds, temperatures and cumulative models."""

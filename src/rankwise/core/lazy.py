@@ -1,0 +1,40 @@
+"""Names that are imported on first use, so that a command starts without scipy and scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+
+def lazy_names(
+    package: str, homes: Mapping[str, Sequence[str]]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return the `__getattr__` and the `__dir__` of a package whose names live in other modules.
+
+    Parameters
+    ----------
+    package : str
+        The package, as `__name__`.
+    homes : dict
+        The public names of each module. A name that equals the last part of its module's path is the module
+        itself.
+
+    Examples
+    --------
+    >>> get, names = lazy_names("rankwise", {"rankwise.preferences": ["Preferences"]})
+    >>> get("Preferences").__name__, names()
+    ('Preferences', ['Preferences'])
+    """
+    home_of = {name: home for home, names in homes.items() for name in names}
+
+    def get(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        home = import_module(home_of[name])
+        return home if home.__name__.endswith(f".{name}") else getattr(home, name)
+
+    def names() -> list[str]:
+        return sorted(home_of)
+
+    return get, names

@@ -1,0 +1,1 @@
+"""Additive models: a curve per feature, learned by ranking."""

@@ -1,0 +1,499 @@
+"""A ranker whose score is a sum of curves, one for each feature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from dataclasses import dataclass
+from functools import reduce
+from itertools import combinations
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.curves.axis import KINDS, Axis
+from rankwise.curves.features import CurveFeatures, checked_pair, place_of
+from rankwise.curves.screen import best_pairs
+from rankwise.data.backends import place_of as rows_place
+from rankwise.data.categories import one_row, validated_numbers
+from rankwise.data.design import Design
+from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.losses import LOSSES
+from rankwise.preferences import Preferences
+from rankwise.solvers import SolverResult
+from rankwise.solvers.bounded_planes import BoundedPlanes
+
+# What the tables of a fit are made of: all that a model keeps of its `CurveFeatures`.
+TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
+
+# The curves by which interactions are searched for have the fourth alpha of the default grid, and this gap.
+SCREEN_ALPHA, SCREEN_TOL = 3, 1e-2
+
+
+def _is_logistic(model: Any) -> bool:
+    if model.loss != "logistic":
+        raise AttributeError(
+            f"predict_pair_proba needs loss='logistic', whose scores are log odds; it is {model.loss!r}."
+        )
+    return True
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The part of one feature in the score, as a table.
+
+    Attributes
+    ----------
+    axis : Axis
+        Which entry a value meets.
+    values : array of shape (n_entries,)
+        The part of each entry; the last is for missing and unknown values.
+    counts : array of shape (n_entries,)
+        The number of training rows that met each entry.
+    """
+
+    axis: Axis
+    values: FloatVector
+    counts: FloatVector
+
+    def __call__(self, x: ArrayLike) -> FloatVector:
+        """Return the part of each value of the feature."""
+        return self.axis.look_up(np.atleast_1d(np.asarray(x, np.float64)), self.values)
+
+
+class CurveRanker(PairProbability, PairwiseRanker):
+    """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
+
+    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. Each curve has a step at
+    about equally many rows, and w holds the heights of all steps, so that the penalty asks for smooth curves.
+    A level of a category and missing values have weights of their own. With `interactions`, tables of two
+    features are added, whose weights are the differences of differences that two curves cannot say. All pairs
+    count, none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
+
+    Cost: O(n m) an iteration for m rows of n features, whatever the number of bins, pairs of rows and
+    queries; some tens of iterations are usual. The search for interactions has two dense matrix products.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty.
+    loss : "hinge", "squared_hinge" or "logistic"
+        With "logistic" there is `predict_pair_proba`.
+    n_bins : int
+        The largest number of steps of a curve, less one.
+    shape : "steps" or "lines"
+        Curves with steps, or of lines that meet at quantiles.
+    interactions : int, "all", or sequence of pairs of features
+        The number of pairs of features with a table in common, the pairs themselves, by place or name, or all
+        of them. A number takes those pairs whose table would lower the loss of the additive model most, by a
+        Newton step for each.
+    interaction_bins : int
+        The largest number of bins of a feature in these tables.
+    monotone : dict or sequence, optional
+        Features, by place or name, with 1 where the curve may only rise and -1 where it may only fall; or one
+        of 1, 0 and -1 for each feature. Needs `loss="hinge"`, and numeric features, which then take no part
+        in interactions that are searched for. The gap is certified under the constraints.
+    categorical_features : sequence of int or str, optional
+        Columns that hold categories as numbers, by place or name. Categorical columns of a frame are found
+        without it.
+    average, pair_weight, solver, tol, max_iter, warm_start, callback, n_jobs, verbose :
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    values_ : list of arrays
+        The table of each curve, last the entry for missing and unknown values. A curve is zero at the bin of
+        the row in the middle.
+    kinds_, knots_, counts_ : lists
+        Of each feature "steps", "lines" or "levels"; where its bins begin, its lines meet, or its levels; and
+        the number of training rows in each.
+    pairs_ : array of shape (n_interactions, 2)
+        Numbers of the features with a table in common.
+    pair_values_ : list of arrays of shape (n_entries, n_entries)
+        These tables, zero where either feature is in its middle bin.
+    pair_knots_, pair_counts_ : lists of arrays
+        The coarser bins of each feature; empty without interactions.
+    categories_ : dict
+        The categories of the columns of a frame that have some.
+    n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
+        As in `RankSVM`.
+
+    References
+    ----------
+    Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise interactions",
+    KDD 2013.
+
+    Examples
+    --------
+    >>> from rankwise import CurveRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = CurveRanker(n_bins=8, alpha=1e-2).fit(X[:300], y[:300])
+    >>> round(model.score(X[300:], y[300:]), 2)
+    0.76
+    >>> len(model.curve(2).values)
+    9
+    """
+
+    _takes_places = False
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        loss: str = "hinge",
+        n_bins: int = 128,
+        shape: str = "steps",
+        interactions: Any = 0,
+        interaction_bins: int = 8,
+        monotone: Any = None,
+        categorical_features: Any = None,
+        average: str = "queries",
+        pair_weight: str | None = None,
+        solver: str = "auto",
+        tol: float = 1e-3,
+        max_iter: int = 1000,
+        warm_start: bool = False,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.loss = loss
+        self.n_bins = n_bins
+        self.shape = shape
+        self.interactions = interactions
+        self.interaction_bins = interaction_bins
+        self.monotone = monotone
+        self.categorical_features = categorical_features
+        self.average = average
+        self.pair_weight = pair_weight
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.warm_start = warm_start
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def predict(self, X: Any) -> FloatVector:
+        """Return the score of each row; within a query, sort by it.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        scores : array of shape (n_rows,)
+        """
+        return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
+
+    @available_if(_is_logistic)
+    def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
+        """Return P(row of A above row of B) = 1 / (1 + exp(f(b) - f(a))) for each row; `loss="logistic"`.
+
+        Parameters
+        ----------
+        A, B : arrays, sparse matrices or frames of shape (n_rows, n_features)
+            The rows of each pair. Either may be a single row, also as a vector, which is then compared with
+            all rows of the other.
+        """
+        return super().predict_pair_proba(A, B)
+
+    def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
+        """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+
+        A part is the difference of the two values of the feature's curve. What the table of two features adds
+        is shared by the two; `terms` keeps it apart.
+
+        Parameters
+        ----------
+        a, b : arrays of shape (n_features,), or frames of one row
+            Two rows.
+        """
+        first, second = (self.contributions(one_row(row, name)) for row, name in ((a, "a"), (b, "b")))
+        return (first - second)[0]
+
+    def contributions(self, X: Any) -> FloatArray:
+        """Return each feature's part in the score of each row: shape (n_rows, n_features).
+
+        What the table of two features adds is shared by the two.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+        """
+        terms = self.terms(X)
+        parts = terms[:, : self.n_features_in_].copy()
+        for (j, k), shared in zip(self.pairs_, terms[:, self.n_features_in_ :].T, strict=True):
+            parts[:, j] += shared / 2
+            parts[:, k] += shared / 2
+        return parts
+
+    def terms(self, X: Any) -> FloatArray:
+        """Return what each curve, and then the table of each pair of features, adds to the score of each row.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+
+        Returns
+        -------
+        terms : array of shape (n_rows, n_features + n_interactions)
+        """
+        return np.column_stack(list(self._terms(X)))
+
+    @property
+    def feature_importances_(self) -> FloatVector:
+        """The share of each feature in the spread of all parts, a table of two features shared by both.
+
+        A spread is the standard deviation over the training rows, for a table as if its features were
+        independent.
+        """
+        check_is_fitted(self)
+        spread = np.array([_spread(*table) for table in zip(self.values_, self.counts_, strict=True)])
+        for (j, k), values in zip(self.pairs_, self.pair_values_, strict=True):
+            counts = np.outer(self.pair_counts_[j], self.pair_counts_[k])
+            spread[[j, k]] += _spread(values, counts) / 2
+        return spread / (spread.sum() or 1.0)
+
+    def curve(self, feature: int | str) -> Curve:
+        """Return the curve of a feature, given by place or name."""
+        check_is_fitted(self)
+        place = place_of(self, feature, "feature")
+        return Curve(self._features.axes[place], self.values_[place], self.counts_[place])
+
+    @property
+    def _features(self) -> CurveFeatures:
+        """The transformer of the fit, made from what a model keeps of it."""
+        features = CurveFeatures(**self._feature_parameters())
+        for name in TABLES:
+            setattr(features, name, getattr(self, name))
+        return features
+
+    def _terms(self, X: Any) -> Any:
+        """Yield what each table adds to the score of each row: those of features, then those of pairs."""
+        check_is_fitted(self)
+        if (place := rows_place(X)) is not None:
+            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {place.name}.")
+        rows, features = self._validated(X, reset=False), self._features
+        for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
+            yield axis.look_up(x, values)
+        for (cells, _), values in zip(features._cells(rows), self.pair_values_, strict=True):
+            yield values.ravel()[cells]
+
+    def _tables_fit(self) -> bool:
+        """Return whether the tables, which may come from a file, fit together."""
+        n_features, features = self.n_features_in_, self._features
+        fits = all(
+            len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
+        )
+        fits &= set(self.kinds_) <= set(KINDS) and len(self.pair_knots_) in (0, n_features)
+        fits &= all(map(_is_axis, features.axes, self.values_, self.counts_))
+        fits &= self.pairs_.dtype.kind == "i" and self.pairs_.shape == (len(self.pair_values_), 2)
+        if not (fits and np.isin(self.pairs_, np.arange(n_features)).all()):
+            return False
+        axes, counts = features.pair_axes, self.pair_counts_
+        if len(counts) != len(axes) or not all(map(_is_axis, axes, counts, counts)):
+            return False
+        shapes = [(axes[j].size, axes[k].size) for j, k in self.pairs_]
+        return all(map(_is_table, self.pair_values_, shapes))
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        return validated_numbers(self, X, reset)
+
+    def _check_solver(self) -> None:
+        super()._check_solver()
+        CurveFeatures(**self._feature_parameters())._check_parameters()
+        if self.monotone is not None and self.loss != "hinge":
+            raise ValueError(
+                f"monotone needs loss='hinge', whose solver takes constraints; it is {self.loss!r}."
+            )
+
+    def _feature_parameters(self) -> dict[str, Any]:
+        return {
+            "n_bins": self.n_bins,
+            "shape": self.shape,
+            "categorical_features": self.categorical_features,
+            "pair_bins": self.interaction_bins,
+        }
+
+    # The space of curves: weights are heights of steps, and what is kept are the entries of tables.
+
+    def _function_space(self, X: Any) -> Any:
+        """Return the design of the curves alone, and the tables that weights stand for."""
+        curves = self._new_curves(X)
+        return curves.design(X, self._threads()), curves
+
+    def _space(self, X: Any, preferences: Preferences, hint: bool = True) -> Any:
+        """Return the design of curves and interactions, and the tables that weights stand for."""
+        curves = self._new_curves(X)
+        pairs = self._interactions(curves, X, preferences)
+        curves = CurveMap(curves.features.with_pairs(X, pairs), curves.directions)
+        return curves.design(X, self._threads()), curves
+
+    def _new_curves(self, X: FloatArray) -> CurveMap:
+        features = CurveFeatures(**self._feature_parameters())
+        features.n_features_in_, features.categories_ = X.shape[1], self.categories_
+        if hasattr(self, "feature_names_in_"):
+            features.feature_names_in_ = self.feature_names_in_
+        features._fit_rows(X)
+        return CurveMap(features, self._directions(features.kinds_))
+
+    def _directions(self, kinds: list[str]) -> NDArray[np.int64]:
+        """Return 1 for each feature whose curve may only rise, -1 where it may only fall, 0 elsewhere."""
+        directions = np.zeros(len(kinds), dtype=np.int64)
+        given = {} if self.monotone is None else self.monotone
+        if not isinstance(given, dict):
+            if len(given) != len(kinds):
+                raise ValueError(f"monotone has {len(given)} entries, but X has {len(kinds)} features.")
+            given = dict(enumerate(given))
+        for feature, direction in given.items():
+            place = place_of(self, feature, "monotone")
+            if direction not in (-1, 0, 1):
+                raise ValueError(f"monotone must hold 1, 0 or -1 for a feature; got {direction!r}.")
+            if direction and kinds[place] == "levels":
+                raise ValueError(f"monotone names {feature!r}, whose categories have no order.")
+            directions[place] = direction
+        return directions
+
+    def _interactions(self, curves: CurveMap, X: FloatArray, preferences: Preferences) -> list[Any]:
+        """Return the pairs of features that have a table in common."""
+        given = self.interactions
+        if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
+            return self._screened(curves, X, preferences, int(given)) if given else []
+        free = list(combinations(np.flatnonzero(curves.directions == 0).tolist(), 2))
+        if isinstance(given, str) and given == "all":
+            return free
+        if isinstance(given, str | bool | Integral | float):
+            raise ValueError(
+                "interactions must be a whole number of at least 0, 'all' or a list of pairs of features; "
+                f"got {given!r}."
+            )
+        pairs = [checked_pair(self, pair, "interactions") for pair in given]
+        for pair in pairs:
+            if pair not in free:
+                raise ValueError(f"interactions must not hold a monotone feature; {pair!r} does.")
+        return pairs
+
+    def _screened(self, curves: CurveMap, X: FloatArray, preferences: Preferences, count: int) -> list[Any]:
+        """Return the pairs that would lower the loss of the curves most.
+
+        The alpha of these curves depends on the data alone: a search over alphas has one set of pairs.
+        """
+        features, free = curves.features, np.flatnonzero(curves.directions == 0)
+        pairs = list(combinations(free.tolist(), 2))
+        if not pairs:
+            return []
+        design = curves.design(X, self._threads())
+        alpha = float(self._default_alphas(design, [preferences])[SCREEN_ALPHA])
+        rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
+        scores = design.matvec(rough._solve(design, preferences, None, alpha).coef)
+        features.with_pairs(X, pairs)
+        axes = features.pair_axes
+        codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
+        loss = LOSSES[self.loss](preferences, average=self.average, n_threads=self._threads())
+        return best_pairs(codes, [axis.size for axis in axes], loss, scores, pairs, count)
+
+    def _solve(
+        self, design: Any, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
+    ) -> SolverResult:
+        if design.nonnegative is not None:
+            more = {"planes": BoundedPlanes(design.nonnegative)}
+        return super()._solve(design, preferences, start, alpha, **more)
+
+    def _store_function(self, coef: FloatVector, kernel_map: Any) -> None:
+        """Keep the tables."""
+        features = kernel_map.features
+        for name in TABLES:
+            setattr(self, name, getattr(features, name))
+        tables = kernel_map.tables(coef)
+        self.values_, self.pair_values_ = tables[: self.n_features_in_], tables[self.n_features_in_ :]
+
+
+class CurveMap:
+    """The tables that the weights of a design stand for.
+
+    Parameters
+    ----------
+    features : CurveFeatures
+    directions : array of shape (n_features,)
+        1 and -1 where a curve may only rise or only fall.
+    """
+
+    def __init__(self, features: CurveFeatures, directions: NDArray[np.int64]):
+        self.features, self.directions = features, directions
+
+    def design(self, X: FloatArray, n_threads: int = 1) -> Design:
+        """Return rows as a design, whose weights are steps up for a curve that may only fall, too."""
+        self._blocks = self.features.blocks()
+        for block, direction in zip(self._blocks, self.directions, strict=False):
+            if direction < 0:
+                block *= -1.0
+        design = self.features.design(X, self._blocks, n_threads)
+        design.nonnegative = self._nonnegative() if self.directions.any() else None
+        return design
+
+    def _nonnegative(self) -> NDArray[np.bool_]:
+        """Return which weights may not be negative: steps of monotone curves, but not to missing values."""
+        n_curves = len(self.directions)
+        masks = [np.zeros(block.shape[1], dtype=bool) for block in self._blocks]
+        for mask, axis, direction in zip(masks[:n_curves], self.features.axes, self.directions, strict=True):
+            mask[: axis.missing - 1] = direction != 0
+        return np.concatenate(masks)
+
+    def dual_coef(self, coef: FloatArray) -> FloatArray:
+        """Return the entries of all tables, one after the other, for one function or for several."""
+        ends = np.cumsum([block.shape[1] for block in self._blocks])[:-1]
+        parts = np.split(coef, ends, axis=-1)
+        tables = [part @ block.T for part, block in zip(parts, self._blocks, strict=True)]
+        return np.concatenate(tables, axis=-1)
+
+    def tables(self, entries: FloatVector) -> list[FloatArray]:
+        """Return the entries of each table, as a matrix where it is that of a pair."""
+        axes, coarse = self.features.axes, self.features.pair_axes
+        shapes: list[tuple[int, ...]] = [(axis.size,) for axis in axes]
+        shapes += [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
+        parts = [part.copy() for part in np.split(entries, ends)]
+        for part, direction in zip(parts, self.directions, strict=False):
+            if direction:  # sums of steps may have been rounded against the direction
+                part[:-1] = direction * np.maximum.accumulate(direction * part[:-1])
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
+        """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
+        met = np.ones(coef.shape[-1], dtype=bool)
+        return self.features._entries(X, met) @ coef.T
+
+
+def _spread(values: FloatArray, counts: FloatArray) -> float:
+    """Return the standard deviation of the entries of a table that rows meet."""
+    mean = np.average(values, weights=counts)
+    return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
+
+
+def _is_axis(axis: Axis, values: Any, counts: Any) -> bool:
+    """Return whether knots ascend, and a table has an entry and a count for each place that they make."""
+    knots = axis.knots
+    fits = _is_table(knots, (len(knots),)) and bool((np.diff(knots) > 0).all())
+    fits &= axis.kind == "steps" or len(knots) > 0
+    fits &= all(_is_table(found, (axis.size,)) for found in (values, counts))
+    return bool(fits and (counts >= 0).all() and counts.any())
+
+
+def _is_table(values: Any, shape: tuple[int, ...]) -> bool:
+    is_table = isinstance(values, np.ndarray) and values.dtype.kind == "f" and values.shape == shape
+    return is_table and bool(np.isfinite(values).all())

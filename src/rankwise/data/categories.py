@@ -1,0 +1,100 @@
+"""Columns of categories in a frame as numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_array, validate_data
+
+from rankwise.core.checks import as_array
+from rankwise.core.memory import require_memory
+from rankwise.core.types import FloatArray, FloatVector
+
+Categories = dict[int, list[Any]]
+
+
+def categories_of(X: Any) -> Categories:
+    """Return the categories of each column of a frame that has some, by its place; none of other rows."""
+    if not hasattr(X, "columns"):
+        return {}
+    return {place: _categories(column) for place, column in enumerate(_columns(X)) if _is_categorical(column)}
+
+
+def encoded(X: Any, categories: Categories) -> FloatArray:
+    """Return the columns of a frame as numbers: of a category its number, NaN where it is not among those."""
+    columns = [
+        _codes(column, categories[place]) if place in categories else _numbers(column, str(column.name))
+        for place, column in enumerate(_columns(X))
+    ]
+    return np.column_stack(columns)
+
+
+def validated_numbers(estimator: Any, X: Any, reset: bool) -> FloatArray:
+    """Return the rows of `validated_rows` as a dense array.
+
+    Columns lie together in memory, as each is looked at by itself.
+    """
+    X = validated_rows(estimator, X, reset, accept_sparse="csc", order="F")
+    if not hasattr(X, "toarray"):
+        return X
+    require_memory(8 * X.shape[0] * X.shape[1], "A dense copy of X", "leave out columns of X")
+    return X.toarray(order="F")
+
+
+def validated_rows(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
+    """Return rows of float64 with NaN where values are missing; the estimator keeps `categories_`.
+
+    Categories of a frame are the numbers that `encoded` gives them, also where later rows hold them as plain
+    words or numbers. Options are those of scikit-learn's `check_array`.
+    """
+    found = categories_of(X)
+    if reset:
+        estimator.categories_ = found
+    options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"} | options
+    if not found and not (hasattr(X, "columns") and estimator.categories_):
+        return validate_data(estimator, X, reset=reset, **options)
+    validate_data(estimator, X, reset=reset, skip_check_array=True)
+    return check_array(encoded(X, estimator.categories_), input_name="X", estimator=estimator, **options)
+
+
+def one_row(row: Any, name: str) -> Any:
+    """Return a row as a matrix or frame; the index of a row of a frame (pandas) has the names of columns."""
+    if hasattr(row, "to_frame") and hasattr(row, "index"):
+        row = row.to_frame().T
+    elif not (hasattr(row, "columns") or hasattr(row, "toarray")):
+        row = np.atleast_2d(np.asarray(row))
+    if row.shape[0] != 1:
+        raise ValueError(f"{name} must be one row; got {row.shape[0]}.")
+    return row
+
+
+def _columns(X: Any) -> list[Any]:
+    """Return the columns of a frame, of which several may have one name."""
+    return [X.iloc[:, place] if hasattr(X, "iloc") else X[name] for place, name in enumerate(X.columns)]
+
+
+def _is_categorical(column: Any) -> bool:
+    return type(column.dtype).__name__ in ("CategoricalDtype", "Enum", "Categorical")
+
+
+def _categories(column: Any) -> list[Any]:
+    """Return the categories declared, or those that occur where polars declares none."""
+    if type(column.dtype).__name__ == "Categorical":
+        return sorted(set(column.to_list()) - {None})
+    return list(column.dtype.categories)
+
+
+def _codes(column: Any, known: list[Any]) -> FloatVector:
+    number = {value: float(code) for code, value in enumerate(known)}
+    return np.array([number.get(value, np.nan) for value in column.to_list()])
+
+
+def _numbers(column: Any, name: str) -> FloatVector:
+    try:
+        return as_array(column).astype(np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"Column {name!r} of X holds {column.dtype}, but columns must hold numbers or categories: make "
+            "it a categorical column."
+        ) from None

@@ -1,0 +1,71 @@
+"""Hints at columns that no model should be given as they are."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design
+
+logger = logging.getLogger("rankwise")
+
+# A column that is this large, and this many times as large as half of the others, counts seconds or rows.
+CLOCK_SIZE, CLOCK_RATIO = 1e8, 1e7
+# Fewer rows that rise by 1 may do so by chance.
+INDEX_ROWS = 20
+
+
+def hint_at_scale(design: Design, names: Any = None) -> None:
+    """Log a hint when features differ much in scale, or when one counts the time or the rows."""
+    scale = design.column_scale()
+    odd, reason = clock_columns(scale), "is a timestamp or an identifier by its size, far beyond the others"
+    if not len(odd):
+        odd, reason = index_columns(getattr(design, "X", None)), "numbers the rows one by one"
+    if len(odd):
+        shown = ", ".join(repr(str(names[k])) if names is not None else str(k) for k in odd[:5])
+        logger.warning(
+            "Column %s of X %s: leave it out, or give what it says of a row (an age, a time of day).",
+            shown,
+            reason,
+        )
+        return
+    scale = scale[scale > 1e-12 * scale.max(initial=0.0)]  # a scaler leaves rounding of constant columns
+    if len(scale) and scale.max() > 1e4 * scale.min():
+        logger.warning(
+            "The features differ in scale by a factor of %.0e and the penalty treats them alike: scale them "
+            "first (StandardScaler, or rankwise.scale_within_queries).",
+            scale.max() / scale.min(),
+        )
+
+
+def clock_columns(scale: FloatVector) -> NDArray[np.intp]:
+    """Return the columns that are as large as a time in seconds, and far larger than half of the others.
+
+    Examples
+    --------
+    >>> clock_columns(np.array([3.0, 1.7e9, 0.0, 40.0])).tolist()
+    [1]
+    """
+    present = np.sort(scale[scale > 0])
+    if len(present) < 2:
+        return np.empty(0, dtype=np.intp)
+    typical = present[(len(present) - 1) // 2]
+    return np.flatnonzero((scale >= CLOCK_SIZE) & (scale > CLOCK_RATIO * typical))
+
+
+def index_columns(X: Any) -> NDArray[np.intp]:
+    """Return the columns of an array that rise by 1 from each row to the next; one alone is meant.
+
+    Examples
+    --------
+    >>> index_columns(np.column_stack([np.arange(5, 55), np.ones(50)])).tolist()
+    [0]
+    """
+    if not isinstance(X, np.ndarray) or len(X) < INDEX_ROWS or X.shape[1] == 1:
+        return np.empty(0, dtype=np.intp)
+    near = np.flatnonzero((X[1] - X[0] == 1) & (X[-1] - X[0] == len(X) - 1))
+    return np.array([k for k in near if (np.diff(X[:, k]) == 1).all()], dtype=np.intp)

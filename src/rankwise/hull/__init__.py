@@ -1,0 +1,1 @@
+"""Convex-hull ranking (Fung et al. 2006): program, solver, estimators, and comparisons of orders."""

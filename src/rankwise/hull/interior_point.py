@@ -1,0 +1,189 @@
+"""A primal-dual interior point method for the convex-hull programme."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design, as_design
+from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty, certified
+from rankwise.hull.newton import HullNewton
+from rankwise.hull.program import DualPoint, HullProgram
+from rankwise.solvers.result import Monitor, SolverResult
+
+# A step ends this share of the way to the nearest bound.
+STEP_SHARE = 0.995
+# So many iterations without a better objective or bound are a standstill, fewer may be rounding.
+PATIENCE = 5
+# Without slacks: a usual margin, as a share of the size of the rows.
+USUAL_MARGIN = 0.1
+# The objective of the zero function is computed to this relative gap.
+ZERO_TOL = 1e-10
+
+
+def solve_interior_point(
+    design: Design,
+    program: HullProgram,
+    penalty: Penalty,
+    *,
+    goal: HullGoal,
+    max_iter: int = 100,
+    ceiling: float = np.inf,
+    monitor: Monitor | None = None,
+) -> tuple[HullOptimum, SolverResult]:
+    """Minimise the weighted slacks plus w'P w until the gap is at its goal (Mehrotra's predictor-corrector).
+
+    An iteration costs what `HullNewton` says, and some twenty are usual. The run ends as "stalled" when the
+    bound passes `ceiling`: without slacks there may be no solution.
+    """
+    monitor = Monitor() if monitor is None else monitor
+    iterate = _Iterate(design, program, penalty)
+    best, status, iteration, waiting = None, "max_iter", 0, 0
+    try:
+        for iteration in range(1, max_iter + 1):
+            found = iterate.certified()
+            improves = best is None or found.objective < best.objective or found.bound > best.bound
+            waiting = 0 if improves else waiting + 1
+            best = found if best is None else best.joined(found)
+            aim = goal.gap(best.objective, best.gap, best.rounded)
+            monitor.record(iteration, best.objective, best.bound, best.coef, aim)
+            if monitor.told_to_stop:
+                status = "stopped"
+                break
+            if best.gap <= aim < np.inf:
+                status = "converged"
+                break
+            if waiting > PATIENCE or best.bound > ceiling or not iterate.step(_relative(best)):
+                status = "stalled"
+                break
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        status = "interrupted"
+    assert best is not None
+    return best, best.concluded(iteration, status, monitor.history, goal)
+
+
+def best_of_zero(program: HullProgram) -> HullOptimum | None:
+    """Return the zero function with its best thresholds, or None without slacks, where it is no solution."""
+    if program.slack == "none":
+        return None
+    small = program.of_zero()
+    design = as_design(np.zeros((small.n_rows, 1)))
+    return solve_interior_point(design, small, Penalty(1.0), goal=HullGoal(ZERO_TOL, np.inf))[0]
+
+
+def mean_square(design: Design, penalty: Penalty) -> float:
+    """Return the mean square of the rows' norms, in units of the penalty; 1 where all is zero."""
+    squares = design.weighted_squares(np.full(design.shape[0], 1.0 / design.shape[0]))
+    return float(np.sum(squares / penalty.diagonal(design.shape[1]))) or 1.0
+
+
+def _relative(optimum: HullOptimum) -> float:
+    return optimum.gap / optimum.objective if np.isfinite(optimum.objective) else 1.0
+
+
+class _Iterate:
+    """Weights w, thresholds t, slacks y, and for each constraint its distance s and its multiplier z.
+
+    The constraints, one after the other in s and z:
+
+        lower   f + y - L >= 0,    upper   -f + y + U >= 0,    slack   y >= 0,    edge   L - U - 1 >= 0.
+
+    Units without L or U keep a place for it, with a multiplier of zero. Only absolute slacks need the third
+    kind. The objective is multiplied by the number of units, which makes multipliers of size one; without
+    slacks it is the inverse square of the margin, and multiplied by the square of a usual one, too.
+    """
+
+    def __init__(self, design: Design, program: HullProgram, penalty: Penalty):
+        self.design, self.program, self.penalty = design, program, penalty
+        self.scale = float(program.n_units)
+        if program.slack == "none":
+            self.scale *= USUAL_MARGIN**2 * mean_square(design, penalty)
+        m, positive = program.n_units, program.n_units if program.slack == "absolute" else 0
+        self.cuts = np.cumsum([m, m, positive])
+        self.exists = np.concatenate(
+            [program.low >= 0, program.high >= 0, np.ones(positive + len(program.edge_low), dtype=bool)]
+        )
+        self.has_slack = program.slack != "none"
+        self.w = np.zeros(design.shape[1])
+        self.t = program.tightened(np.zeros(program.n_thresholds))
+        self.y = program.slacks(np.zeros(program.n_rows), self.t) + 1.0 if self.has_slack else np.zeros(m)
+        self.f = np.zeros(m)
+        self.s = np.maximum(self._left(self.f, self.t, self.y, 1.0), 1.0)
+        self.z = self.exists.astype(np.float64)
+
+    def _left(self, f: FloatVector, t: FloatVector, y: FloatVector, edge: float) -> FloatVector:
+        """Return the left sides of the constraints; `edge` is 1, or 0 for the change of the left sides."""
+        p, bounds = self.program, np.append(t, 0.0)
+        positive = y[: self.cuts[2] - self.cuts[1]]
+        edges = t[p.edge_low] - t[p.edge_high] - edge
+        return self.exists * np.concatenate([f + y - bounds[p.low], y - f + bounds[p.high], positive, edges])
+
+    def _forces(self, z: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """Return the multipliers' forces on the scores of rows, the thresholds and the slacks."""
+        p = self.program
+        below, above, positive, edge = np.split(z, self.cuts)
+        slack = below + above
+        slack[: len(positive)] += positive
+        dual = DualPoint(below, above, edge)
+        return dual.pull(p), dual.imbalance(p), slack
+
+    def certified(self) -> HullOptimum:
+        """Return the certificate of this iterate."""
+        scores = self.design.matvec(self.w)
+        self.f = scores[self.program.row]
+        below, above, _, edge = np.split(self.z / self.scale, self.cuts)
+        dual = DualPoint(below, above, edge)
+        return certified(self.design, self.program, self.penalty, self.w, scores, self.t, dual)
+
+    def step(self, relative_gap: float) -> bool:
+        """Take one step; say whether it was possible."""
+        try:
+            newton = HullNewton(
+                self.design, self.program, self.penalty, self.z / self.s, self.cuts, self.scale, relative_gap
+            )
+        except LinAlgError:
+            return False
+        force, imbalance, held = self._forces(self.z)
+        weights = self.scale * self.penalty.gradient(self.w) - self.design.rmatvec(force)
+        dual = (weights, -imbalance, self._slack_gradient() - held if self.has_slack else np.zeros_like(held))
+        primal = self._left(self.f, self.t, self.y, 1.0) - self.exists * self.s
+        product = self.s * self.z
+        centre = float(product.sum()) / self.exists.sum()
+        *_, s, z = self._direction(newton, dual, primal, product)
+        length = _longest(self.s, s, self.z, z)
+        after = float((self.s + length * s) @ (self.z + length * z)) / self.exists.sum()
+        corrected = product + s * z - self.exists * centre * (after / centre) ** 3
+        change = self._direction(newton, dual, primal, corrected)
+        length = min(1.0, STEP_SHARE * _longest(self.s, change[3], self.z, change[4]))
+        if not (length > 1e-10 and all(np.isfinite(part).all() for part in change)):
+            return False
+        for name, part in zip("wtysz", change, strict=True):
+            setattr(self, name, getattr(self, name) + length * part)
+        return True
+
+    def _slack_gradient(self) -> FloatVector:
+        weight = self.scale * self.program.weight
+        return 2.0 * weight * self.y if self.program.slack == "squared" else weight
+
+    def _direction(
+        self,
+        newton: HullNewton,
+        dual: tuple[FloatVector, FloatVector, FloatVector],
+        primal: FloatVector,
+        product: FloatVector,
+    ) -> tuple[FloatVector, ...]:
+        """Solve for the change of (w, t, y, s, z) that removes the residuals and the products s z."""
+        force, imbalance, held = self._forces((product + self.z * primal) / self.s)
+        w, t, y = newton.solve(-dual[0] - self.design.rmatvec(force), -dual[1] - imbalance, -dual[2] - held)
+        s = self._left(self.design.matvec(w)[self.program.row], t, y, 0.0) + primal
+        return w, t, y, s, -(product + self.z * s) / self.s
+
+
+def _longest(s: FloatVector, change_s: FloatVector, z: FloatVector, change_z: FloatVector) -> float:
+    """Return the largest step in (0, 1] that leaves both nonnegative; a z that is zero stays so."""
+    falls = float(np.max(-change_s / s, initial=0.0))
+    falls = max(falls, float(np.max(np.divide(-change_z, z, out=np.zeros_like(z), where=z > 0), initial=0.0)))
+    return min(1.0, 1.0 / falls) if falls > 0 else 1.0

@@ -1,0 +1,523 @@
+"""Ranking by separating the convex hulls of classes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+from sklearn.neighbors import kneighbors_graph
+from sklearn.utils.metadata_routing import UNUSED
+
+from rankwise.calibration.thresholds import class_weights, holds_text, looks_continuous
+from rankwise.core.checks import (
+    as_array,
+    as_codes,
+    as_weights,
+    check_choice,
+    check_count,
+    check_features,
+    check_positive,
+    declared_order,
+    split_missing,
+)
+from rankwise.core.memory import require_memory
+from rankwise.core.types import FloatVector
+from rankwise.data.design import Design, as_design
+from rankwise.data.hints import hint_at_scale
+from rankwise.data.scores import canonical_csr
+from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty
+from rankwise.hull.constant import constant_optimum
+from rankwise.hull.general import has_general_solver, solve_general
+from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interior_point
+from rankwise.hull.newton import MAX_DIRECT
+from rankwise.hull.program import HullProgram, hull_program
+from rankwise.kernels import KernelMap, kernel_values
+from rankwise.metrics import wmw
+from rankwise.preferences import Preferences
+from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
+from rankwise.solvers.result import SolverResult
+
+# Hulls that are closer than this share of the size of the data count as hulls that meet.
+SEPARATION = 1e-7
+# Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
+INEXACT_TOL = 1e-4
+# Means of features that are this much larger than their spread would cost the interior point digits.
+OFFSET = 10.0
+
+SLACKS = ("squared", "absolute", "none")
+# What the penalty measures.
+NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
+
+
+class HullRanker(BaseRanker):
+    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
+
+    For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
+    class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
+    the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
+    rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
+    1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
+    rows.
+
+    Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
+    each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
+    within `gap_` of the optimum.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty; `alpha = 1 / (2 nu m)` for the nu of (28) and m rows. With two classes and
+        absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
+    order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
+        "chain" puts each class above the next lower one, "full" above every lower one. Under "full" the
+        labels may be real numbers: rows of equal labels are a class, most of them of a single row, and with
+        a slack per edge and row this is the ranking SVM over all pairs, at their price.
+    slack : "squared", "absolute" or "none"
+        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
+        ||f||^2; there is no solution when hulls intersect.
+    slack_per : "edge" or "row"
+        One slack for each row and edge, where each edge also has thresholds of its own, so that every edge
+        has its say; or one for each row, the paper's programme, where it may be cheapest to give up all rows
+        of the classes in the middle of a chain. A warning tells where that makes all scores equal.
+    penalty : "function" or "coefficients"
+        What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
+        of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
+    laplacian_weight : float
+        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
+        whose label is not known, should score alike.
+    n_neighbors : int
+        Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
+    class_weight : "balanced", dict or None
+        Weights of the classes, by which the weights of their rows' slacks are multiplied; "balanced" gives
+        all classes the same weight in sum.
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    solver : "auto", "interior_point" or "clarabel"
+        "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
+        ours gets stuck.
+    tol : float
+        The fit ends when the gap is at most this share of the objective and, as in all estimators, of what
+        can be won: the objective of the zero function less the minimum. A share of 1e-4 is enough where there
+        are more than 2000 features and rows.
+    max_iter : int
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
+        return value ends the fit.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line for each iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights, for the linear kernel.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    classes_ : array of shape (n_classes,)
+    edges_ : list of (higher, lower) labels
+    intervals_ : array of shape (n_classes, 2)
+        Each class's interval [L, U]: its rows should score at least L and at most U, infinite where no edge
+        asks for a bound; the L of a class is at least 1 above the U of those it should beat.
+    n_pairs_ : int
+        The number of pairs of rows that the edges order.
+    objective_, gap_ : float
+        The objective reached and a bound on its distance to the optimum.
+    n_iter_ : int
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration.
+    solver_ : str
+        The solver that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import HullRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, progress = load_diabetes_ranking(return_X_y=True)
+    >>> thirds = np.searchsorted(np.quantile(progress, [1 / 3, 2 / 3]), progress)
+    >>> model = HullRanker(alpha=1e-3).fit(X, thirds)
+    >>> model.edges_
+    [(1, 0), (2, 1)]
+    >>> round(model.score(X, thirds), 2)
+    0.77
+    """
+
+    # A class has one interval for all rows, so there are no queries.
+    __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
+    __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
+
+    def __init__(
+        self,
+        alpha: float = 1e-3,
+        *,
+        order: Any = "chain",
+        slack: str = "squared",
+        slack_per: str = "edge",
+        penalty: str = "function",
+        laplacian_weight: float = 0.0,
+        n_neighbors: int = 10,
+        class_weight: Any = None,
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-9,
+        max_iter: int = 200,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.alpha = alpha
+        self.order = order
+        self.slack = slack
+        self.slack_per = slack_per
+        self.penalty = penalty
+        self.laplacian_weight = laplacian_weight
+        self.n_neighbors = n_neighbors
+        self.class_weight = class_weight
+        self.kernel = kernel
+        self.gamma = gamma
+        self.degree = degree
+        self.coef0 = coef0
+        self.kernel_params = kernel_params
+        self.n_components = n_components
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.callback = callback
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def formula(self) -> str:
+        """The objective, in words."""
+        norm = NORMS[self.penalty]
+        if self.slack == "none":
+            return f"{norm}, with no row beyond the thresholds between classes"
+        power, over = "²" * (self.slack == "squared"), " and their edges" * (self.slack_per == "edge")
+        penalty = PENALTY.replace(NORMS["function"], norm)
+        return f"mean over rows{over} of slack{power}{penalty}, the slack from the rows to the thresholds"
+
+    def fit(
+        self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
+    ) -> HullRanker:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
+            The class of each row, anything that can be compared with `order`. Rows whose label is missing
+            (NaN or None) count in the Laplacian only.
+        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
+            More rows without a label.
+        sample_weight : array of shape (n_rows,), optional
+            The weight of each row's slack.
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
+        X = self._loaded(X)
+        known, graph = self._order_graph(y, sample_weight, X.shape[0])
+        X, known = self._joined(X, known, unlabelled)
+        self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
+        if self._is_linear():
+            rows = as_design(X)
+            check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
+            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
+        if self.laplacian_weight == 0 and not known.all():
+            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
+        codes, program = self._program(known, graph)
+        centre = self._centre(X)
+        design, kernel_map = self._function_space(X if centre is None else X - centre)
+        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
+        optimum, result = self._solve(design, program, penalty, graph)
+        self._store_result(X, result, kernel_map)
+        self.intervals_ = self._intervals(program, codes, optimum)
+        if centre is not None:
+            self.intervals_ += centre @ self.coef_
+        return self
+
+    def _why_constant(self) -> str:
+        """Return the cause of scores that are all the same, and what helps against it."""
+        cause = (
+            "no direction of these features tells the classes of the edges apart on average, or by so little "
+            "that rounding hides it at this alpha"
+        )
+        ways = ["a smaller alpha"]
+        if self.slack == "absolute":
+            cause = "telling the classes apart by these features costs more slack than it saves"
+            ways.insert(0, "slack='squared'")
+        if self.slack_per == "row":
+            cause = (
+                "with one slack per row it costs less to give up the rows of some classes than to tell them "
+                "apart by these features"
+            )
+            ways.insert(0, "slack_per='edge'")
+        ways += ["other features"] * (len(ways) == 1)
+        return f"The scores of all rows are the same: {cause}. Try {' or '.join(ways)}."
+
+    def _check_parameters(self) -> None:
+        check_positive("alpha", self.alpha)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        check_count("n_neighbors", self.n_neighbors)
+        check_choice(self.slack, "slack", SLACKS)
+        check_choice(self.slack_per, "slack_per", ("edge", "row"))
+        check_choice(self.penalty, "penalty", tuple(NORMS))
+        if self.penalty == "coefficients" and self._is_linear():
+            raise ValueError("penalty='coefficients' is for kernels; got kernel='linear'.")
+        check_choice(self.solver, "solver", ("auto", "interior_point", "clarabel"))
+        if self.laplacian_weight != 0:
+            check_positive("laplacian_weight", self.laplacian_weight)
+
+    def _joined(self, X: Any, known: NDArray[np.bool_], unlabelled: Any) -> tuple[Any, NDArray[np.bool_]]:
+        """Put the rows of `unlabelled` below those of X."""
+        if unlabelled is None:
+            return X, known
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            raise ValueError(
+                "unlabelled does not go with kernel='precomputed': give the kernel matrix of all rows, and y "
+                "with missing labels (NaN or None)."
+            )
+        more = self._validated(unlabelled, reset=False)
+        rows = (
+            sp.vstack([X, more], format="csr")
+            if sp.issparse(X) or sp.issparse(more)
+            else np.vstack([X, more])
+        )
+        return rows, np.append(known, np.zeros(more.shape[0], dtype=bool))
+
+    def _order_graph(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.bool_], OrderGraph]:
+        """Tell which rows have a label; give these rows' classes, order and weights."""
+        weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
+        if isinstance(y, Preferences):
+            known, graph = np.ones(y.n_rows, dtype=bool), self._checked_graph(y, weight)
+        else:
+            known, present = split_missing(y)
+            weight = weight if weight is None or len(known) != n_rows else weight[known]
+            graph = self._graph_of_labels(present, weight)
+        if len(known) != n_rows:
+            raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
+        graph.require_pairs()
+        if self.class_weight is not None:
+            weights = class_weights(self.class_weight, graph.classes, graph.codes)
+            graph = graph.weighted(weights)
+        return known, graph
+
+    @staticmethod
+    def _checked_graph(y: Preferences, weight: FloatVector | None) -> OrderGraph:
+        if y.classes is None:
+            raise ValueError(
+                "HullRanker ranks classes: y must hold labels, or come from Preferences.from_order; got "
+                f"a {type(y).__name__}."
+            )
+        graph: Any = y if weight is None else y.weighted(weight)
+        return graph
+
+    def _graph_of_labels(self, labels: Any, weight: FloatVector | None) -> OrderGraph:
+        classes, codes = as_codes(labels, "y")
+        if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+            raise ValueError("y contains infinity.")
+        self._warn_of_order(labels, classes)
+        if self.order == "chain" and looks_continuous(classes, len(codes)):
+            raise ValueError(
+                f"Unknown label type: continuous. y holds {len(classes)} different numbers in {len(codes)} "
+                "rows, and a chain compares each with the next alone: put them into bins, take order='full', "
+                "or use RankSVM."
+            )
+        counted = codes if weight is None else codes[weight > 0]
+        return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
+
+    def _warn_of_order(self, labels: Any, classes: NDArray[Any]) -> None:
+        """Tell of text that is taken in the order of the alphabet, and of edges that name no class."""
+        warn_of_absent_classes(self.order, classes, "labels of y", stacklevel=7)
+        if isinstance(self.order, str) and holds_text(classes) and declared_order(labels) is None:
+            shown = " < ".join(map(repr, classes[:8].tolist()))
+            warnings.warn(
+                f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
+                "labels.",
+                stacklevel=6,
+            )
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the labels: which classes there are, and so the order, depends on the rows fitted."""
+        return [as_array(y)]
+
+    def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
+        """Return the class of each row, -1 for none, and the programme."""
+        codes, weight = np.full(len(known), -1), np.zeros(len(known))
+        codes[known] = graph.codes
+        weight[known] = 1.0 if graph.weight is None else graph.weight
+        return codes, hull_program(
+            codes, graph.edge_codes, weight, slack=self.slack, slack_per=self.slack_per
+        )
+
+    def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
+        """Return the features; few rows with many features are as many features as rows."""
+        if self.penalty == "coefficients":
+            return self._kernel_columns(X)
+        m, n = X.shape
+        if not (self._is_linear() and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
+            return super()._function_space(X)
+        kernel_map = KernelMap("linear")
+        return as_design(kernel_map.fit_transform(X)), kernel_map
+
+    def _kernel_columns(self, X: Any) -> tuple[Design, KernelMap]:
+        """Return the kernel values with the basis rows as features: their weights are the coefficients v."""
+        kernel_map = self._kernel_map()
+        kernel_map.fit_kernel(X)
+        values = kernel_values(X, kernel_map._basis, **kernel_map.kernel_arguments)
+        return as_design(values, n_threads=self._threads()), kernel_map
+
+    def _centre(self, X: Any) -> FloatVector | None:
+        """Return the means of features far from zero: moving them moves the thresholds and no more."""
+        if not self._is_linear() or sp.issparse(X):
+            return None
+        centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
+        return centre if (np.abs(centre) > OFFSET * spread).any() else None
+
+    def _smoothness(self, X: Any, design: Design) -> NDArray | None:
+        """Return the matrix of laplacian_weight times the mean of (f(a) - f(b))^2 over neighbours a, b."""
+        if self.laplacian_weight == 0:
+            return None
+        laplacian, n_edges = self._laplacian(X)
+        features = design.X
+        matrix = features.T @ (laplacian @ features)
+        matrix = matrix.toarray() if sp.issparse(matrix) else matrix
+        return float(self.laplacian_weight) / n_edges * matrix
+
+    def _laplacian(self, X: Any) -> tuple[sp.csr_matrix, int]:
+        n_neighbors = min(int(self.n_neighbors), X.shape[0] - 1)
+        metric = "minkowski"
+        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+            K = X.toarray() if sp.issparse(X) else X
+            X, metric = (
+                np.sqrt(np.maximum(K.diagonal()[:, None] + K.diagonal() - 2.0 * K, 0.0)),
+                "precomputed",
+            )
+        elif sp.issparse(X):
+            X = canonical_csr(X)  # scikit-learn's distances square each part of an entry stored in parts
+        directed = kneighbors_graph(X, n_neighbors, metric=metric, include_self=False, n_jobs=self.n_jobs)
+        joined = directed.maximum(directed.T)
+        degree = np.asarray(joined.sum(axis=1)).ravel()
+        return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
+
+    @np.errstate(over="ignore", invalid="ignore")  # what is beyond all numbers proves nothing, and is refused
+    def _solve(
+        self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
+    ) -> tuple[HullOptimum, SolverResult]:
+        direct = design.shape[1] <= MAX_DIRECT
+        tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
+        zero = best_of_zero(program)
+        goal = HullGoal(tol, np.inf if zero is None else zero.bound)
+        options: dict[str, Any] = {"goal": goal, "max_iter": int(self.max_iter), "monitor": self._monitor()}
+        self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
+        if self.solver_ == "clarabel":
+            optimum, result = solve_general(design, program, penalty, **options)
+        else:
+            # Where the penalty is above this, the margin is lost in the size of the data.
+            hard = self.slack == "none"
+            ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
+            optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
+            stuck = direct and result.status == "stalled" and optimum.bound <= ceiling
+            if stuck and self.solver == "auto" and has_general_solver():
+                other, course = solve_general(design, program, penalty, **options)
+                if other.gap < optimum.gap:
+                    self.solver_, optimum, result = "clarabel", other, course
+        if not np.isfinite(optimum.objective):
+            raise ValueError(self._why_not_separable(graph, optimum, result))
+        constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
+        if constant is None:
+            return optimum, result
+        warnings.warn(self._why_constant(), stacklevel=4)
+        status = "converged" if constant.gap <= tol * constant.objective else result.status
+        found = constant.coef, constant.objective, constant.gap
+        return constant, SolverResult(*found, result.n_iter, status, result.history)
+
+    @staticmethod
+    def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:
+        if result.status != "stalled":
+            return (
+                f"No function that keeps the classes apart was found in {result.n_iter} iterations "
+                f"({result.status}); slack='none' has no model to give before."
+            )
+        strain = optimum.dual.edge
+        tight = [graph.edges[k] for k in np.flatnonzero(strain > 0.01 * strain.max())]
+        return (
+            "slack='none' needs classes that a function can keep apart, but along the edges "
+            f"{tight} the convex hulls intersect or the edges contradict each other. Use slack='squared' or "
+            "slack='absolute', or a richer kernel."
+        )
+
+    def _store_result(self, X: Any, result: SolverResult, kernel_map: KernelMap | None) -> None:
+        if self._is_linear() and kernel_map is not None:  # back from as many features as rows
+            dual = kernel_map.dual_coef(result.coef)
+            self._store_function(as_design(X).rmatvec(dual), None)
+            self._store_course(result)
+        elif self.penalty == "coefficients":
+            self._store_function(result.coef, kernel_map)
+            self._store_course(result)
+        else:
+            self._store(result, kernel_map)
+
+    def _intervals(
+        self, program: HullProgram, codes: NDArray[np.int64], optimum: HullOptimum
+    ) -> NDArray[np.float64]:
+        """Return [L, U] of each class; with a slack per edge, the highest L and the lowest U of its edges."""
+        of_unit = codes[program.row]
+        intervals = np.tile([-np.inf, np.inf], (len(self.classes_), 1))
+        low, high = program.low >= 0, program.high >= 0
+        np.maximum.at(intervals[:, 0], of_unit[low], optimum.thresholds[program.low[low]])
+        np.minimum.at(intervals[:, 1], of_unit[high], optimum.thresholds[program.high[high]])
+        return intervals
+
+    def predict_class(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row: the one whose interval is nearest to its score.
+
+        Classes between which no chain of edges decides may have intervals that overlap; of two that are as
+        near, the earlier in `classes_` is taken. See `intervals_`.
+        """
+        scores = np.asarray(self.predict(X))
+        what = f"predict_class of {len(scores)} rows and {len(self.classes_)} classes"
+        require_memory(24 * len(scores) * len(self.classes_), what, "give fewer rows at a time")
+        low, high = self.intervals_.T
+        outside = np.maximum(low - scores[:, None], scores[:, None] - high)
+        return self.classes_[np.argmin(np.maximum(outside, 0.0), axis=1)]
+
+    def score(  # type: ignore[override]
+        self, X: Any, y: Any, *, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
+
+        It is the mean over edges of the share of row pairs in the right order, ties counting one half; see
+        `rankwise.metrics.wmw`. Rows without a label are left out. `y` may be a `Preferences.from_order`, with
+        its own edges and weights.
+        """
+        scores = self.predict(X)
+        if isinstance(y, Preferences):
+            return wmw(y, scores, sample_weight=sample_weight)
+        known, present = split_missing(y)
+        weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
+        return wmw(
+            present,
+            scores[known] if len(known) == len(scores) else scores,
+            order=present_edges(self.edges_, present),
+            sample_weight=None if weight is None else weight[known],
+        )

@@ -1,0 +1,171 @@
+"""HullRanker with a built-in choice of alpha."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.core.checks import as_array, check_count
+from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.hull.ranker import HullRanker
+from rankwise.model_selection.splits import QueryKFold
+from rankwise.preferences import Preferences
+
+
+class HullRankerCV(ChoosesAlpha, HullRanker):
+    """Convex-hull ranking with alpha chosen by cross-validation over rows, then fitted to all rows.
+
+    Parameters
+    ----------
+    alphas : array, optional
+        Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
+    cv : int, splitter or iterable of (train, test)
+        An int deals rows out to folds at random, each with its share of every class, the same at each fit.
+        Rows without a label are in no fold.
+    scoring : str or callable, optional
+        What alphas are compared by, as in `RankSVMCV`; by default the ranking error over the pairs of the
+        order.
+    order, slack, kernel, ... :
+        As in `HullRanker`, with slacks: without them there is no alpha.
+
+    Attributes
+    ----------
+    alpha_, alphas_, cv_errors_, scoring_ :
+        As in `RankSVMCV`.
+    classes_, edges_, intervals_, coef_, ... :
+        As in `HullRanker`, of the model for `alpha_`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import HullRankerCV
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, progress = load_diabetes_ranking(return_X_y=True)
+    >>> thirds = np.searchsorted(np.quantile(progress, [1 / 3, 2 / 3]), progress)
+    >>> model = HullRankerCV(cv=3).fit(X, thirds)
+    >>> model.cv_errors_.shape
+    (8, 3)
+    """
+
+    _plain = HullRanker
+
+    def __init__(
+        self,
+        alphas: ArrayLike | None = None,
+        *,
+        cv: Any = 5,
+        scoring: Any = None,
+        order: Any = "chain",
+        slack: str = "squared",
+        slack_per: str = "edge",
+        penalty: str = "function",
+        laplacian_weight: float = 0.0,
+        n_neighbors: int = 10,
+        class_weight: Any = None,
+        kernel: str | Callable = "linear",
+        gamma: float | str | None = None,
+        degree: float = 3,
+        coef0: float = 1.0,
+        kernel_params: dict[str, Any] | None = None,
+        n_components: int | None = None,
+        solver: str = "auto",
+        tol: float = 1e-9,
+        max_iter: int = 200,
+        callback: Callable | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            order=order,
+            slack=slack,
+            slack_per=slack_per,
+            penalty=penalty,
+            laplacian_weight=laplacian_weight,
+            n_neighbors=n_neighbors,
+            class_weight=class_weight,
+            kernel=kernel,
+            gamma=gamma,
+            degree=degree,
+            coef0=coef0,
+            kernel_params=kernel_params,
+            n_components=n_components,
+            solver=solver,
+            tol=tol,
+            max_iter=max_iter,
+            callback=callback,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+        del self.alpha
+        self.alphas = alphas
+        self.cv = cv
+        self.scoring = scoring
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        unlabelled: Any = None,
+        sample_weight: ArrayLike | None = None,
+        validation: Any = None,
+    ) -> HullRankerCV:
+        """Choose alpha and learn to rank.
+
+        Parameters
+        ----------
+        X, y, unlabelled, sample_weight :
+            As for `HullRanker.fit`; rows without a label take part in the last fit alone.
+        validation : tuple (X, y), optional
+            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
+        """
+        if self.slack == "none":
+            raise ValueError("slack='none' has no alpha to choose; use HullRanker.")
+        self._with_alpha(1.0)._check_parameters()
+        if y is None:
+            raise ValueError("This HullRankerCV estimator requires y to be passed, but the target y is None.")
+        checked = self._loaded(X)
+        known, graph = self._order_graph(y, sample_weight, checked.shape[0])
+        self.edges_ = graph.edges
+        rows = checked[known][:, known] if self.kernel == "precomputed" else checked[known]
+        labels = y if isinstance(y, Preferences) else as_array(y)[known]
+        search = self._search(rows, [graph], labels, None)
+        search.model.set_params(class_weight=None)  # it is in the weights of the graph
+        self.alphas_ = search.candidates(self.alphas)
+        if validation is None:
+            folds = search.folds(self._splits(rows, graph.codes), labels)
+        else:
+            folds = [self._validation(validation)]
+        choice = self._choice(search, folds)
+        self.alpha_, self.cv_errors_ = choice.alpha, choice.errors
+        model = self._with_alpha(self.alpha_)
+        model.fit(X, y, unlabelled=unlabelled, sample_weight=sample_weight)
+        taken = {*self.get_params(deep=False), "alpha", "_handed_scales"}
+        self.__dict__.update({name: value for name, value in vars(model).items() if name not in taken})
+        choice.warn_at_edge()
+        return self
+
+    def _splits(self, X: Any, codes: NDArray[np.int64]) -> Any:
+        """Return what deals rows out: each fold has its share of every class."""
+        cv = 5 if self.cv is None else self.cv
+        if not isinstance(cv, Integral):
+            return cv
+        check_count("cv", cv)
+        return list(
+            QueryKFold(int(cv), shuffle=True, random_state=0).split(X, Preferences.from_scores(codes))
+        )
+
+    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the pairs of the order among labels."""
+        if isinstance(y, Preferences):
+            return [y]
+        with warnings.catch_warnings():  # not every class need be among the rows
+            warnings.simplefilter("ignore", UserWarning)
+            return [Preferences.from_order(np.asarray(as_array(y)), self.edges_)]

@@ -1,0 +1,546 @@
+"""Scores of named items from comparisons alone."""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit
+from scipy.stats import norm, rankdata
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from rankwise.core.checks import as_array, check_choice, check_count, check_positive
+from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.item_features import as_rows, with_features
+from rankwise.leaderboard.loss import ComparisonHessian, ComparisonLoss
+from rankwise.leaderboard.matches import Matches, columns_of, read_matches
+from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
+from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, critical_value, rank_ranges
+from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
+
+logger = logging.getLogger("rankwise")
+
+
+TIES = ("half", "davidson")
+# Up to so many items all covariances are computed at once; beyond, those that are asked for.
+DENSE_ITEMS = 3000
+# So many columns of the covariance at a time, and ranges of ranks for at most so many items.
+BLOCK_COLUMNS = 256
+RANKED_ITEMS = 20_000
+# Of a residual; the variance of a score is then right to about its square, more than a standard error needs.
+COVARIANCE_TOL = 1e-5
+LISTED = 5
+
+
+class ScoreDifference(NamedTuple):
+    """A difference of two scores, its standard error and confidence interval, and P(it is above 0)."""
+
+    difference: float
+    standard_error: float
+    low: float
+    high: float
+    probability: float
+
+
+class BradleyTerry(BaseEstimator):
+    """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
+
+    There is one score s an item, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
+    1952). The mean is weighted. An order effect h is added to the score of the item named first
+    (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), win, tie and
+    loss have chances in proportion to exp(d/2), nu and exp(-d/2). h and log nu are penalised like scores.
+
+    With features x of the items, s = u + x' beta and the penalty is alpha ||u||^2 + feature_alpha ||beta||^2:
+    items with few matches lean on their features, and items of none have nothing else.
+
+    Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
+    an iteration. A million matches of 10,000 items take seconds.
+
+    Conversions: with W the sum of the weights, `alpha` is 1 / (2 W C) for the C of scikit-learn's
+    LogisticRegression (without intercept, rows +1 for the winner and -1 for the loser), a / W for the alpha a
+    of `choix.opt_pairwise`, and 1 / (2 W v) for a normal prior of variance v on each score.
+
+    Parameters
+    ----------
+    alpha : float, optional
+        Strength of the penalty, 0 for none. By default 1 / (2 W): a standard normal prior.
+    ties : "half" or "davidson"
+    order_effect : bool
+        Learn what it is worth to be the first of a pair. `fit` needs `outcome` then.
+    feature_alpha : float, optional
+        Strength of the penalty on the weights of features, `alpha` by default.
+    half_life : float, optional
+        A match weighs half as much for each such time before the latest one: in days for dates, else in the
+        unit of the numbers in `date`.
+    tol : float
+        Ends the fit when all but this share of what can be won over equal scores is certain to be won, or all
+        but a unit of rounding.
+    max_iter : int
+    verbose : int
+        1 prints a line for each iteration.
+    callback : callable, optional
+        Called with a `State` after each iteration; a true return value ends the fit.
+
+    Attributes
+    ----------
+    items_ : array of shape (n_items,)
+        The names, sorted where they can be.
+    scores_ : array of shape (n_items,)
+        Their mean is 0. A difference of 1 is odds of e.
+    order_effect_ : float
+        h, 0 where none is learned.
+    tie_effect_ : float
+        nu, 0 where ties are halved.
+    groups_ : list of arrays
+        The items that matches link, the largest group first. Scores of different groups tell nothing.
+    coef_ : array of shape (n_features,)
+        With features: beta. Scores less `predict` of the features are what features do not explain, u.
+    intercept_ : float
+        With features: what makes the mean score 0.
+    alpha_, objective_, gap_, n_iter_, history_
+        The penalty used, and how the fit went: the objective is within `gap_` of its minimum.
+    n_comparisons_ : int
+        Matches of positive weight.
+
+    Examples
+    --------
+    >>> model = BradleyTerry().fit(["ann", "ann", "bob", "bob", "cid"], ["bob", "cid", "cid", "cid", "bob"])
+    >>> model.items_.tolist()
+    ['ann', 'bob', 'cid']
+    >>> round(model.predict_pair_proba("ann", "bob"), 3)
+    0.667
+    >>> print(model.leaderboard())
+    rank  item   score    from     to   ranks  matches     won
+    1     ann    0.588  -0.670  1.846  1 to 3        2  100.0%
+    2     bob   -0.108  -1.159  0.943  1 to 3        4   50.0%
+    3     cid   -0.480  -1.545  0.584  1 to 3        4   25.0%
+    """
+
+    def __init__(
+        self,
+        alpha: float | None = None,
+        *,
+        ties: str = "half",
+        order_effect: bool = False,
+        feature_alpha: float | None = None,
+        half_life: float | None = None,
+        tol: float = 1e-16,
+        max_iter: int = 100,
+        verbose: int = 0,
+        callback: Callable[[Any], Any] | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.ties = ties
+        self.order_effect = order_effect
+        self.feature_alpha = feature_alpha
+        self.half_life = half_life
+        self.tol = tol
+        self.max_iter = max_iter
+        self.verbose = verbose
+        self.callback = callback
+
+    def fit(
+        self,
+        winner: Any,
+        loser: Any = None,
+        weight: ArrayLike | None = None,
+        *,
+        outcome: Any = None,
+        date: Any = None,
+        features: Any = None,
+    ) -> BradleyTerry:
+        """Learn the scores.
+
+        Parameters
+        ----------
+        winner, loser : columns of names, one per match
+            Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
+            place of both has the columns winner and loser, or a, b and outcome; weight and date if any.
+        weight : array of shape (n_matches,), optional
+            A match of weight 2 counts as two, one of weight 0 as none.
+        outcome : column of "win", "loss" and "tie", or of 1, 0 and 0.5, optional
+            Of the item in `winner`, which is then only the first of the two.
+        date : column of dates or numbers, optional
+            Used with `half_life`.
+        features : pandas frame with the names of items as its index, or dict of names and rows, optional
+            Numbers of about the same size in all columns. Every item of a match needs a row; items of no
+            match get scores too.
+        """
+        self._check_parameters()
+        if loser is None:
+            columns = self._frame_columns(winner, weight, outcome, date)
+        else:
+            columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
+        if self.order_effect and columns.get("outcome") is None:
+            raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
+        matches = read_matches(**columns, half_life=self.half_life)
+        if features is None:
+            return self._fit_matches(matches, None, None)
+        if self.alpha is not None and self.alpha == 0:
+            raise ValueError("features need a positive alpha: without a penalty they explain nothing.")
+        return self._fit_matches(*with_features(matches, features))
+
+    def predict(self, X: Any) -> FloatVector:
+        """Return x' beta + intercept, the score of items of which only features are known.
+
+        Parameters
+        ----------
+        X : array or frame of shape (n_items, n_features)
+        """
+        check_is_fitted(self)
+        if not hasattr(self, "coef_"):
+            raise ValueError("predict needs a model that was fitted with features; this one was not.")
+        rows = as_rows(X)
+        if rows.shape[1] != len(self.coef_):
+            raise ValueError(f"X has {rows.shape[1]} features, but the model has {len(self.coef_)}.")
+        validate_data(
+            self, X, reset=False, skip_check_array=True
+        )  # the names of columns, where there are any
+        return rows @ self.coef_ + self.intercept_
+
+    def predict_pair_proba(self, a: Any, b: Any) -> Any:
+        """Return P(a above b) = 1 / (1 + exp(s_b - s_a)), of a match that is not a tie, on neutral ground.
+
+        Parameters
+        ----------
+        a, b : names, or columns of names
+
+        Returns
+        -------
+        probability : float, or array of shape (n_pairs,)
+        """
+        difference = self._scores_of(a, "a") - self._scores_of(b, "b")
+        return _plain(expit(difference))
+
+    def predict_match_proba(self, a: Any, b: Any) -> FloatArray:
+        """Return P(a wins), P(tie) and P(a loses) where a is named first, so that it has the order effect.
+
+        Returns
+        -------
+        probabilities : array of shape (3,) or (n_pairs, 3)
+        """
+        d = self._scores_of(a, "a") - self._scores_of(b, "b") + self.order_effect_
+        with np.errstate(divide="ignore"):  # no ties are no weight
+            ties = np.log(self.tie_effect_) + 0.0 * d
+        exponents = np.stack([0.5 * d, ties, -0.5 * d], axis=-1)
+        chances = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
+        return chances / chances.sum(axis=-1, keepdims=True)
+
+    def standard_errors(self, items: Any = None) -> Any:
+        """Return the standard error of the score of each item, or of those named.
+
+        They are of scores less the mean of all scores, from the inverse of W times the Hessian of the
+        objective. Up to 3,000 items it is inverted once; beyond, each item costs a sparse system.
+        """
+        check_is_fitted(self)
+        numbers = np.arange(len(self.items_)) if items is None else self._numbers_of(items, "items")
+        return _plain(self._errors_of(numbers.ravel()).reshape(numbers.shape))
+
+    def _errors_of(self, numbers: IntVector) -> FloatVector:
+        if len(self.items_) <= DENSE_ITEMS:
+            return np.sqrt(np.diag(self._covariance())[numbers])
+        variances: list[float] = []
+        for columns in self._covariance_blocks(numbers):
+            rows = numbers[len(variances) : len(variances) + columns.shape[1]]
+            variances += columns[rows].diagonal().tolist()
+        return np.sqrt(variances)
+
+    def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
+        """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b); one sparse system.
+
+        Examples
+        --------
+        >>> model = BradleyTerry().fit(["x", "x", "x", "y"], ["y", "y", "y", "x"])
+        >>> [round(value, 2) for value in model.difference("x", "y")]
+        [0.68, 0.85, -0.98, 2.35, 0.79]
+        """
+        _check_confidence(confidence)
+        first, second = self._number_of(a, "a"), self._number_of(b, "b")
+        target = np.zeros(len(self.items_))
+        target[first] += 1.0
+        target[second] -= 1.0
+        value = float(self.scores_ @ target)
+        product = self._hessian().covariance_product(target[:, None])[:, 0]
+        variance = float(target @ product) / self._total_weight()
+        error = max(variance, 0.0) ** 0.5
+        reach = critical_value(confidence) * error
+        probability = float(norm.cdf(value / error)) if error else 0.5
+        return ScoreDifference(value, error, value - reach, value + reach, probability)
+
+    def leaderboard(
+        self, top: int | None = None, *, confidence: float = 0.95, ranks: bool | None = None
+    ) -> Leaderboard:
+        """Return the items from the highest score to the lowest, with intervals and ranges of ranks.
+
+        Parameters
+        ----------
+        top : int, optional
+            So many rows; all by default.
+        confidence : float
+            Of each score's interval, and that an item's true rank is in its range of ranks (see
+            `rank_ranges`).
+        ranks : bool, optional
+            Give the ranges of ranks. They need the covariance of all items: by default they are left out
+            beyond 3,000 items, where each row costs a sparse system; with True they cost one for each item,
+            and are refused beyond 20,000 items.
+
+        Returns
+        -------
+        leaderboard : Leaderboard
+            A list of rows that prints as a table.
+        """
+        check_is_fitted(self)
+        _check_confidence(confidence)
+        if top is not None:
+            check_count("top", top)
+        order = np.argsort(-self.scores_, kind="stable")[:top]
+        places = rankdata(-self.scores_, method="min").astype(int)
+        errors, best, worst = self._certainty(order, confidence, ranks)
+        reach = critical_value(confidence) * errors
+        matches, wins = self._comparisons.per_item()
+        names = self.items_.tolist()
+        rows = [
+            LeaderboardRow(
+                int(places[k]), names[k], float(self.scores_[k]), float(error), float(self.scores_[k] - far),
+                float(self.scores_[k] + far), low, high, float(matches[k]),
+                float(wins[k] / matches[k]) if matches[k] else None,
+            )
+            for k, error, far, low, high in zip(order, errors, reach, best, worst, strict=True)
+        ]  # fmt: skip
+        return Leaderboard(rows, confidence)
+
+    def _certainty(
+        self, order: IntVector, confidence: float, ranks: bool | None
+    ) -> tuple[FloatArray, Sequence[Any], Sequence[Any]]:
+        """Return the standard error and the best and worst rank of some items."""
+        n = len(self.items_)
+        if ranks and n > RANKED_ITEMS:
+            raise ValueError(
+                f"ranks=True is for up to {RANKED_ITEMS:,} items, whose covariance takes minutes; there are "
+                f"{n:,}. Take ranks=False."
+            )
+        if not (n <= DENSE_ITEMS if ranks is None else ranks):
+            return self._errors_of(order), [None] * len(order), [None] * len(order)
+        blocks = [self._covariance()] if n <= DENSE_ITEMS else self._covariance_blocks(np.arange(n))
+        variance, best, worst = rank_ranges(self.scores_, blocks, confidence)
+        return np.sqrt(variance[order]), best[order].tolist(), worst[order].tolist()
+
+    def _check_parameters(self) -> None:
+        check_choice(self.ties, "ties", TIES)
+        check_positive("tol", self.tol)
+        check_count("max_iter", self.max_iter)
+        if self.half_life is not None:
+            check_positive("half_life", self.half_life)
+        if self.alpha is not None and not (_is_number(self.alpha) and self.alpha == 0):
+            check_positive("alpha", self.alpha)
+        if self.feature_alpha is not None:
+            check_positive("feature_alpha", self.feature_alpha)
+
+    @staticmethod
+    def _frame_columns(frame: Any, weight: Any, outcome: Any, date: Any) -> dict[str, Any]:
+        if not (hasattr(frame, "columns") or isinstance(frame, dict)):
+            raise ValueError("loser must be given, unless a frame with both columns is; got None.")
+        given = {"weight": weight, "outcome": outcome, "date": date}
+        return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
+
+    def _fit_matches(
+        self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
+    ) -> BradleyTerry:
+        comparisons = Comparisons.count(
+            len(matches.items), matches.first, matches.second, matches.result, matches.weight,
+            ordered=self.order_effect,
+        )  # fmt: skip
+        total = float(comparisons.total.sum())
+        alpha = 1.0 / (2.0 * total) if self.alpha is None else float(self.alpha)
+        # An item that has features and no match is no group.
+        groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
+        self._diagnose(matches.items, comparisons, groups if features is None else groups[:1], alpha)
+        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
+        try:
+            monitor = Monitor(self.verbose, self.callback)
+            result = solve_comparisons(
+                loss, self._penalty(loss, alpha), tol=self.tol, max_iter=self.max_iter, monitor=monitor
+            )
+        except UnboundedScoresError:
+            raise ValueError(
+                "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
+                f"that {_unbounded(self)} grow without end. Give a positive alpha."
+            ) from None
+        self.items_, self.n_comparisons_, self.alpha_ = matches.items, len(matches.first), alpha
+        self.groups_ = [matches.items[group] for group in groups]
+        self._entries = (
+            comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
+        )  # fmt: skip
+        self._set_features(features, columns)
+        self._store(loss, result)
+        return self
+
+    def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
+        """Keep the features; forget those of a fit before."""
+        for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+        self._features = features
+        if features is not None:
+            self.n_features_in_ = features.shape[1]
+        if columns is not None and all(isinstance(name, str) for name in columns):
+            self.feature_names_in_ = np.array(columns, dtype=object)
+
+    @property
+    def _comparisons(self) -> Comparisons:
+        return Comparisons(len(self.items_), *self._entries)
+
+    def _loss(self) -> ComparisonLoss:
+        return ComparisonLoss(
+            self._comparisons, ties=self.ties, order_effect=self.order_effect, features=self._features
+        )
+
+    def _penalty(self, loss: ComparisonLoss, alpha: float) -> FloatVector:
+        """Return the alpha of each parameter."""
+        penalty = np.full(loss.n_parameters, alpha)
+        if self.feature_alpha is not None:
+            penalty[loss.n_items : loss.n_linear] = self.feature_alpha
+        return penalty
+
+    def _store(self, loss: ComparisonLoss, result: SolverResult) -> None:
+        self._parameters = result.coef
+        scores = loss.scores(result.coef)
+        self.scores_ = scores - scores.mean()
+        if self._features is not None:
+            self.coef_ = result.coef[loss.n_items : loss.n_linear]
+            self.intercept_ = -float(scores.mean())
+        self.order_effect_ = loss.order(result.coef)
+        self.tie_effect_ = float(np.exp(result.coef[-1])) if self.ties == "davidson" else 0.0
+        self.objective_, self.gap_ = result.objective, result.gap
+        self.n_iter_, self.history_ = result.n_iter, result.history
+        found = f"The best scores so far are kept; their objective is within {self.gap_:.3g} of the optimum."
+        if result.status == "interrupted":
+            warnings.warn(
+                f"Interrupted after {self.n_iter_} iterations. {found}", InterruptedWarning, stacklevel=4
+            )
+        elif result.status in ("max_iter", "stalled"):
+            warnings.warn(
+                f"The gap did not fall to tol={self.tol:g} of what can be won in {self.n_iter_} iterations. "
+                f"{found}",
+                ConvergenceWarning, stacklevel=4,
+            )  # fmt: skip
+
+    def _diagnose(
+        self, items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float
+    ) -> None:
+        """Refuse what has no optimum, and tell what the matches leave open."""
+        told = []
+        if len(groups) > 1:
+            told.append(
+                f"The items are in {len(groups)} groups that were never compared: {_grouped(items, groups)}. "
+                "Their scores cannot be compared either."
+            )
+        # A prior with a standard deviation of more than 10 leaves scores all but free.
+        if 2 * alpha * comparisons.total.sum() < 0.01:
+            one_sided = comparisons.one_sided()
+            if one_sided:
+                told.append(
+                    "Some items won, or lost, every match with the others, which would put them infinitely "
+                    f"far away: {_grouped(items, one_sided)}."
+                )
+            told += self._tie_problems(comparisons)
+        if told and alpha == 0:
+            raise ValueError(
+                f"With alpha=0 the scores have no optimum. {' '.join(told)} Give a positive alpha."
+            )
+        if told:
+            warnings.warn(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.", stacklevel=4)
+
+    def _tie_problems(self, comparisons: Comparisons) -> list[str]:
+        if self.ties != "davidson":
+            return []
+        if not comparisons.ties.any():
+            return ["No match was a tie, which ties='davidson' would make impossible; take ties='half'."]
+        return [] if (comparisons.wins + comparisons.losses).any() else ["Every match was a tie."]
+
+    def _hessian(self) -> ComparisonHessian:
+        check_is_fitted(self)
+        loss = self._loss()
+        return loss.at(self._parameters).hessian(2 * self._penalty(loss, self.alpha_))
+
+    def _covariance(self) -> FloatArray:
+        """Return the covariance of all scores less their mean; the loss is a mean, so it is divided by W."""
+        return self._hessian().covariance() / self._total_weight()
+
+    def _covariance_blocks(self, numbers: IntVector) -> Iterator[FloatArray]:
+        """Return some columns of that covariance, block by block."""
+        hessian, n = self._hessian(), len(self.items_)
+        for begin in range(0, len(numbers), BLOCK_COLUMNS):
+            block = numbers[begin : begin + BLOCK_COLUMNS]
+            targets = np.full((n, len(block)), -1.0 / n)
+            targets[block, np.arange(len(block))] += 1.0
+            yield hessian.covariance_product(targets, COVARIANCE_TOL) / self._total_weight()
+
+    def _total_weight(self) -> float:
+        return float(sum(weights.sum() for weights in self._entries[2:]))
+
+    def _scores_of(self, names: Any, argument: str) -> Any:
+        numbers = self._numbers_of(names, argument)
+        return self.scores_[numbers]
+
+    def _number_of(self, name: Any, argument: str) -> int:
+        numbers = self._numbers_of(name, argument)
+        if numbers.ndim:
+            raise ValueError(f"{argument} must be the name of one item; got {name!r}.")
+        return int(numbers)
+
+    def _numbers_of(self, names: Any, argument: str) -> IntVector:
+        """Return the place of one name, or those of a column of names."""
+        check_is_fitted(self)
+        number_of: dict[Any, int] = {name: number for number, name in enumerate(self.items_.tolist())}
+        is_column = isinstance(names, list | np.ndarray) or hasattr(names, "to_numpy")
+        if isinstance(names, tuple) and names not in number_of:
+            is_column = True
+        listed = (
+            names if isinstance(names, list | tuple) else as_array(names).tolist() if is_column else names
+        )
+        try:
+            return np.array([number_of[name] for name in listed] if is_column else number_of[names])
+        except (KeyError, TypeError) as error:
+            unknown = error.args[0] if isinstance(error, KeyError) else names
+            raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
+
+
+def _grouped(items: NDArray[Any], groups: list[IntVector]) -> str:
+    more = f"; and {len(groups) - LISTED} more" if len(groups) > LISTED else ""
+    return "; ".join(_listed(items[group]) for group in groups[:LISTED]) + more
+
+
+def _listed(names: NDArray[Any]) -> str:
+    """Return names as text; long lists are cut.
+
+    Examples
+    --------
+    >>> _listed(np.array(["a", "b"])), _listed(np.arange(9))
+    ('a, b', '0, 1, 2, 3, 4 and 4 others')
+    """
+    shown = ", ".join(map(str, names[:LISTED].tolist()))
+    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} others"
+
+
+def _unbounded(model: BradleyTerry) -> str:
+    return "the scores or the order effect" if model.order_effect else "the scores"
+
+
+def _plain(values: Any) -> Any:
+    return float(values) if np.ndim(values) == 0 else np.asarray(values)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool)
+
+
+def _check_confidence(confidence: Any) -> None:
+    if not (_is_number(confidence) and 0 < confidence < 1):
+        raise ValueError(f"confidence must be a number between 0 and 1; got {confidence!r}.")

@@ -1,0 +1,134 @@
+"""Counted comparisons of items, and what they leave open."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
+
+from rankwise import _native
+from rankwise.core.types import FloatVector, IntVector, ShortVector
+
+# Items that are compared at random are this many steps apart at most; a chain of items may be longer.
+STEPS = 6
+
+
+@dataclass(frozen=True)
+class Comparisons:
+    """How often the first item of a pair won, lost and tied; equal pairs are one entry.
+
+    Attributes
+    ----------
+    n_items : int
+    first, second : arrays of shape (n_entries,)
+        Numbers of items; sorted by the first, then by the second.
+    wins, losses, ties : arrays of shape (n_entries,)
+        Sums of weights.
+    """
+
+    n_items: int
+    first: ShortVector
+    second: ShortVector
+    wins: FloatVector
+    losses: FloatVector
+    ties: FloatVector
+
+    @classmethod
+    def count(
+        cls,
+        n_items: int,
+        first: NDArray[np.integer[Any]],
+        second: NDArray[np.integer[Any]],
+        result: FloatVector | None,
+        weight: FloatVector | None,
+        *,
+        ordered: bool,
+    ) -> Comparisons:
+        """Count comparisons, O(comparisons + items).
+
+        `result` is 1 where the first item won, 0 where it lost, 0.5 for a tie; None where it won all. A pair
+        in the other order is the same pair, unless `ordered`.
+        """
+        a, b = (np.ascontiguousarray(items, dtype=np.int32) for items in (first, second))
+        outcome = None if result is None else (2.0 * result).astype(np.int8)
+        return cls(n_items, *_native.count_comparisons(a, b, outcome, weight, n_items, ordered))
+
+    @cached_property
+    def total(self) -> FloatVector:
+        """The weight of each entry."""
+        return self.wins + self.losses + self.ties
+
+    def per_item(self) -> tuple[FloatVector, FloatVector]:
+        """Return the weight of each item's comparisons, and of those it won, a tie being half a win."""
+        won, ones = self.wins + 0.5 * self.ties, np.ones(self.n_items)
+        total = self.matrix(self.total)
+        wins = self.matrix(won) @ ones + self.matrix(self.total - won).T @ ones
+        return total @ ones + total.T @ ones, wins
+
+    def beaten(self) -> sp.csr_array:
+        """Return the matrix with an entry (i, j) where i won against j or tied, so that j did too."""
+        up, down = (self.wins + self.ties) > 0, (self.losses + self.ties) > 0
+        rows = np.concatenate([self.first[up], self.second[down]])
+        columns = np.concatenate([self.second[up], self.first[down]])
+        return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n_items,) * 2)
+
+    def matrix(self, data: FloatVector) -> sp.csr_array:
+        """Return the matrix with these numbers at the first and the second item of each entry."""
+        return sp.csr_array((data, self.second, self._begin), shape=(self.n_items,) * 2)
+
+    @cached_property
+    def _begin(self) -> ShortVector:
+        """Where the entries of each first item begin."""
+        return np.searchsorted(self.first, np.arange(self.n_items + 1)).astype(np.int32)
+
+    def groups(self) -> list[IntVector]:
+        """Return the items of each group that no comparison links to another, the largest first."""
+        return _parts(self.matrix(np.ones(len(self.second))), "weak")
+
+    def one_sided(self) -> list[IntVector]:
+        """Return groups of items that won, or lost, every comparison with items outside of the group.
+
+        Scores have a finite optimum without a penalty where there is none (Ford 1957): these are the sources
+        and sinks among the strongly connected components of who beat whom.
+        """
+        if self._all_within_reach():
+            return []
+        beaten = self.beaten()
+        parts = _parts(beaten, "strong")
+        part_of = np.empty(self.n_items, dtype=np.int64)
+        for number, items in enumerate(parts):
+            part_of[items] = number
+        better, worse = part_of[beaten.tocoo().row], part_of[beaten.tocoo().col]
+        across = better != worse
+        lost, won = (np.isin(np.arange(len(parts)), side[across]) for side in (worse, better))
+        return [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
+
+    def _all_within_reach(self) -> bool:
+        """Tell, where few steps show it, that each item beats each other by way of others."""
+        won, lost = (
+            self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
+        )
+        return _reaches_all(won, lost.T) and _reaches_all(lost, won.T)
+
+
+def _reaches_all(one: Any, other: Any) -> bool:
+    """Tell whether a few steps along the entries of both matrices lead from all items to the first one."""
+    reached = np.zeros(one.shape[0])
+    reached[0] = 1.0
+    for _ in range(STEPS):
+        reached = np.minimum(reached + one @ reached + other @ reached, 1.0)
+        if reached.all():
+            return True
+    return False
+
+
+def _parts(graph: sp.csr_array, connection: str) -> list[IntVector]:
+    n_parts, part_of = connected_components(graph, directed=True, connection=connection)
+    order = np.argsort(part_of, kind="stable")
+    parts = np.split(order, np.cumsum(np.bincount(part_of, minlength=n_parts))[:-1])
+    return sorted(parts, key=len, reverse=True)

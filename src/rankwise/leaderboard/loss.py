@@ -1,0 +1,250 @@
+"""The logistic loss of counted comparisons of items: wins, losses and ties of each pair."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse.linalg import LinearOperator, cg
+
+from rankwise import _native
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.leaderboard.comparisons import Comparisons
+
+
+class ComparisonLoss:
+    """Mean over comparisons of -log P(outcome), with d = s_first - s_second (+ h for the order).
+
+        ties="half":      P(win) = 1 / (1 + exp(-d)), and a tie is half a win and half a loss
+        ties="davidson":  P(win), P(tie), P(loss) in proportion to exp(d/2), nu, exp(-d/2)
+
+    Bradley and Terry (1952) and Davidson (1970). With features X of the items, s = u + X beta, without them
+    s = u. Both are convex in (u, beta, h, log nu), which is the order of the parameters. A value costs one
+    exponential and one logarithm an entry; the Hessian by s is a weighted Laplacian of the graph of pairs,
+    and each parameter more is a column at its border.
+    """
+
+    def __init__(
+        self,
+        comparisons: Comparisons,
+        *,
+        ties: str = "half",
+        order_effect: bool = False,
+        features: FloatArray | None = None,
+    ) -> None:
+        self.comparisons, self.n_items = comparisons, comparisons.n_items
+        self.features = np.zeros((self.n_items, 0)) if features is None else features
+        self.davidson, self.order_effect = ties == "davidson", order_effect
+        self.n_linear = self.n_items + self.features.shape[1]
+        self.n_parameters = self.n_linear + order_effect + self.davidson
+        self.total_weight = float(comparisons.total.sum())
+        self.share = comparisons.total / self.total_weight
+        self.n_ties = float(comparisons.ties.sum()) / self.total_weight
+        self.lead = 0.5 * (comparisons.wins - comparisons.losses) / self.total_weight
+
+    def start(self) -> FloatVector:
+        """Return the log odds of each item to win, with a win and a loss more, as if rivals were alike."""
+        matches, wins = self.comparisons.per_item()
+        scores = np.log((wins + 1.0) / (matches - wins + 1.0))
+        return np.concatenate([scores - scores.mean(), np.zeros(self.n_parameters - self.n_items)])
+
+    def at(self, parameters: FloatVector) -> LogisticPoint | DavidsonPoint:
+        """Return the loss at the parameters, with its derivatives."""
+        return DavidsonPoint(self, parameters) if self.davidson else LogisticPoint(self, parameters)
+
+    def scores(self, parameters: FloatVector) -> FloatVector:
+        """Return s = u + X beta."""
+        deviations, weights = parameters[: self.n_items], parameters[self.n_items : self.n_linear]
+        return deviations + self.features @ weights if len(weights) else deviations
+
+    def order(self, parameters: FloatVector) -> float:
+        """Return h, 0 where there is none."""
+        return float(parameters[self.n_linear]) if self.order_effect else 0.0
+
+    def gathered(self, by_scores: FloatVector, by_order: float, by_nu: float) -> FloatVector:
+        """Return derivatives by the parameters from those by scores, h and log nu."""
+        order = [by_order] if self.order_effect else []
+        return np.concatenate(
+            [by_scores, self.features.T @ by_scores, order, [by_nu] if self.davidson else []]
+        )
+
+    def per_item(self, by_difference: FloatVector) -> FloatVector:
+        """Return the sum of numbers over the entries of each item, less where it is the second."""
+        matrix, ones = self.comparisons.matrix(by_difference), np.ones(self.n_items)
+        return matrix @ ones - matrix.T @ ones
+
+
+class LogisticPoint:
+    """Value and gradient at some parameters where ties are halved, and the Hessian where it is asked for."""
+
+    def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
+        self._loss, counted = loss, loss.comparisons
+        self.value, by_scores, self._curvature = _native.logistic_comparisons(
+            counted.first, counted.second, loss.share, loss.lead, loss.scores(parameters),
+            loss.order(parameters),
+        )  # fmt: skip
+        self.gradient = loss.gathered(by_scores[:-1], by_scores[-1], 0.0)
+
+    def hessian(self, ridge: FloatVector) -> ComparisonHessian:
+        """Return the second derivative, with `ridge` added to its diagonal."""
+        return ComparisonHessian(self._loss, self._curvature, None, 0.0, ridge)
+
+    def least_information(self) -> float:
+        """Return the smallest share p q, as `DavidsonPoint` explains."""
+        return float(self._curvature.min())
+
+
+class DavidsonPoint:
+    """Value, gradient and Hessian where ties have a chance of their own.
+
+    With the more likely of win and loss in front, their chances and that of a tie are in proportion to
+    1, exp(-|d|) and nu exp(-|d|/2), none of which overflows.
+    """
+
+    def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
+        self._loss = loss
+        scores, log_nu = loss.scores(parameters), float(parameters[-1])
+        d = scores[loss.comparisons.first] - scores[loss.comparisons.second] + loss.order(parameters)
+        size = np.abs(d)
+        little, tie = np.exp(-size), np.exp(log_nu - 0.5 * size)
+        total = 1.0 + little + tie
+        self._big = 1.0 / total
+        self._little, self._tie = little * self._big, tie * self._big
+        self._ahead = np.copysign(self._big - self._little, d)
+        lines = loss.lead @ d + loss.n_ties * log_nu
+        self.value = float(loss.share @ np.log(total) + 0.5 * (loss.share @ size) - lines)
+        by_d = 0.5 * loss.share * self._ahead - loss.lead
+        by_nu = float(loss.share @ self._tie) - loss.n_ties
+        self.gradient = loss.gathered(loss.per_item(by_d), float(by_d.sum()), by_nu)
+
+    def hessian(self, ridge: FloatVector) -> ComparisonHessian:
+        """Return the second derivative, with `ridge` added to its diagonal."""
+        share, tie = self._loss.share, self._tie
+        by_d = share * ((self._big + self._little) * (0.25 * tie) + self._big * self._little)
+        by_d_nu = -0.5 * share * self._ahead * tie
+        return ComparisonHessian(self._loss, by_d, by_d_nu, float(share @ (tie * (1.0 - tie))), ridge)
+
+    def least_information(self) -> float:
+        """Return m with v' H v >= m r^2 for all v, r the largest spread of the exponents of an entry along v.
+
+        The variance of the exponents is at least p q / (p + q) r^2 if outcomes with chances p and q are
+        furthest apart, so m is the smallest share p q / (p + q).
+        """
+        p, q = np.sort([self._big, self._little, self._tie], axis=0)[:2]
+        return float((self._loss.share * p * q / (p + q)).min())
+
+
+class ComparisonHessian:
+    """A weighted Laplacian with a border for beta, h and log nu, and a ridge."""
+
+    def __init__(
+        self,
+        loss: ComparisonLoss,
+        by_d: FloatVector,
+        by_d_nu: FloatVector | None,
+        by_nu: float,
+        ridge: FloatVector,
+    ) -> None:
+        self.n_items, self._features = loss.n_items, loss.features
+        self._upper = loss.comparisons.matrix(by_d)
+        self._lower = self._upper.T
+        ones = np.ones(self.n_items)
+        self._degree = self._upper @ ones + self._lower @ ones
+        border = list(self._laplacian(loss.features).T)
+        if loss.order_effect:
+            border.append(loss.per_item(by_d))
+        if by_d_nu is not None:
+            border.append(loss.per_item(by_d_nu))
+        self._border = np.array(border).reshape(len(border), self.n_items)
+        corner = np.zeros((len(border),) * 2)
+        n_features = loss.features.shape[1]
+        corner[:n_features] = (self._border @ loss.features).T
+        corner[:, :n_features] = corner[:n_features].T
+        corner[n_features:, n_features:] = _effects(loss, by_d, by_d_nu, by_nu)
+        self._corner = corner + np.diag(ridge[self.n_items :])
+        self._ridge = ridge[: self.n_items]
+        self.diagonal = np.concatenate([self._degree + self._ridge, np.diag(self._corner)])
+
+    def _laplacian(self, values: NDArray[np.float64]) -> FloatArray:
+        return (self._degree * values.T).T - self._upper @ values - self._lower @ values
+
+    def product(self, direction: FloatArray) -> FloatArray:
+        """Return the matrix times a direction, or each column of several, O(entries) for each."""
+        items, more = direction[: self.n_items], direction[self.n_items :]
+        by_items = self._laplacian(items) + (self._ridge * items.T).T
+        if not len(more):
+            return by_items
+        return np.concatenate([by_items + self._border.T @ more, self._border @ items + self._corner @ more])
+
+    def solve(self, target: FloatVector, tol: float) -> FloatVector:
+        """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
+
+        The diagonal is the preconditioner. Equal scores are an eigenvector with the ridge, often 0, for its
+        value; it is moved away from 0, which changes the mean of the solution alone.
+        """
+        size, inverse = len(self.diagonal), 1.0 / self.diagonal
+        matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
+        scaled = LinearOperator((size, size), matvec=lambda v: inverse * v, dtype=np.float64)
+        solution, _ = cg(matrix, target, rtol=tol, maxiter=10 * size, M=scaled)
+        solution[: self.n_items] -= solution[: self.n_items].mean()
+        return solution
+
+    @property
+    def _shift(self) -> float:
+        return float(self.diagonal.mean()) / self.n_items
+
+    def _shifted(self, direction: FloatArray) -> FloatArray:
+        product = self.product(direction)
+        product[: self.n_items] += self._shift * direction[: self.n_items].sum(axis=0)
+        return product
+
+    def covariance_product(self, targets: FloatArray, tol: float = 1e-10) -> FloatArray:
+        """Return the covariance of scores less their mean times columns that sum to 0.
+
+        By conjugate gradients as in `solve`, for all columns at once: a product of the matrix with many
+        columns reads its entries once. A column ends when its residual is `tol` times the target.
+        """
+        n_effects = len(self.diagonal) - self.n_items - self._features.shape[1]
+        effects = np.zeros((n_effects, targets.shape[1]))
+        residual = np.concatenate([targets, self._features.T @ targets, effects])
+        inverse = 1.0 / self.diagonal[:, None]
+        solution, direction = np.zeros_like(residual), inverse * residual
+        size = _dots(residual, direction)
+        enough = tol**2 * size
+        for _ in range(10 * len(residual)):
+            going = size > enough
+            if not going.any():
+                break
+            product = self._shifted(direction)
+            length = np.divide(size, _dots(direction, product), out=np.zeros_like(size), where=going)
+            solution += length * direction
+            residual -= length * product
+            scaled = inverse * residual
+            before, size = size, _dots(residual, scaled)
+            direction = scaled + np.divide(size, before, out=np.zeros_like(size), where=going) * direction
+        return self._centred_scores(solution)
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of scores less their mean, O(n_items^3)."""
+        items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
+        # As in `solve`, equal scores get another value.
+        whole = np.block([[items + self._shift, self._border.T], [self._border, self._corner]])
+        return self._centred_scores(self._centred_scores(np.linalg.inv(whole)).T)
+
+    def _centred_scores(self, parameters: FloatArray) -> FloatArray:
+        """Return the scores u + X beta of each column of parameters, less their mean."""
+        n, end = self.n_items, self.n_items + self._features.shape[1]
+        scores = parameters[:n] + self._features @ parameters[n:end]
+        return scores - scores.mean(axis=0)
+
+
+def _effects(
+    loss: ComparisonLoss, by_d: FloatVector, by_d_nu: FloatVector | None, by_nu: float
+) -> FloatArray:
+    """Return the second derivatives by h and log nu."""
+    cross = 0.0 if by_d_nu is None else float(by_d_nu.sum())
+    kept = [loss.order_effect, loss.davidson]
+    return np.array([[by_d.sum(), cross], [cross, by_nu]])[np.ix_(kept, kept)]
+
+
+def _dots(a: FloatArray, b: FloatArray) -> FloatVector:
+    return np.einsum("ij,ij->j", a, b)

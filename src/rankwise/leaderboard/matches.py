@@ -1,0 +1,216 @@
+"""Matches between named items, as columns of names, outcomes, weights and dates, or as a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise import _native
+from rankwise.core.checks import as_array, as_they_are, as_vector, as_weights, is_missing
+from rankwise.core.types import FloatVector, ShortVector
+
+OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
+NAMES = (("winner", "loser"), ("a", "b"))
+
+
+@dataclass(frozen=True)
+class Matches:
+    """One entry a match of positive weight.
+
+    Attributes
+    ----------
+    items : array of shape (n_items,)
+        The names, sorted where they can be.
+    first, second : int arrays of shape (n_matches,)
+        Places in `items`.
+    result : array of shape (n_matches,), or None where the first won all
+        1 where the first won, 0 where it lost, 0.5 for a tie.
+    weight : array of shape (n_matches,), or None where each weighs 1
+    """
+
+    items: NDArray[Any]
+    first: ShortVector
+    second: ShortVector
+    result: FloatVector | None
+    weight: FloatVector | None
+
+
+def columns_of(frame: Any) -> dict[str, Any]:
+    """Return the columns of a frame, or mapping of columns, by what they mean.
+
+    Examples
+    --------
+    >>> columns_of({"winner": ["x"], "loser": ["y"], "place": ["Turku"]})
+    {'a': ['x'], 'b': ['y']}
+    """
+    present = list(frame) if isinstance(frame, Mapping) else list(frame.columns)
+    names = next((pair for pair in NAMES if set(pair) <= set(present)), None)
+    if names is None or (names == ("a", "b") and "outcome" not in present):
+        raise ValueError(
+            "A frame of matches must have the columns winner and loser, or a, b and outcome; it has "
+            f"{', '.join(map(str, present)) or 'none'}."
+        )
+    found = {"a": frame[names[0]], "b": frame[names[1]]}
+    return found | {name: frame[name] for name in ("outcome", "weight", "date") if name in present}
+
+
+def read_matches(
+    a: Any,
+    b: Any,
+    weight: ArrayLike | None = None,
+    *,
+    outcome: Any = None,
+    date: Any = None,
+    half_life: float | None = None,
+) -> Matches:
+    """Return the matches of two columns of names; `a` won each where there is no column of outcomes.
+
+    With a half-life, a match weighs half as much for each such time before the latest.
+    """
+    items, (first, second) = numbered(dict(zip(NAMES[outcome is not None], (a, b), strict=True)))
+    result = None if outcome is None else results_of(outcome, len(first))
+    weights = None if weight is None else as_weights(weight, "weight", len(first))
+    if half_life is not None:
+        ages = ages_of(date, len(first))
+        weights = (1.0 if weights is None else weights) * 0.5 ** (ages / half_life)
+    return _without_zeros(Matches(items, first, second, result, weights))
+
+
+def _without_zeros(matches: Matches) -> Matches:
+    """Leave out matches of weight 0, and items that are in no other; refuse what is no comparison."""
+    itself = np.flatnonzero(matches.first == matches.second)
+    if len(itself):
+        row = int(itself[0])
+        name = matches.items.tolist()[matches.first[row]]
+        raise ValueError(f"Row {row} compares {name!r} with itself; a match needs two items.")
+    if matches.weight is None or matches.weight.all():
+        return matches
+    kept = matches.weight > 0
+    used, codes = np.unique(np.concatenate([matches.first[kept], matches.second[kept]]), return_inverse=True)
+    first, second = np.split(codes.astype(np.int32), 2)
+    result = None if matches.result is None else matches.result[kept]
+    return Matches(matches.items[used], first, second, result, matches.weight[kept])
+
+
+def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
+    """Return the distinct values of columns of one length, sorted where they can be, and each as numbers.
+
+    Examples
+    --------
+    >>> items, (a, b) = numbered({"a": ["y", "x"], "b": ["x", "z"]})
+    >>> items.tolist(), a.tolist(), b.tolist()
+    (['x', 'y', 'z'], [1, 0], [0, 2])
+    """
+    checked = {name: _column(values, name) for name, values in columns.items()}
+    lengths = {name: len(values) for name, values in checked.items()}
+    if len(set(lengths.values())) > 1:
+        told = " and ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{told} entries; each match needs both.")
+    if not min(lengths.values()):
+        raise ValueError("There are no matches to learn from.")
+    if all(isinstance(values, np.ndarray) and _fits_integers(values) for values in checked.values()):
+        return _numbered_integers([values.astype(np.int64) for values in checked.values()])
+    number_of: dict[Any, int] = {}
+    codes = [_entered(values, name, number_of) for name, values in checked.items()]
+    distinct = in_order(number_of)
+    place = np.empty(len(distinct), dtype=np.int32)
+    place[[number_of[value] for value in distinct]] = np.arange(len(distinct))
+    return as_they_are(distinct), [place[one] for one in codes]
+
+
+def _fits_integers(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "iu" and np.can_cast(values.dtype, np.int64)
+
+
+def _numbered_integers(columns: list[NDArray[Any]]) -> tuple[NDArray[Any], list[ShortVector]]:
+    low, high = (int(pick([pick(column) for column in columns])) for pick in (np.min, np.max))
+    if high - low > 4 * sum(map(len, columns)):
+        distinct, codes = np.unique(np.concatenate(columns), return_inverse=True)
+        return distinct, np.split(codes.astype(np.int32), len(columns))
+    shifted = [column - low for column in columns]
+    present = sum(np.bincount(column, minlength=high - low + 1) for column in shifted) > 0
+    number_of = np.cumsum(present, dtype=np.int32) - np.int32(1)
+    return np.flatnonzero(present) + low, [number_of[column] for column in shifted]
+
+
+def _column(values: Any, name: str) -> Any:
+    """Return a column as a list or as an array."""
+    if isinstance(values, str) or not (hasattr(values, "__len__") or hasattr(values, "to_numpy")):
+        raise ValueError(f"{name} must be a column of names, one per match; got {values!r}.")
+    column = list(values) if isinstance(values, list | tuple) else as_array(values)
+    if isinstance(column, np.ndarray) and column.ndim != 1:
+        raise ValueError(f"{name} must be one-dimensional; got shape {column.shape}.")
+    return column
+
+
+def _entered(column: Any, name: str, number_of: dict[Any, int]) -> ShortVector:
+    """Return the number of each name, and enter new ones; refuse missing ones and what cannot be a name."""
+    values = column if isinstance(column, list) else column.tolist()
+    n_before = len(number_of)
+    try:
+        numbers = _native.number_names(values, number_of)
+    except TypeError:
+        raise ValueError(f"{name} must hold names, such as strings or numbers; got {values[0]!r}.") from None
+    if any(map(is_missing, islice(number_of, n_before, None))):
+        row = next(row for row, value in enumerate(values) if is_missing(value))
+        raise ValueError(f"{name} is missing in row {row}.")
+    return numbers
+
+
+def in_order(values: Iterable[Any]) -> list[Any]:
+    """Return values sorted; those that have no common order by their types and texts."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+def results_of(outcome: Any, length: int) -> FloatVector:
+    """Return 1, 0 or 0.5 for each outcome of the first item: win, loss, tie or draw, or 1, 0 and 0.5.
+
+    Examples
+    --------
+    >>> results_of(["win", "tie", "Loss"], 3)
+    array([1. , 0.5, 0. ])
+    """
+    distinct, (codes,) = numbered({"outcome": outcome})
+    if len(codes) != length:
+        raise ValueError(f"outcome has {len(codes)} entries, but there are {length} matches.")
+    return np.array([_result(value) for value in distinct.tolist()])[codes]
+
+
+def _result(value: Any) -> float:
+    known = value.strip().lower() if isinstance(value, str) else value
+    if isinstance(known, str | Real) and known in OUTCOMES:
+        return OUTCOMES[known]
+    raise ValueError(f"outcome must be win, loss or tie (or 1, 0 or 0.5); got {value!r}.")
+
+
+def ages_of(date: Any, length: int) -> FloatVector:
+    """Return how long before the latest each date is: in days, or in the unit of numbers.
+
+    Examples
+    --------
+    >>> ages_of(["2024-05-01", "2024-05-03"], 2), ages_of([3, 1], 2)
+    (array([2., 0.]), array([0., 2.]))
+    """
+    if date is None:
+        raise ValueError("half_life needs the date of each match; got none.")
+    array = as_array(date)
+    is_number = array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.ravel().tolist())
+    if array.dtype.kind in "OUM" and not is_number:
+        try:
+            array = array.astype("datetime64[s]")
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"date must hold dates or numbers ({error}).") from None
+        if np.isnat(array).any():
+            raise ValueError(f"date is missing in row {int(np.argmax(np.isnat(array)))}.")
+        array = array.astype(np.int64) / 86400.0
+    days = as_vector(array, "date", length)
+    return days.max() - days

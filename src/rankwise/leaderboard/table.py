@@ -1,0 +1,145 @@
+"""A table of items from the best to the worst, with how sure each place is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.stats import norm
+
+from rankwise.core.text import table
+from rankwise.core.types import FloatArray, IntVector
+
+HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
+
+
+class LeaderboardRow(NamedTuple):
+    """One item of a leaderboard.
+
+    Attributes
+    ----------
+    rank : int
+        1 for the highest score; equal scores have one rank.
+    item : name
+    score, standard_error, low, high : float
+        The score is relative to the mean of all items; `low` to `high` is its confidence interval.
+    best_rank, worst_rank : int or None
+        The range that holds the item's true rank with that confidence; None where it was not computed.
+    matches : float
+        The weight of the item's matches.
+    won : float or None
+        The share of it that it won, a tie being half a win; None without a match.
+    """
+
+    rank: int
+    item: Any
+    score: float
+    standard_error: float
+    low: float
+    high: float
+    best_rank: int | None
+    worst_rank: int | None
+    matches: float
+    won: float | None
+
+    @property
+    def ranks(self) -> str:
+        """The range of ranks in words, such as "3 to 7"."""
+        if self.best_rank is None:
+            return ""
+        return (
+            f"{self.best_rank}"
+            if self.best_rank == self.worst_rank
+            else f"{self.best_rank} to {self.worst_rank}"
+        )
+
+
+class Leaderboard(list[LeaderboardRow]):
+    """A list of `LeaderboardRow` that prints as a table; `pandas.DataFrame(leaderboard)` is a frame.
+
+    Attributes
+    ----------
+    confidence : float
+        Of the intervals and of each range of ranks.
+    """
+
+    def __init__(self, rows: Iterable[LeaderboardRow], confidence: float) -> None:
+        super().__init__(rows)
+        self.confidence = confidence
+
+    def cells(self) -> list[list[str]]:
+        """Return the rows as text, in the order of `HEADER`."""
+        return [
+            [
+                str(row.rank), str(row.item), *(f"{value:.3f}" for value in (row.score, row.low, row.high)),
+                row.ranks, f"{row.matches:,.6g}",
+                "" if row.won is None else f"{row.won:.1%}",
+            ]
+            for row in self
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        return "\n".join(table(HEADER, self.cells(), n_left=2))
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        head = "".join(f"<th>{name}</th>" for name in HEADER)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.cells()
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def critical_value(confidence: float, n_intervals: int = 1) -> float:
+    """Return how many standard errors an interval reaches to either side, by Bonferroni for several.
+
+    Examples
+    --------
+    >>> round(critical_value(0.95), 2), round(critical_value(0.95, 10), 2)
+    (1.96, 2.81)
+    """
+    return float(norm.isf((1.0 - confidence) / (2 * n_intervals)))
+
+
+def rank_ranges(
+    scores: FloatArray, blocks: Iterable[FloatArray], confidence: float
+) -> tuple[FloatArray, IntVector, IntVector]:
+    """Return the variance of each score, and the best and the worst rank that each item may have.
+
+    The best is 1 + the number of items that are surely above it, the worst n - the number surely below it.
+    One is surely above another if their difference is more than z standard errors, with z by Bonferroni for
+    the item's n - 1 differences: so the range of each item holds its true rank with at least the confidence
+    (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2), in the memory of one block.
+
+    Parameters
+    ----------
+    scores : array of shape (n_items,)
+    blocks : iterable of arrays of shape (n_items, n_columns)
+        The columns of the covariance of the scores, one block after the other.
+    confidence : float
+
+    Examples
+    --------
+    >>> variance, best, worst = rank_ranges(np.array([5.0, 0.2, 0.0]), [np.eye(3)], 0.95)
+    >>> best, worst
+    (array([1, 2, 2]), array([1, 3, 3]))
+    """
+    n, end = len(scores), 0
+    z = critical_value(confidence, max(n - 1, 1))
+    variance, n_above, n_below = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    for columns in blocks:
+        begin, end = end, end + columns.shape[1]
+        # Items before the block have their variances; those after it will meet the block from their own.
+        variance[begin:end] = columns[begin:end].diagonal()
+        squares = variance[:end, None] + variance[begin:end] - 2 * columns[:end]
+        reach = z * np.sqrt(np.maximum(squares, 0.0))
+        apart = scores[:end, None] - scores[begin:end]
+        above, below = apart > reach, apart < -reach
+        n_above[begin:end] += above.sum(axis=0)
+        n_below[begin:end] += below.sum(axis=0)
+        n_above[:begin] += below[:begin].sum(axis=1)
+        n_below[:begin] += above[:begin].sum(axis=1)
+    return variance, 1 + n_above, n - n_below

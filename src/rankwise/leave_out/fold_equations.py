@@ -1,0 +1,75 @@
+"""Least squares over folds of queries from one pass over the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.types import FloatArray
+from rankwise.data.design import MemoryDesign, as_design
+from rankwise.data.scores import compared_scores
+from rankwise.leave_out.pair_blocks import distance_alphas
+from rankwise.losses.least_squares import LeastSquares
+from rankwise.solvers.spectrum import Spectrum, joined_paths
+
+
+class FoldEquations:
+    """What the rows that each fold holds out add to X'L X and X'r.
+
+    No pair joins two folds, so that the sums over all folds are the equations of all rows, and those over all
+    folds but one, divided by their share in the mean over pairs, are what a fit without it solves.
+
+    Cost: O(m n^2) for all folds, and O(n^3) for each.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (m, n)
+    tests : list of arrays of int
+        The rows of each fold; each row is in one.
+    forms : list of LeastSquares
+        Those of all rows: one for all outputs, or one for each.
+    """
+
+    def __init__(self, X: Any, tests: list[NDArray[np.int64]], forms: list[LeastSquares], n_threads: int = 1):
+        self._X, self.tests, self._n_threads = X, tests, n_threads
+        design = as_design(X, n_threads=n_threads).centred()
+        assert isinstance(design, MemoryDesign), "folds are rows that are taken out"
+        self._parts = [list(design.equations_of_parts(form, tests)) for form in forms]
+        self._shares = [[float(form.row_shares()[test].sum()) for test in tests] for form in forms]
+
+    @property
+    def whole(self) -> list[tuple[FloatArray, FloatArray]]:
+        """X'L X and X'r of all rows, for each form."""
+        return [_summed(parts) for parts in self._parts]
+
+    def default_alphas(self) -> FloatArray:
+        """Return the grid for all rows: the mean squared distance of pairs is the trace of X'L X."""
+        return distance_alphas(float(np.trace(self.whole[0][0])))
+
+    def scores(self, alphas: FloatArray) -> Iterator[FloatArray]:
+        """Yield the scores of each fold's rows by fits without it: shape (n_alphas, n_outputs, n_rows)."""
+        for k, test in enumerate(self.tests):
+            path = joined_paths(
+                [
+                    self._without(k, parts, shares).solutions(alphas)
+                    for parts, shares in zip(self._parts, self._shares, strict=True)
+                ]
+            )
+            functions = path.reshape(-1, path.shape[-1])
+            scores = compared_scores(self._X, functions, test, self._n_threads)
+            yield scores.reshape(len(alphas), -1, len(test))
+
+    @staticmethod
+    def _without(k: int, parts: list[Any], shares: list[float]) -> Spectrum:
+        """Decompose the equations of all folds but one."""
+        gram, pull = _summed(parts[:k] + parts[k + 1 :])
+        share = sum(shares[:k] + shares[k + 1 :])
+        return Spectrum.of(gram / share, pull / share)
+
+
+def _summed(parts: list[Any]) -> tuple[FloatArray, FloatArray]:
+    grams, pulls = zip(*parts, strict=True)
+    return np.sum(grams, axis=0), np.sum(pulls, axis=0)

@@ -1,0 +1,485 @@
+"""Exact cross-validation of RankRLS for the price of a few fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.linalg import LinAlgError
+from sklearn.base import clone
+
+from rankwise.core.checks import as_alphas, as_array, as_codes, as_vector, check_choice, declared_order
+from rankwise.core.progress import Progress
+from rankwise.core.threads import with_one_blas_thread
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.design import as_design
+from rankwise.leave_out.one_alpha import FACTORS, QuerySystem, kernel_matrix
+from rankwise.leave_out.pair_blocks import (
+    Block,
+    features,
+    joint_loss,
+    query_blocks,
+    rows_by_group,
+)
+from rankwise.leave_out.pair_downdates import AnyPairs
+from rankwise.leave_out.pair_formulas import AllPairs, KernelClasses, KernelPairs, TwoClasses
+from rankwise.leave_out.query_weights import scores_without_fold
+from rankwise.losses.least_squares import LeastSquares, keeps_ties
+from rankwise.model_selection.scoring import held_out_error
+from rankwise.model_selection.splits import QueryKFold
+from rankwise.preferences import NoPairsError, Preferences
+from rankwise.solvers.spectrum import Spectrum
+
+PairFormula = AllPairs | TwoClasses | AnyPairs
+
+
+@dataclass
+class LeaveOutResult:
+    """What the models that did not see a row say about it.
+
+    Attributes
+    ----------
+    error : float, or array of shape (n_alphas,), (v,) or (n_alphas, v)
+        The share of held-out pairs in the wrong order, equal scores counting one half.
+    auc : as `error`
+        ``1 - error``; the area under the ROC curve where there are two labels.
+    alphas : array of shape (n_alphas,)
+    method : "closed form" or "downdates"
+        How the scores were found; they are those of refits up to rounding.
+    """
+
+    error: Any
+    alphas: FloatArray
+    method: str
+    _predictions: FloatArray | Callable[[], FloatArray]
+
+    @property
+    def auc(self) -> Any:
+        """One minus the error."""
+        return 1.0 - self.error
+
+    @property
+    def predictions(self) -> FloatArray:
+        """The held-out scores, made when first asked for; with axes for alphas first and outputs last.
+
+        From `leave_query_out` (m,): the score of each row by the model that did not see its fold. From
+        `leave_pair_out` (m, m): entry (i, j) is the score of row i by the model that saw neither i nor j,
+        NaN where the pair was not left out.
+        """
+        if callable(self._predictions):
+            self._predictions = self._predictions()
+        return self._predictions
+
+
+@with_one_blas_thread
+def leave_pair_out(
+    model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None, keep: str = "alpha"
+) -> LeaveOutResult:
+    """Leave every pair of rows with different labels out once, exactly, in O(m^2) after one decomposition.
+
+    What is computed is what a clone of the model with the same alpha says about rows i and j when it is
+    fitted to the other m - 2 rows. The error is the share of pairs in the wrong order, an almost unbiased
+    estimate of 1 - AUC for two labels. Sections 3.4 and 4.1 of Pahikkala et al. (2009); equations (36) to
+    (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
+
+    Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
+    with v outputs, when ties are kept or there are two labels; with a kernel and one alpha it is some
+    three or four fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two
+    rows are taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
+
+    Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
+    alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
+
+    Parameters
+    ----------
+    model : RankRLS
+        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        (`n_components`) and `gamma="scale"` are those of all rows.
+    X : array or sparse matrix of shape (m, n_features)
+    y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
+    alphas : array, optional
+        Instead of the model's alpha; the result gets an axis for them.
+    keep : "alpha" or "lambda"
+        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
+        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
+
+    Returns
+    -------
+    LeaveOutResult
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from rankwise import RankRLS
+    >>> from rankwise.model_selection import leave_pair_out
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> X = (X - X.mean(axis=0)) / X.std(axis=0)
+    >>> result = leave_pair_out(RankRLS(alpha=0.1), X[:60], y[:60])
+    >>> result.predictions.shape, result.method
+    ((60, 60), 'closed form')
+    >>> round(result.auc, 2)
+    0.99
+    """
+    return pairs_left_out(HeldOutTask(model, X, y, None, alphas, keep))
+
+
+@with_one_blas_thread
+def leave_query_out(
+    model: Any,
+    X: Any,
+    y: Any,
+    qid: ArrayLike | None = None,
+    *,
+    folds: int | ArrayLike | None = None,
+    alphas: ArrayLike | None = None,
+    keep: str = "alpha",
+) -> LeaveOutResult:
+    """Leave each query, or each fold of queries, out once, exactly, for the price of a few fits.
+
+    What is computed is what a clone of the model with the same alpha says about the rows U of the queries
+    that leave when it is fitted to the others. With G = K (L K + lambda I)^-1 it is
+
+        f_U = (I - G_UU L_UU)^-1 ((G M N)_U - G_UU (M N)_U),
+
+    equation (33) of Pahikkala et al. (2009); lambda is alpha times the queries (`average="pairs"`: pairs)
+    that remain. Any cost, any weights: a query's pairs leave with it. Rounding errors grow as in
+    `leave_pair_out` when alpha is small against the scale of the rows.
+
+    Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
+    lesser of O(b^2 r + b^3) an alpha and O(b r^2) for all alphas together, with some steps of conjugate
+    gradients of O(r^2) an alpha, or O(r^3) where the fold is much of all rows. With a kernel and one alpha it
+    is some two fits where queries weigh the same.
+
+    Parameters
+    ----------
+    model : RankRLS
+        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        (`n_components`) and `gamma="scale"` are those of all rows.
+    X : array or sparse matrix of shape (m, n_features)
+    y : array of shape (m,) or (m, v), or Preferences, or a list of them
+        Of a Preferences, queries or connected components of listed pairs leave.
+    qid : array of shape (m,), optional
+        The query of each row, unless y is a Preferences.
+    folds : int or array of shape (m,), optional
+        By default each query leaves alone. An int deals the queries out to as many folds at random, the same
+        at each call; an array names the fold of each row.
+    alphas : array, optional
+        Instead of the model's alpha; the result gets an axis for them.
+    keep : "alpha" or "lambda"
+        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
+        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
+
+    Returns
+    -------
+    LeaveOutResult
+        The error is the mean over queries, as in `RankRLS.score`.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.model_selection import leave_query_out
+    >>> X, y, qid = make_ranking(200, 5, n_queries=20, noise=0.1, random_state=0)
+    >>> result = leave_query_out(RankRLS(), X, y, qid, alphas=[10.0, 1e-1, 1e-3])
+    >>> result.predictions.shape, result.error.shape
+    ((3, 200), (3,))
+    """
+    return queries_left_out(HeldOutTask(model, X, y, qid, alphas, keep), folds)
+
+
+class HeldOutTask:
+    """Checked input: the model's cost, its function space, preferences for each output, and the alphas."""
+
+    def __init__(
+        self,
+        model: Any,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        alphas: ArrayLike | None = None,
+        keep: str = "alpha",
+    ):
+        _check_model(model)
+        check_choice(keep, "keep", ("alpha", "lambda"))
+        self.keep = keep
+        self.model = clone(model)
+        self.model._check_parameters()
+        self.cost = {"cost": model.cost, "ties": model.ties, "average": model.average}
+        self.outputs, self.one_output = as_outputs(y, qid)
+        self.X = self.model._validated(X, reset=True)
+        if self.X.shape[0] != self.n_rows:
+            raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
+        self.one_alpha = alphas is None
+        self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
+        self.verbose = int(getattr(model, "verbose", 0))
+        self._features: FloatArray | None = None
+        self._kernel_matrix: FloatArray | None = None
+        self.system: tuple[FloatArray, FloatArray] | None = None  # of the last output that was left out
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return self.outputs[0].n_rows
+
+    def features(self) -> FloatArray:
+        """Return the rows as points of the function space, shape (m, r) with r <= m."""
+        if self._features is None:
+            self._features = features(self.model, self.X)
+        return self._features
+
+    def spectrum(self, form: LeastSquares) -> Spectrum:
+        """Return the normal equations Phi'L Phi and Phi'r, one column an output, decomposed."""
+        gram, pull = as_design(self.features()).centred().normal_equations(form)
+        self.system = gram.copy(), pull
+        return Spectrum.of(gram, pull.reshape(len(pull), -1), check=False)
+
+    def kernel_matrix(self) -> FloatArray | None:
+        """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
+        if self._kernel_matrix is None:
+            self._kernel_matrix = kernel_matrix(self.model, self.X)
+        return self._kernel_matrix
+
+    def batches(self) -> list[list[int]]:
+        """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
+        numbers = list(range(len(self.outputs)))
+        shared = all(
+            keeps_ties(output, self.cost["cost"], self.cost["ties"])
+            and _weigh_the_same(self.outputs[0], output)
+            for output in self.outputs
+        )
+        return [numbers] if shared else [[k] for k in numbers]
+
+    def squeezed(self, values: FloatArray) -> Any:
+        """Drop the axes of alphas (first) and outputs (last) that the caller did not ask for."""
+        if self.one_output:
+            values = values[..., 0]
+        if self.one_alpha:
+            values = values[0]
+        return float(values) if np.ndim(values) == 0 else values
+
+
+def _weigh_the_same(first: Any, other: Any) -> bool:
+    """Tell whether the rows and queries of two rankings have the same weights."""
+    return np.array_equal(first.row_weight(), other.row_weight()) and np.array_equal(
+        first.query_importance(), other.query_importance()
+    )
+
+
+def has_queries(preferences: Preferences) -> bool:
+    """Return whether the pairs fall into several queries or components."""
+    return len(np.unique(preferences.groups())) > 1
+
+
+def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
+    """Return the preferences of each output, and whether there is one that was given as such."""
+    if isinstance(y, Preferences):
+        if qid is not None:
+            raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
+        return [y], True
+    if isinstance(y, list) and y and all(isinstance(output, Preferences) for output in y):
+        return list(y), False
+    if declared_order(y) is not None:
+        return [Preferences.from_scores(y, qid)], True
+    labels = as_array(y)
+    if labels.ndim == 2 and labels.shape[1] > 1:
+        return [Preferences.from_scores(column, qid) for column in labels.T], False
+    return [Preferences.from_scores(as_vector(labels, "y"), qid)], True
+
+
+def _check_model(model: Any) -> None:
+    if not all(hasattr(model, name) for name in ("alpha", "cost", "ties", "average", "kernel")):
+        raise TypeError(f"model must be a RankRLS; got {type(model).__name__}.")
+    if not isinstance(model.alpha, Real):
+        raise ValueError(f"alpha must be a positive number; got {model.alpha!r}.")
+
+
+# Queries
+
+
+def queries_left_out(
+    task: HeldOutTask, folds: int | ArrayLike | None = None, average: str = "queries"
+) -> LeaveOutResult:
+    """See `leave_query_out`; with `average="pairs"` the error is the share of all pairs held out."""
+    fold_of_row = _fold_numbers(folds, task.outputs[0].groups())
+    for output in task.outputs:
+        _require_pairs_outside(output, fold_of_row)
+    scores = np.empty((len(task.alphas), task.n_rows, len(task.outputs)))
+    for batch in task.batches():
+        outputs = [task.outputs[k] for k in batch]
+        form = joint_loss(outputs, **task.cost)
+        blocks = query_blocks(form)
+        leaving = _by_fold(blocks, fold_of_row)
+        penalties = _penalties(leaving, blocks, task)
+        found = _scores_by_factors(task, form, leaving, penalties)
+        if found is None:
+            spectrum = task.spectrum(form)
+            found = scores_without_fold(task.features(), spectrum, leaving, penalties, task.verbose)
+        scores[:, :, batch] = found
+    errors = [
+        [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
+        for column in scores
+    ]
+    return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
+
+
+def _by_fold(blocks: list[Block], fold_of_row: IntArray) -> list[list[Block]]:
+    """Return the blocks of each fold."""
+    folds: dict[int, list[Block]] = {}
+    for block in blocks:
+        folds.setdefault(int(fold_of_row[block.rows[0]]), []).append(block)
+    return list(folds.values())
+
+
+def _penalties(folds: list[list[Block]], blocks: list[Block], task: HeldOutTask) -> FloatArray:
+    """Return lambda for each fold and alpha: alpha times the mass that remains, or that of all rows."""
+    whole = sum(block.mass for block in blocks)
+    leaving = np.array([sum(block.mass for block in fold) for fold in folds])
+    remaining = np.full(len(folds), whole) if task.keep == "lambda" else whole - leaving
+    # Sums of masses that are equal differ in their last bits, and each lambda is a factor of its own.
+    return np.multiply.outer(np.round(remaining, 14), task.alphas)
+
+
+def _scores_by_factors(
+    task: HeldOutTask, form: LeastSquares, folds: list[list[Block]], penalties: FloatArray
+) -> FloatArray | None:
+    """Score each row by the model without its fold, a factor for each lambda; None where these are many."""
+    different = np.unique(penalties)
+    if len(different) > FACTORS or not form.root_is_sparse or not QuerySystem.suits(form.root):
+        return None
+    K = task.kernel_matrix()
+    if K is None:
+        return None
+    system = QuerySystem(K, form.root, task.outputs[0].groups())  # type: ignore[arg-type]
+    scores = np.empty((len(task.alphas), task.n_rows, form.pull.reshape(task.n_rows, -1).shape[1]))
+    try:
+        for penalty in different:
+            for k in range(len(task.alphas)):
+                some = [fold for fold, one in zip(folds, penalties[:, k], strict=True) if one == penalty]
+                if some:
+                    rows = np.concatenate([block.rows for fold in some for block in fold])
+                    scores[k, rows] = system.scores(some, float(penalty))[rows]
+    except LinAlgError:
+        return None
+    return scores
+
+
+def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
+    """Return the number of each row's fold."""
+    if folds is None:
+        numbers = groups
+    elif isinstance(folds, Integral):
+        numbers = np.empty_like(groups)
+        splits = QueryKFold(int(folds), shuffle=True, random_state=0).split(groups, groups=groups)
+        for number, (_, test) in enumerate(splits):
+            numbers[test] = number
+    else:
+        numbers = as_codes(folds, "folds", len(groups))[1]  # type: ignore[arg-type]
+        if any(len(np.unique(numbers[rows])) > 1 for rows in rows_by_group(groups)):
+            raise ValueError("folds must not tear queries apart: a query has rows of several folds.")
+    if len(np.unique(numbers)) < 2:
+        raise ValueError("Leaving a query out needs at least two queries, or folds of them; got one.")
+    return numbers
+
+
+def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> None:
+    """Refuse folds without which no pair is left to learn from."""
+    if len(np.unique(fold_of_row[preferences.sums(None).up > 0])) < 2:
+        raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
+
+
+# Pairs
+
+
+def pairs_left_out(task: HeldOutTask) -> LeaveOutResult:
+    """See `leave_pair_out`."""
+    if task.outputs[0].has_queries:
+        raise ValueError("leave_pair_out ranks all rows together; for rows of queries use leave_query_out.")
+    fast = pair_formulas(task)
+    options = {**task.cost, "keep": task.keep}
+    formulas = fast or [AnyPairs(task.features(), output, **options) for output in task.outputs]
+    work = sum(formula.work(task.alphas) for formula in formulas)
+    advance = Progress("Leaving pairs out", work, task.verbose).advance
+    errors = np.concatenate([formula.errors(task.alphas, advance) for formula in formulas], axis=1)
+    predictions = partial(_pair_predictions, task, formulas)
+    method = "downdates" if fast is None else "closed form"
+    return LeaveOutResult(task.squeezed(errors), task.alphas, method, predictions)
+
+
+@with_one_blas_thread
+def _pair_predictions(task: HeldOutTask, formulas: Sequence[PairFormula]) -> FloatArray:
+    scores = [
+        np.concatenate([formula.predictions(alpha) for formula in formulas], axis=2) for alpha in task.alphas
+    ]
+    return task.squeezed(np.array(scores))
+
+
+def has_pair_formula(task: HeldOutTask) -> bool:
+    """Return whether leaving a pair out has a closed form for every output."""
+    return all(_has_pair_formula(task, output) for output in task.outputs)
+
+
+def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
+    if not output.counts_pairs or output.labels is None:
+        return False
+    if keeps_ties(output, task.cost["cost"], task.cost["ties"]):
+        return True
+    return len(np.unique(output.labels)) == 2 and output.n_rows > 4
+
+
+def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
+    """Return closed forms that together cover the outputs in their order; None where there are none."""
+    if not has_pair_formula(task):
+        return None
+    outputs: list[Any] = task.outputs
+    for output in outputs:
+        _require_pairs_without_any_pair(output)
+    if len(task.batches()) == 1 and keeps_ties(outputs[0], task.cost["cost"], task.cost["ties"]):
+        return [_all_pairs(task, np.column_stack([output.values for output in outputs]))]
+    return [_two_classes(task, output.labels) for output in outputs]
+
+
+def _all_pairs(task: HeldOutTask, labels: FloatArray) -> AllPairs:
+    """Return the closed form by a factor of the kernel matrix for one alpha, and by its spectrum for more."""
+    m = len(labels)
+    factor = (m / (m - 2)) ** 2 if task.keep == "lambda" else 1.0
+    K = task.kernel_matrix() if len(task.alphas) == 1 else None
+    if K is not None:
+        try:
+            return KernelPairs(K, labels, float(task.alphas[0]), factor)
+        except LinAlgError:  # alpha is lost in the rounding of the matrix
+            pass
+    return AllPairs(task.features(), labels, factor)
+
+
+def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
+    """Return the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
+    low, high = labels.min(), labels.max()
+    sizes = np.array([np.count_nonzero(labels == low), np.count_nonzero(labels == high)])
+    factor = float(np.prod(sizes / (sizes - 1))) if task.keep == "lambda" else 1.0
+    if task.cost["cost"] == "unit":
+        labels = (labels == high).astype(np.float64)
+    if task.cost["cost"] == "relative":
+        factor *= (high - low) ** 2
+    K = task.kernel_matrix() if len(task.alphas) == 1 else None
+    if K is not None:
+        try:
+            return KernelClasses(K, labels, float(task.alphas[0]), factor)
+        except LinAlgError:  # alpha is lost in the rounding of the matrix
+            pass
+    return TwoClasses(task.features(), labels, factor)
+
+
+def _require_pairs_without_any_pair(ranking: Any) -> None:
+    """Refuse labels of which a pair can leave such that all others are equal."""
+    levels, counts = np.unique(ranking.labels, return_counts=True)
+    others = len(ranking.labels) - counts.max()
+    if others == 1 or (others == 2 and len(levels) == 3) or (len(levels) == 2 and counts.min() < 2):
+        raise NoPairsError(
+            "Without some pairs of rows all remaining labels are equal and there is nothing to learn: each "
+            "label needs at least two rows, or there must be more labels."
+        )

@@ -1,0 +1,284 @@
+"""Measures of the places in a list: what searchers see first counts most. `rankwise.metrics` has them all."""
+
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
+from rankwise.preferences import Preferences
+
+
+def ndcg(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int | None = None,
+    gain: Literal["exponential", "linear"] = "exponential",
+    undefined: Undefined = "skip",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Normalised discounted cumulative gain.
+
+        DCG / max DCG,   DCG = sum over ranks r = 1..k of g(y at rank r) / log2(r + 1),
+
+    with g(y) = 2^y - 1 ("exponential", Burges et al. 2005) or g(y) = y ("linear", Järvelin & Kekäläinen
+    2002). Rows with equal scores share the mean of their gains, which is the expected value over their random
+    orders; "linear" is `sklearn.metrics.ndcg_score` of each query. O(m log m). A query without a label above
+    0 is undefined.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels, not negative: a negative gain is a ValueError. Large labels do not overflow. A `Preferences`
+        made from labels has its own queries and their weights; weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    k : int, optional
+        Ranks that count; all by default.
+    gain : {"exponential", "linear"}
+        The gain g of a label.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number: 0 is what the evaluation script of LETOR prints.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> round(ndcg([3, 0, 1], [0.2, 0.9, 0.5]), 4)
+    0.5413
+    >>> round(ndcg([3, 0, 1], [0.2, 0.9, 0.5], gain="linear", k=2), 4)
+    0.1738
+    """
+    check_choice(gain, "gain", ("exponential", "linear"))
+    _check_k(k)
+    labels, scores, query, importance = columns_of(y, scores, qid, "ndcg")
+    if labels.min() < 0:
+        raise ValueError(
+            f"y must not be negative for ndcg, got {labels.min():g}: a {gain} gain would be negative. "
+            "Shift the labels so that the lowest is 0."
+        )
+    ranked = RankedRows.by(scores, query)
+    gains = _relative_gains(labels, ranked.largest(labels)[query], gain)
+    discount = 1.0 / np.log2(ranked.position + 2.0)
+    if k is not None:
+        discount[ranked.position >= k] = 0.0
+    best = gains[np.lexsort((-gains, query))]
+    found = ranked.total(discount * ranked.expected(gains))
+    value = share(found, ranked.total(discount * best))
+    return summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
+
+
+def average_precision(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant_above: float = 0.0,
+    undefined: Undefined = "skip",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Mean, over the relevant rows, of the precision at the score of that row.
+
+        1/R * sum over relevant rows i of (relevant rows with s >= s_i) / (rows with s >= s_i),
+
+    R the number of relevant rows. Rows with equal scores are one threshold: the value equals
+    `sklearn.metrics.average_precision_score` of each query, and does not depend on the order of rows, but
+    with ties it is not the expected value over their random orders. O(m log m). A query without relevant rows
+    is undefined.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    relevant_above : float
+        Labels above this are relevant.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> average_precision([1, 0, 2, 0], [0.9, 0.8, 0.7, 0.1])
+    0.8333333333333333
+    """
+    labels, scores, query, importance = columns_of(y, scores, qid, "average_precision")
+    ranked = RankedRows.by(scores, query)
+    run_hits = ranked.run_total(labels > relevant_above)
+    hits_before = np.cumsum(run_hits) - run_hits
+    first_run = np.searchsorted(ranked.run_query, np.arange(ranked.start.size))
+    hits = hits_before + run_hits - hits_before[first_run][ranked.run_query]
+    rows = ranked.run_start + ranked.run_size - ranked.start[ranked.run_query]
+    relevant = np.add.reduceat(run_hits, first_run)
+    value = share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
+    return summary(value, "average_precision", _NO_RELEVANT, undefined, per_query, importance)
+
+
+def reciprocal_rank(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    relevant_above: float = 0.0,
+    undefined: Undefined = "skip",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """One over the rank of the first relevant row.
+
+        E[1 / (a + J)],   P(J = j) = C(t - j, r - 1) / C(t, r),
+
+    where the best-scored relevant row is one of t rows with equal scores, r of them relevant, below a higher
+    rows: the expected value over the random orders of the tied rows, 1 / (a + 1) without ties. O(m log m). A
+    query without relevant rows is undefined.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    relevant_above : float
+        Labels above this are relevant.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> reciprocal_rank([0, 1, 0, 1], [0.9, 0.5, 0.8, 0.1])
+    0.3333333333333333
+    >>> reciprocal_rank([0, 1], [0.5, 0.5])
+    0.75
+    """
+    labels, scores, query, importance = columns_of(y, scores, qid, "reciprocal_rank")
+    ranked = RankedRows.by(scores, query)
+    run_hits = ranked.run_total(labels > relevant_above)
+    hit_runs = np.flatnonzero(run_hits)
+    found, first = np.unique(ranked.run_query[hit_runs], return_index=True)
+    run = hit_runs[first]
+    above = ranked.run_start[run] - ranked.start[found]
+    value = np.full(ranked.start.size, np.nan)
+    value[found] = _expected_reciprocal(above, ranked.run_size[run], run_hits[run])
+    return summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query, importance)
+
+
+def precision(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    k: int | None = 10,
+    relevant_above: float = 0.0,
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Share of relevant rows among the k best-scored.
+
+        (relevant rows at ranks 1..k) / k,
+
+    with the expected value over their random orders for rows with equal scores: of r relevant among t tied
+    rows, n of which fall within k, n r / t count. The divisor is k also where a query has fewer rows. O(m log
+    m). Every query is defined; one without relevant rows has 0.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    k : int or None
+        Ranks that count; None stands for the number of rows of each query.
+    relevant_above : float
+        Labels above this are relevant.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> precision([1, 0, 1, 1], [0.9, 0.8, 0.5, 0.5], k=3)
+    0.6666666666666666
+    """
+    _check_k(k)
+    labels, scores, query, importance = columns_of(y, scores, qid, "precision")
+    ranked = RankedRows.by(scores, query)
+    run_hits = ranked.run_total(labels > relevant_above)
+    depth = ranked.size if k is None else np.full(ranked.size.size, k)
+    above = ranked.run_start - ranked.start[ranked.run_query]
+    within = np.clip(depth[ranked.run_query] - above, 0, ranked.run_size)
+    value = np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
+    return value if per_query else float(np.average(value, weights=importance))
+
+
+_NO_RELEVANT = "a query needs a row with a label above relevant_above"
+
+
+def _relative_gains(labels: FloatArray, largest: FloatArray, gain: str) -> FloatArray:
+    """Gains divided by a constant of the query, which cancels in a ratio and keeps 2^y from overflowing."""
+    if gain == "linear":
+        return labels / np.where(largest > 0, largest, 1.0)
+    # 2^-largest (2^y - 1), with no cancellation for small y.
+    return np.exp2(labels - largest) * -np.expm1(-labels * np.log(2.0))
+
+
+def _expected_reciprocal(above: IntArray, size: IntArray, relevant: IntArray) -> FloatArray:
+    """E[1 / (above + J)], J the place of the first of `relevant` rows among `size` rows in random order."""
+    start = np.cumsum(size) - size
+    place = np.arange(size.sum()) - np.repeat(start, size)
+    left = np.repeat(size, size) - place
+    relevant = np.repeat(relevant, size)
+    missed_before = np.where(place > 0, np.maximum(1.0 - relevant / (left + 1), 0.0), 1.0)
+    first_here = _running_product(missed_before, place) * np.minimum(relevant / left, 1.0)
+    return np.add.reduceat(first_here / (np.repeat(above, size) + place + 1), start)
+
+
+def _running_product(factors: FloatArray, place: IntArray) -> FloatArray:
+    """Cumulative product that starts anew wherever `place` is 0, in O(m log m)."""
+    product, step = factors, 1
+    # Invariant: product[i] holds the last min(step, place[i] + 1) factors up to i.
+    while step <= place.max(initial=0):
+        product = product.copy()
+        inside = np.flatnonzero(place >= step)
+        product[inside] *= product[inside - step]
+        step *= 2
+    return product
+
+
+def _check_k(k: Any) -> None:
+    if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
+        raise ValueError(f"k must be None or a whole number from 1 up, got {k!r}.")

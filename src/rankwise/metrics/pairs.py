@@ -1,0 +1,350 @@
+"""Measures of pairs: the fraction in the wrong order, and their relatives."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rankwise.core.checks import as_codes, as_vector, as_weights, check_choice
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.losses import Logistic
+from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
+from rankwise.preferences import NoPairsError, Preferences, as_preferences
+from rankwise.preferences.order_graph import OrderGraph
+from rankwise.preferences.ranking import Ranking
+
+Ties = Literal["half", "error", "correct"]
+
+
+def ranking_error(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    ties: Ties = "half",
+    average: Literal["queries", "pairs"] = "queries",
+    undefined: Undefined = "skip",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Share of the pairs of a query that the scores put in the wrong order.
+
+        1/N * sum over pairs y_i < y_j of [s_i > s_j],   N the number of such pairs,
+
+    equation (1) of Airola et al. (2011), with a choice for s_i = s_j. For two classes it is 1 - AUC.
+    O(m log m); a query without two different labels has no pairs and is undefined.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels, any real numbers. A `Preferences` has its own queries and weights: `qid` and `sample_weight`
+        are not given again. Its query weights enter the mean; explicit pairs or an order graph are one query.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product of the weights of its two rows.
+    ties : {"half", "error", "correct"}
+        What a pair with equal scores counts: one half, 1 or 0. Airola et al. count 0, Pahikkala et al. 1.
+    average : {"queries", "pairs"}
+        Mean of the queries' errors, or the share among all pairs of all queries.
+    undefined : {"skip", "nan"} or float
+        A query without pairs is left out of the mean, with a warning; or it is NaN, and so is the mean of
+        queries; or it counts as this number. When no query has a pair, "skip" raises a ValueError and "nan"
+        gives NaN.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> ranking_error([2, 1, 0, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.3], qid=list("aaabb"), per_query=True)
+    array([0.33333333, 0.5       ])
+    """
+    check_choice(ties, "ties", ("half", "error", "correct"))
+    check_choice(average, "average", ("queries", "pairs"))
+    if isinstance(y, Preferences):
+        wrong, total, importance = _query_errors(as_preferences(y, qid, sample_weight), scores, ties)
+    else:
+        labels, scores, query, _ = columns_of(y, scores, qid, "ranking_error")
+        violations = _label_violations(labels, scores, query, sample_weight)
+        wrong, total, importance = violations.errors(ties), violations.total, np.ones(query.max() + 1)
+    if average == "pairs" and not per_query:
+        wrong, total = (np.array([importance @ column]) for column in (wrong, total))
+        importance = np.ones(1)
+    reason = "a query needs two rows with different labels and weights above 0"
+    return summary(share(wrong, total), "ranking_error", reason, undefined, per_query, importance)
+
+
+def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Ties = "half") -> float:
+    """Share of the given preferences that the scores contradict.
+
+        1/W * sum over pairs (i better than j) of w_ij [s_i < s_j],   W the sum of the weights w_ij,
+
+    equation (1) of Pahikkala et al. (2009), who count a tie as an error. Magnitudes are ignored.
+    O(m log m + l) for l explicit pairs, O(m log m) for the pairs of a ranking.
+
+    Parameters
+    ----------
+    preferences : Preferences
+        Which row should be above which; `Preferences.from_pairs` makes them from explicit pairs.
+    scores : array of shape (m,)
+        Predicted scores, higher is better, one for each row that the pairs refer to.
+    ties : {"half", "error", "correct"}
+        What a pair with equal scores counts: one half, 1 or 0.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> from rankwise.preferences import Preferences
+    >>> disagreement_error(Preferences.from_pairs([0, 0, 1, 2], [1, 2, 3, 3]), [0.4, 0.6, 0.1, 0.1])
+    0.375
+    """
+    check_choice(ties, "ties", ("half", "error", "correct"))
+    if not isinstance(preferences, Preferences):
+        raise TypeError(
+            f"preferences must be a rankwise Preferences, got {type(preferences).__name__}; "
+            "for labels use ranking_error."
+        )
+    violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
+    if not violations.total.any():
+        raise ValueError(
+            "disagreement_error is undefined: the preferences hold no pair with a weight above 0."
+        )
+    return float(violations.errors(ties).sum() / violations.total.sum())
+
+
+def pair_log_loss(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    average: Literal["queries", "pairs"] = "queries",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Mean surprise of the pairs of a query under the probabilities that scores state.
+
+        1/N * sum over pairs y_i > y_j of log(1 + exp(-(s_i - s_j))),   N the number of such pairs,
+
+    where 1 / (1 + exp(-(s_i - s_j))) is the probability that row i is above row j, so that the scores have to
+    be log odds, such as those of `RankLogistic`. A coin has log 2 = 0.693. It is the smaller the more often
+    the order is right, and the closer the probabilities come to what happens. O(m). Queries without two
+    different labels are left out of the mean.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        As in `ranking_error`.
+    scores : array of shape (m,)
+        Log odds.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product of the weights of its two rows.
+    average : {"queries", "pairs"}
+        Mean of the queries' losses, or the mean over all pairs of all queries.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> round(pair_log_loss([2, 1, 0], [1.0, 0.0, 0.0]), 4)
+    0.4399
+    """
+    try:
+        preferences = as_preferences(y, qid, sample_weight)
+    except NoPairsError:
+        if not per_query:
+            raise
+        return np.full(columns_of(y, scores, qid, "pair_log_loss").query.max() + 1, np.nan)
+    if not per_query:
+        return Logistic(preferences, average=average).value(scores)
+    found = preferences.check_scores(scores)
+    if not preferences.has_queries:
+        return np.array([Logistic(preferences).value(found)])
+    query = preferences.groups()
+    parts = np.split(
+        np.argsort(query, kind="stable"), np.cumsum(np.unique(query, return_counts=True)[1])[:-1]
+    )
+    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts])
+
+
+def _log_loss(query: Preferences, scores: FloatArray) -> float:
+    query = query.renumbered()
+    return Logistic(query).value(scores) if query.n_pairs else float("nan")
+
+
+def wmw(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    *,
+    order: Any = "full",
+    ties: Ties = "half",
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    """Generalised Wilcoxon-Mann-Whitney statistic over an order graph of classes.
+
+        1/n_edges * sum over edges (h, l) of 1/(m_h m_l) * sum over i in h, j in l of [s_i > s_j],
+
+    the statistic of section 1.1 of Fung et al. (2005), divided by the number of edges so that a perfect
+    ranking has 1. For two classes it is the area under the ROC curve. O(m log m), and O(m_h + m_l) for each
+    edge.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Class of each row; or the preferences of `Preferences.from_order`, with their own edges and weights.
+    scores : array of shape (m,)
+        Predicted scores, higher is better.
+    order : {"full", "chain"}, list of (higher, lower) labels, or networkx.DiGraph
+        Which class should be above which, as in `Preferences.from_order`: each class above every lower one,
+        above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out,
+        with a warning.
+    ties : {"half", "error", "correct"}
+        A pair with equal scores counts one half, not at all, or as ordered correctly.
+    sample_weight : array of shape (m,), optional
+        A pair weighs the product of its rows' weights, within its edge.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> wmw([2, 2, 1, 0], [0.9, 0.4, 0.5, 0.1], order=[(2, 1), (1, 0)])
+    0.75
+    """
+    check_choice(ties, "ties", ("half", "error", "correct"))
+    if isinstance(y, Preferences):
+        if sample_weight is not None:
+            raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
+        if isinstance(y, OrderGraph):
+            return _mean_over_edges(_violations(y, y.check_scores(scores)), ties)
+        if not (isinstance(y, Ranking) and y.is_complete) or y.has_queries:
+            raise TypeError(
+                f"wmw takes the preferences of from_order, got {y!r}; ranking_error takes preferences of all "
+                "kinds."
+            )
+        sample_weight, y = y.weight, y.labels
+    class_of_row = as_codes(y, "y")[1]
+    scores = as_vector(scores, "scores", class_of_row.size)
+    weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
+    if isinstance(order, str) and order == "full":
+        # Such weights give all edges the same total, so that the mean over pairs is the mean over edges.
+        rows = np.ones(len(scores)) if weight is None else weight
+        weight = np.divide(
+            rows, np.bincount(class_of_row, rows)[class_of_row], where=rows > 0, out=np.zeros_like(rows)
+        )
+    preferences = Preferences.from_order(y, order, weight)
+    return _mean_over_edges(_violations(preferences, scores), ties)
+
+
+def _mean_over_edges(violations: "_Violations", ties: Ties) -> float:
+    if not violations.total.any():
+        raise NoPairsError("wmw is undefined: no edge has rows with weights above 0 in both of its classes.")
+    return float(np.nanmean(1.0 - share(violations.errors(ties), violations.total)))
+
+
+def kendall_tau(
+    y: ArrayLike | Preferences,
+    scores: ArrayLike,
+    qid: ArrayLike | None = None,
+    *,
+    undefined: Undefined = "skip",
+    per_query: bool = False,
+) -> float | FloatArray:
+    """Kendall's rank correlation tau-b between labels and scores.
+
+        (P - Q) / sqrt(N_y N_s),
+
+    P the concordant and Q the discordant pairs, N_y the pairs with different labels, N_s those with different
+    scores; equal to `scipy.stats.kendalltau` of each query. O(m log m). A query is undefined when all of its
+    labels or all of its scores are equal.
+
+    Parameters
+    ----------
+    y : array of shape (m,), or Preferences
+        Labels, any real numbers. A `Preferences` made from labels has its own queries and their weights;
+        weights of its pairs do not enter.
+    scores : array of shape (m,)
+        Predicted scores, any real numbers.
+    qid : array of shape (m,), optional
+        Query of each row, of any type and in any order. Without it all rows are one query.
+    undefined : {"skip", "nan"} or float
+        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
+        counts as this number.
+    per_query : bool
+        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+
+    Returns
+    -------
+    float, or array of shape (n_queries,)
+
+    Examples
+    --------
+    >>> kendall_tau([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.2], qid=[7, 7, 7, 4, 4], per_query=True)
+    array([1.        , 0.33333333])
+    """
+    labels, scores, query, importance = columns_of(y, scores, qid, "kendall_tau")
+    discordant, discordant_or_tied, label_pairs = _label_violations(labels, scores, query, None)
+    ranked = RankedRows.by(scores, query)
+    tied_scores = np.bincount(ranked.run_query, weights=_n_pairs(ranked.run_size))
+    score_pairs = _n_pairs(ranked.size) - tied_scores
+    concordant = label_pairs - discordant_or_tied
+    tau = share(concordant - discordant, np.sqrt(label_pairs * score_pairs))
+    reason = "a query needs two different labels and two different scores"
+    return summary(tau, "kendall_tau", reason, undefined, per_query, importance)
+
+
+class _Violations(NamedTuple):
+    """Weights of pairs, for each query (or edge of an order graph)."""
+
+    wrong: FloatArray
+    wrong_or_tied: FloatArray
+    total: FloatArray
+
+    def errors(self, ties: Ties) -> FloatArray:
+        if ties == "half":
+            return (self.wrong + self.wrong_or_tied) / 2
+        return self.wrong_or_tied if ties == "error" else self.wrong
+
+
+def _query_errors(
+    preferences: Preferences, scores: ArrayLike, ties: Ties
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Weight of the errors, of all pairs, and in the mean, for each query that has rows."""
+    violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
+    wrong, total = preferences.by_query(violations.errors(ties)), preferences.by_query(violations.total)
+    return wrong, total, preferences.query_importance()
+
+
+def _label_violations(
+    labels: FloatArray, scores: FloatArray, query: IntArray, sample_weight: ArrayLike | None
+) -> _Violations:
+    """`_violations` of labels within queries, 0 for every query when no query has a pair."""
+    try:
+        preferences = Preferences.from_scores(labels, query if query.max() > 0 else None, sample_weight)
+    except NoPairsError:
+        none = np.zeros(query.max() + 1)
+        return _Violations(none, none, none)
+    return _violations(preferences, scores)
+
+
+def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
+    return _Violations(*preferences.misordered_weight(scores), preferences.total_weight())
+
+
+def _n_pairs(n: IntArray) -> FloatArray:
+    return n * (n - 1.0) / 2

@@ -1,0 +1,131 @@
+"""What all measures share: checked labels, scores and queries of the rows, and the mean over queries."""
+
+import warnings
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rankwise.core.checks import as_codes, as_labels, as_vector, check_choice
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.preferences import Preferences
+
+Undefined = Literal["skip", "nan"] | float
+
+
+def share(part: NDArray[Any], whole: NDArray[Any]) -> FloatArray:
+    """Part / whole, NaN where whole is 0; rounding never takes it beyond 1."""
+    return np.clip(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0), -1.0, 1.0)
+
+
+def summary(
+    values: FloatArray,
+    measure: str,
+    reason: str,
+    undefined: Undefined,
+    per_query: bool,
+    importance: FloatArray | None = None,
+) -> float | FloatArray:
+    """All values, or their mean with the undefined ones treated as `undefined` asks."""
+    if isinstance(undefined, Real) and not isinstance(undefined, bool):
+        values = np.where(np.isnan(values), float(undefined), values)
+    else:
+        check_choice(undefined, "undefined", ("skip", "nan"))
+    if per_query:
+        return values
+    importance = np.ones(values.size) if importance is None else importance
+    missing = np.isnan(values)
+    if undefined == "skip" and not importance[~missing].any():
+        raise ValueError(f"{measure} is undefined for all queries: {reason}.")
+    if undefined == "skip" and missing.any():
+        from sklearn.exceptions import UndefinedMetricWarning
+
+        warnings.warn(
+            f"{measure} is undefined for {missing.sum()} of {values.size} queries ({reason}); "
+            "they are left out of the mean.",
+            UndefinedMetricWarning,
+            stacklevel=3,
+        )
+        values, importance = values[~missing], importance[~missing]
+    return float(share(np.atleast_1d(importance @ values), np.atleast_1d(importance.sum()))[0])
+
+
+class Columns(NamedTuple):
+    """Checked labels and scores of the rows, and the number of each row's query in sorted order."""
+
+    labels: FloatArray
+    scores: FloatArray
+    query: IntArray
+    importance: FloatArray | None  # of each query in the mean
+
+
+def columns_of(y: ArrayLike | Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> Columns:
+    """Check what a measure is given: labels, or preferences that have some, with scores and queries."""
+    if isinstance(y, Preferences):
+        return _of_preferences(y, scores, qid, measure)
+    labels = as_labels(y, "y")
+    if labels.size == 0:
+        raise ValueError("y is empty; it needs at least one row.")
+    query = np.zeros(labels.size, np.int64) if qid is None else as_codes(qid, "qid", labels.size)[1]
+    return Columns(labels, as_vector(scores, "scores", labels.size), query, None)
+
+
+def _of_preferences(y: Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> Columns:
+    """Take labels, queries and their weights; weights of pairs have no meaning for a measure of places."""
+    if qid is not None:
+        raise ValueError("qid must be None when y is a Preferences, which has its own.")
+    if y.labels is None or not y.orders_labels:
+        why = "have none" if y.labels is None else "have censored rows"
+        raise TypeError(
+            f"{measure} needs a label for each row, and {y!r} {why}; ranking_error takes them as they are."
+        )
+    query = np.unique(y.groups(), return_inverse=True)[1]
+    return Columns(y.labels, y.check_scores(scores), query, y.query_importance())
+
+
+@dataclass(frozen=True)
+class RankedRows:
+    """Rows sorted by query, then by falling score. A run is the rows of one query that share a score."""
+
+    order: IntArray  # row at each sorted place
+    start: IntArray  # first place of each query
+    size: IntArray  # rows of each query
+    run_start: IntArray  # first place of each run
+    run_size: IntArray
+    run_query: IntArray
+
+    @classmethod
+    def by(cls, scores: FloatArray, query: IntArray) -> "RankedRows":
+        """Sort rows by their scores within queries."""
+        order = np.lexsort((-scores, query))
+        query, scores = query[order], scores[order]
+        new_query = np.diff(query, prepend=-1) != 0
+        new_run = new_query.copy()
+        new_run[1:] |= scores[1:] != scores[:-1]
+        start, run_start = np.flatnonzero(new_query), np.flatnonzero(new_run)
+        size, run_size = (np.diff(first, append=order.size) for first in (start, run_start))
+        return cls(order, start, size, run_start, run_size, query[run_start])
+
+    @property
+    def position(self) -> IntArray:
+        """Rank of each sorted place within its query, 0 is best."""
+        return np.arange(self.order.size) - np.repeat(self.start, self.size)
+
+    def total(self, sorted_values: FloatArray) -> FloatArray:
+        """Sum of each query."""
+        return np.add.reduceat(sorted_values, self.start)
+
+    def largest(self, values: FloatArray) -> FloatArray:
+        """Greatest value of each query."""
+        return np.maximum.reduceat(values[self.order], self.start)
+
+    def run_total(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Sum of each run; a mask is counted."""
+        kind = np.intp if values.dtype == bool else values.dtype
+        return np.add.reduceat(values[self.order], self.run_start, dtype=kind)
+
+    def expected(self, values: FloatArray) -> FloatArray:
+        """Expected value at each sorted place when tied rows are in random order: the mean of the run."""
+        return np.repeat(self.run_total(values) / self.run_size, self.run_size)
