@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass
 from functools import reduce
@@ -24,6 +23,7 @@ from rankwise.data.backends import place_of as rows_place
 from rankwise.data.categories import one_row, validated_numbers
 from rankwise.data.design import Design
 from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.estimators.parameters import Callback, CurveParameters, Jobs, Strength, Verbosity, WarmStart
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult
@@ -67,120 +67,10 @@ class Curve:
         return self.axis.look_up(np.atleast_1d(np.asarray(x, np.float64)), self.values)
 
 
-class CurveRanker(PairProbability, PairwiseRanker):
-    """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
-
-    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. Each curve has a step at
-    about equally many rows, and w holds the heights of all steps, so that the penalty asks for smooth curves.
-    A level of a category and missing values have weights of their own. With `interactions`, tables of two
-    features are added, whose weights are the differences of differences that two curves cannot say. All pairs
-    count, none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
-
-    Cost: O(n m) an iteration for m rows of n features, whatever the number of bins, pairs of rows and
-    queries; some tens of iterations are usual. The search for interactions has two dense matrix products.
-
-    Parameters
-    ----------
-    alpha : float
-        Strength of the penalty.
-    loss : "hinge", "squared_hinge" or "logistic"
-        With "logistic" there is `predict_pair_proba`.
-    n_bins : int
-        The largest number of steps of a curve, less one.
-    shape : "steps" or "lines"
-        Curves with steps, or of lines that meet at quantiles.
-    interactions : int, "all", or sequence of pairs of features
-        The number of pairs of features with a table in common, the pairs themselves, by place or name, or all
-        of them. A number takes those pairs whose table would lower the loss of the additive model most, by a
-        Newton step for each.
-    interaction_bins : int
-        The largest number of bins of a feature in these tables.
-    monotone : dict or sequence, optional
-        Features, by place or name, with 1 where the curve may only rise and -1 where it may only fall; or one
-        of 1, 0 and -1 for each feature. Needs `loss="hinge"`, and numeric features, which then take no part
-        in interactions that are searched for. The gap is certified under the constraints.
-    categorical_features : sequence of int or str, optional
-        Columns that hold categories as numbers, by place or name. Categorical columns of a frame are found
-        without it.
-    average, pair_weight, solver, tol, max_iter, warm_start, callback, n_jobs, verbose :
-        As in `RankSVM`.
-
-    Attributes
-    ----------
-    values_ : list of arrays
-        The table of each curve, last the entry for missing and unknown values. A curve is zero at the bin of
-        the row in the middle.
-    kinds_, knots_, counts_ : lists
-        Of each feature "steps", "lines" or "levels"; where its bins begin, its lines meet, or its levels; and
-        the number of training rows in each.
-    pairs_ : array of shape (n_interactions, 2)
-        Numbers of the features with a table in common.
-    pair_values_ : list of arrays of shape (n_entries, n_entries)
-        These tables, zero where either feature is in its middle bin.
-    pair_knots_, pair_counts_ : lists of arrays
-        The coarser bins of each feature; empty without interactions.
-    categories_ : dict
-        The categories of the columns of a frame that have some.
-    n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
-        As in `RankSVM`.
-
-    References
-    ----------
-    Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise interactions",
-    KDD 2013.
-
-    Examples
-    --------
-    >>> from rankwise import CurveRanker
-    >>> from rankwise.datasets import load_diabetes_ranking
-    >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = CurveRanker(n_bins=8, alpha=1e-2).fit(X[:300], y[:300])
-    >>> round(model.score(X[300:], y[300:]), 2)
-    0.76
-    >>> len(model.curve(2).values)
-    9
-    """
+class BaseCurveRanker(PairProbability, PairwiseRanker):
+    """A score that is a sum of curves."""
 
     _takes_places = False
-
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        loss: str = "hinge",
-        n_bins: int = 128,
-        shape: str = "steps",
-        interactions: Any = 0,
-        interaction_bins: int = 8,
-        monotone: Any = None,
-        categorical_features: Any = None,
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.loss = loss
-        self.n_bins = n_bins
-        self.shape = shape
-        self.interactions = interactions
-        self.interaction_bins = interaction_bins
-        self.monotone = monotone
-        self.categorical_features = categorical_features
-        self.average = average
-        self.pair_weight = pair_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -421,6 +311,82 @@ class CurveRanker(PairProbability, PairwiseRanker):
             setattr(self, name, getattr(features, name))
         tables = kernel_map.tables(coef)
         self.values_, self.pair_values_ = tables[: self.n_features_in_], tables[self.n_features_in_ :]
+
+
+@dataclass(eq=False, repr=False)
+class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurveParameters, Strength):
+    """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
+
+    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. Each curve has a step at
+    about equally many rows, and w holds the heights of all steps, so that the penalty asks for smooth curves.
+    A level of a category and missing values have weights of their own. With `interactions`, tables of two
+    features are added, whose weights are the differences of differences that two curves cannot say. All pairs
+    count, none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
+
+    Cost: O(n m) an iteration for m rows of n features, whatever the number of bins, pairs of rows and
+    queries; some tens of iterations are usual. The search for interactions has two dense matrix products.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty.
+    loss : "hinge", "squared_hinge" or "logistic"
+        With "logistic" there is `predict_pair_proba`.
+    n_bins : int
+        The largest number of steps of a curve, less one.
+    shape : "steps" or "lines"
+        Curves with steps, or of lines that meet at quantiles.
+    interactions : int, "all", or sequence of pairs of features
+        The number of pairs of features with a table in common, the pairs themselves, by place or name, or all
+        of them. A number takes those pairs whose table would lower the loss of the additive model most, by a
+        Newton step for each.
+    interaction_bins : int
+        The largest number of bins of a feature in these tables.
+    monotone : dict or sequence, optional
+        Features, by place or name, with 1 where the curve may only rise and -1 where it may only fall; or one
+        of 1, 0 and -1 for each feature. Needs `loss="hinge"`, and numeric features, which then take no part
+        in interactions that are searched for. The gap is certified under the constraints.
+    categorical_features : sequence of int or str, optional
+        Columns that hold categories as numbers, by place or name. Categorical columns of a frame are found
+        without it.
+    average, pair_weight, solver, tol, max_iter, warm_start, callback, n_jobs, verbose :
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    values_ : list of arrays
+        The table of each curve, last the entry for missing and unknown values. A curve is zero at the bin of
+        the row in the middle.
+    kinds_, knots_, counts_ : lists
+        Of each feature "steps", "lines" or "levels"; where its bins begin, its lines meet, or its levels; and
+        the number of training rows in each.
+    pairs_ : array of shape (n_interactions, 2)
+        Numbers of the features with a table in common.
+    pair_values_ : list of arrays of shape (n_entries, n_entries)
+        These tables, zero where either feature is in its middle bin.
+    pair_knots_, pair_counts_ : lists of arrays
+        The coarser bins of each feature; empty without interactions.
+    categories_ : dict
+        The categories of the columns of a frame that have some.
+    n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
+        As in `RankSVM`.
+
+    References
+    ----------
+    Y. Lou, R. Caruana, J. Gehrke and G. Hooker, "Accurate intelligible models with pairwise interactions",
+    KDD 2013.
+
+    Examples
+    --------
+    >>> from rankwise import CurveRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = CurveRanker(n_bins=8, alpha=1e-2).fit(X[:300], y[:300])
+    >>> round(model.score(X[300:], y[300:]), 2)
+    0.76
+    >>> len(model.curve(2).values)
+    9
+    """
 
 
 class CurveMap:

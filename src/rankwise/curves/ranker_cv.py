@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
-from numpy.typing import ArrayLike
-
-from rankwise.curves.ranker import CurveRanker
+from rankwise.curves.ranker import BaseCurveRanker, CurveRanker
 from rankwise.estimators.pairwise import PairwiseRankerCV
+from rankwise.estimators.parameters import (
+    Callback,
+    Candidates,
+    Comparison,
+    CurveParameters,
+    Jobs,
+    Verbosity,
+)
 
 
-class CurveRankerCV(PairwiseRankerCV, CurveRanker):
+@dataclass(eq=False, repr=False)
+class CurveRankerCV(
+    PairwiseRankerCV, BaseCurveRanker, Verbosity, Jobs, Callback, CurveParameters, Comparison, Candidates
+):
     """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     Bins and interactions are found anew in the training rows of each fold.
@@ -44,51 +53,6 @@ class CurveRankerCV(PairwiseRankerCV, CurveRanker):
     """
 
     _plain = CurveRanker
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        loss: str = "hinge",
-        n_bins: int = 128,
-        shape: str = "steps",
-        interactions: Any = 0,
-        interaction_bins: int = 8,
-        monotone: Any = None,
-        categorical_features: Any = None,
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        verbose: int = 0,
-    ):
-        CurveRanker.__init__(
-            self,
-            loss=loss,
-            n_bins=n_bins,
-            shape=shape,
-            interactions=interactions,
-            interaction_bins=interaction_bins,
-            monotone=monotone,
-            categorical_features=categorical_features,
-            average=average,
-            pair_weight=pair_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            verbose=verbose,
-        )
-        del self.alpha, self.warm_start
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
 
     def _with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha, which knows the names and the categories of the columns."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
@@ -21,6 +22,15 @@ from rankwise.data.categories import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
+from rankwise.estimators.parameters import (
+    Average,
+    Jobs,
+    PairWeight,
+    Randomness,
+    Trees,
+    Verbosity,
+    WarmStart,
+)
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences import Preferences
 
@@ -54,7 +64,10 @@ def _is_logistic(model: Any) -> bool:
     return True
 
 
-class BoostedRanker(PairProbability, BaseRanker):
+@dataclass(eq=False, repr=False)
+class BoostedRanker(
+    PairProbability, BaseRanker, Verbosity, Randomness, Jobs, WarmStart, PairWeight, Average, Trees
+):
     """Minimise the mean over pairs of a loss of f(better) - f(worse), where f is a sum of trees.
 
     Each tree is a step of Newton's method by rows: LightGBM grows it from the gradient and the curvature of
@@ -120,47 +133,6 @@ class BoostedRanker(PairProbability, BaseRanker):
     """
 
     _tuned = "n_estimators"
-
-    def __init__(
-        self,
-        loss: str = "squared_hinge",
-        *,
-        n_estimators: int = 100,
-        learning_rate: float = 0.1,
-        num_leaves: int = 31,
-        max_depth: int = -1,
-        min_child_samples: int = 20,
-        subsample: float = 1.0,
-        colsample_bytree: float = 1.0,
-        reg_lambda: float = 0.0,
-        early_stopping_rounds: int = 50,
-        categorical_features: Any = None,
-        lightgbm_parameters: dict[str, Any] | None = None,
-        average: str = "queries",
-        pair_weight: str | None = None,
-        warm_start: bool = False,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.loss = loss
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.max_depth = max_depth
-        self.min_child_samples = min_child_samples
-        self.subsample = subsample
-        self.colsample_bytree = colsample_bytree
-        self.reg_lambda = reg_lambda
-        self.early_stopping_rounds = early_stopping_rounds
-        self.categorical_features = categorical_features
-        self.lightgbm_parameters = lightgbm_parameters
-        self.average = average
-        self.pair_weight = pair_weight
-        self.warm_start = warm_start
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

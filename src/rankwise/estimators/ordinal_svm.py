@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,6 +31,8 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import positions_within
+from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.model_selection.search import AlphaSearch
 from rankwise.preferences import Preferences
@@ -51,163 +54,20 @@ class Ranks(NamedTuple):
     plain: bool
 
 
-class OrdinalSVM(ClassifierMixin, RankSVM):
-    """Ordinal regression: minimise the mean over pairs of max(0, 1 - (U(better) - U(worse))) + alpha ||U||^2.
-
-    The pairs are all pairs of rows of different rank. The utility U is cut into ranks: a row has rank k when
-    U lies between the boundaries theta_(k-1) and theta_k, equation (7) of Herbrich, Graepel and Obermayer
-    (1999). U is the solution of their equation (9), trained as `RankSVM` is: no pair is enumerated, and the
-    objective is within `gap_` of the optimum.
-
-    Cost: that of `RankSVM`, O(nnz + m log m) an iteration for m rows with nnz nonzeros, and O(m log m) once
-    for the boundaries (O(m K) more with K ranks for "min_error").
-
-    Parameters
-    ----------
-    alpha : float
-        Strength of the penalty; `alpha = 1 / (2 C t)` for the C of the paper, t the number of pairs. (The
-        dual programme (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
-        text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
-    loss : "hinge" or "squared_hinge"
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
-        experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
-    n_components : int, optional
-        Number of basis rows for a kernel; all training rows, which is exact, by default.
-    thresholds : "min_error" or "midpoint"
-        "min_error" has the least training error. "midpoint" is equation (12) of the paper: halfway between
-        the closest rows of two neighbouring ranks whose utilities differ by at least 1, the mean of the
-        midpoints where several pairs are closest (up to the square root of `tol`, to which the differences
-        are known). It is of little use where ranks overlap much, and warns where it does much worse on the
-        training rows. See `fit_thresholds`.
-    categories : sequence, optional
-        The labels from the lowest rank to the highest. Without it an ordered categorical column (pandas, or
-        a polars Enum) has its own order, numbers are sorted, and text is sorted with a warning. Categories
-        that do not occur in `y` are not learned and never predicted.
-    error : "absolute" or "zero_one"
-        What "min_error" minimises: by how many ranks rows are missed, or how many rows are.
-    class_weight : "balanced", dict or None
-        Weights of the labels, by which the weights of their rows are multiplied; "balanced" gives all ranks
-        the same weight in sum.
-    calibrated : bool
-        Whether `predict_proba` is learned: five times a model of four fifths of the rows gives the rest their
-        utilities, and the cumulative logit model P(rank <= k) = 1 / (1 + exp(s U - c_k)) is fitted to them.
-        The utilities of the training rows themselves would make it too sure.
-    solver, tol, max_iter, warm_start, callback, n_jobs, random_state, verbose :
-        As in `RankSVM`.
-
-    Attributes
-    ----------
-    classes_ : array of shape (n_classes,)
-        The labels that occur, from the lowest rank to the highest.
-    thresholds_ : array of shape (n_classes - 1,)
-        The boundaries, rising; two that coincide leave out the rank between them.
-    slope_, cuts_ : float and array of shape (n_classes - 1,)
-        The s and the c_k of the probabilities, after a fit with `calibrated=True`.
-    fallback_ : array of bool of shape (n_classes - 1,)
-        Boundaries that "midpoint" had no pair for, as no two rows of the neighbouring ranks differ by 1
-        (alpha is large, or the ranks overlap): these part the lower from the higher ranks with the fewest
-        errors.
-    coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
-        As in `RankSVM`; `n_pairs_` is t.
-
-    Examples
-    --------
-    >>> from rankwise import OrdinalSVM
-    >>> from rankwise.datasets import make_ordinal
-    >>> X, y = make_ordinal(300, random_state=0)
-    >>> model = OrdinalSVM(alpha=1e-4, kernel="poly", degree=2).fit(X, y)
-    >>> model.predict([[0.9, 0.9], [0.1, 0.9]])
-    array([4, 0])
-    >>> model.thresholds_.shape
-    (4,)
-
-    Text needs an order:
-
-    >>> grades = ["bad", "poor", "fair", "good", "best"]
-    >>> labels = [grades[rank] for rank in y]
-    >>> model.set_params(categories=grades).fit(X, labels).predict([[0.9, 0.9], [0.1, 0.9]])
-    array(['best', 'bad'], dtype='<U4')
-    """
+class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
+    """A utility of rows and boundaries between ranks."""
 
     # A classifier has boundaries for all rows at once, so there are no queries to fit to or to score by.
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        loss: str = "hinge",
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        thresholds: str = "min_error",
-        categories: Sequence[Any] | None = None,
-        error: str = "absolute",
-        class_weight: Any = None,
-        calibrated: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            alpha,
-            loss=loss,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.thresholds = thresholds
-        self.categories = categories
-        self.error = error
-        self.class_weight = class_weight
-        self.calibrated = calibrated
+    average = "queries"  # of which there is one
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # scikit-learn's test data are three blobs that no linear utility puts in the order of their labels.
         tags.classifier_tags.poor_score = self._is_linear()
         return tags
-
-    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalSVM:  # type: ignore[override]
-        """Learn the utility and the boundaries.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix.
-        y : array of shape (n_rows,)
-            The rank of each row: numbers, an ordered categorical column, or text (see `categories`).
-        sample_weight : array of shape (n_rows,), optional
-            A row of weight 2 is the row given twice, one of weight 0 is not there.
-        """
-        self._check_parameters()
-        ranks = self._ranks(y, sample_weight)
-        checked, preferences = self._ranked_input(X, ranks)
-        design, kernel_map = self._hinted_space(checked)
-        self._store(self._solve(design, preferences, self._start(design)), kernel_map)
-        self._finish(X, checked, preferences, ranks, float(self.alpha))
-        return self
 
     def _ranks(self, y: Any, sample_weight: ArrayLike | None) -> Ranks:
         """Return the classes, the rank of each row, and its weight with that of its class."""
@@ -361,6 +221,107 @@ class OrdinalSVM(ClassifierMixin, RankSVM):
         check_consistent_length(predicted, labels, sample_weight)
         right = predicted == labels
         return float(np.average(right, weights=None if sample_weight is None else as_array(sample_weight)))
+
+
+@dataclass(eq=False, repr=False)
+class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength):
+    """Ordinal regression: minimise the mean over pairs of max(0, 1 - (U(better) - U(worse))) + alpha ||U||^2.
+
+    The pairs are all pairs of rows of different rank. The utility U is cut into ranks: a row has rank k when
+    U lies between the boundaries theta_(k-1) and theta_k, equation (7) of Herbrich, Graepel and Obermayer
+    (1999). U is the solution of their equation (9), trained as `RankSVM` is: no pair is enumerated, and the
+    objective is within `gap_` of the optimum.
+
+    Cost: that of `RankSVM`, O(nnz + m log m) an iteration for m rows with nnz nonzeros, and O(m log m) once
+    for the boundaries (O(m K) more with K ranks for "min_error").
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty; `alpha = 1 / (2 C t)` for the C of the paper, t the number of pairs. (The
+        dual programme (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
+        text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
+    loss : "hinge" or "squared_hinge"
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it. The kernel of the paper's
+        experiments, `(x'z + 1)^2`, is `kernel="poly", degree=2, gamma=1.0`.
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    thresholds : "min_error" or "midpoint"
+        "min_error" has the least training error. "midpoint" is equation (12) of the paper: halfway between
+        the closest rows of two neighbouring ranks whose utilities differ by at least 1, the mean of the
+        midpoints where several pairs are closest (up to the square root of `tol`, to which the differences
+        are known). It is of little use where ranks overlap much, and warns where it does much worse on the
+        training rows. See `fit_thresholds`.
+    categories : sequence, optional
+        The labels from the lowest rank to the highest. Without it an ordered categorical column (pandas, or
+        a polars Enum) has its own order, numbers are sorted, and text is sorted with a warning. Categories
+        that do not occur in `y` are not learned and never predicted.
+    error : "absolute" or "zero_one"
+        What "min_error" minimises: by how many ranks rows are missed, or how many rows are.
+    class_weight : "balanced", dict or None
+        Weights of the labels, by which the weights of their rows are multiplied; "balanced" gives all ranks
+        the same weight in sum.
+    calibrated : bool
+        Whether `predict_proba` is learned: five times a model of four fifths of the rows gives the rest their
+        utilities, and the cumulative logit model P(rank <= k) = 1 / (1 + exp(s U - c_k)) is fitted to them.
+        The utilities of the training rows themselves would make it too sure.
+    solver, tol, max_iter, warm_start, callback, n_jobs, random_state, verbose :
+        As in `RankSVM`.
+
+    Attributes
+    ----------
+    classes_ : array of shape (n_classes,)
+        The labels that occur, from the lowest rank to the highest.
+    thresholds_ : array of shape (n_classes - 1,)
+        The boundaries, rising; two that coincide leave out the rank between them.
+    slope_, cuts_ : float and array of shape (n_classes - 1,)
+        The s and the c_k of the probabilities, after a fit with `calibrated=True`.
+    fallback_ : array of bool of shape (n_classes - 1,)
+        Boundaries that "midpoint" had no pair for, as no two rows of the neighbouring ranks differ by 1
+        (alpha is large, or the ranks overlap): these part the lower from the higher ranks with the fewest
+        errors.
+    coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
+        As in `RankSVM`; `n_pairs_` is t.
+
+    Examples
+    --------
+    >>> from rankwise import OrdinalSVM
+    >>> from rankwise.datasets import make_ordinal
+    >>> X, y = make_ordinal(300, random_state=0)
+    >>> model = OrdinalSVM(alpha=1e-4, kernel="poly", degree=2).fit(X, y)
+    >>> model.predict([[0.9, 0.9], [0.1, 0.9]])
+    array([4, 0])
+    >>> model.thresholds_.shape
+    (4,)
+
+    Text needs an order:
+
+    >>> grades = ["bad", "poor", "fair", "good", "best"]
+    >>> labels = [grades[rank] for rank in y]
+    >>> model.set_params(categories=grades).fit(X, labels).predict([[0.9, 0.9], [0.1, 0.9]])
+    array(['best', 'bad'], dtype='<U4')
+    """
+
+    def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalSVM:  # type: ignore[override]
+        """Learn the utility and the boundaries.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,)
+            The rank of each row: numbers, an ordered categorical column, or text (see `categories`).
+        sample_weight : array of shape (n_rows,), optional
+            A row of weight 2 is the row given twice, one of weight 0 is not there.
+        """
+        self._check_parameters()
+        ranks = self._ranks(y, sample_weight)
+        checked, preferences = self._ranked_input(X, ranks)
+        design, kernel_map = self._hinted_space(checked)
+        self._store(self._solve(design, preferences, self._start(design)), kernel_map)
+        self._finish(X, checked, preferences, ranks, float(self.alpha))
+        return self
 
 
 def warn_of_needless_errors(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -11,12 +11,14 @@ from numpy.typing import ArrayLike
 from rankwise.calibration.thresholds import ERRORS, METHODS, ranks_of
 from rankwise.core.checks import as_array, check_choice
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.ordinal_svm import OrdinalSVM
+from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
+from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
 from rankwise.model_selection.scoring import Scoring
 from rankwise.model_selection.search import AlphaSearch
 
 
-class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
+@dataclass(eq=False, repr=False)
+class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Comparison, Candidates):
     """Ordinal regression with alpha chosen by cross-validation over rows, then fitted to all rows.
 
     The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
@@ -61,58 +63,6 @@ class OrdinalSVMCV(ChoosesAlpha, OrdinalSVM):
 
     _plain = OrdinalSVM
     _default_scoring = "distance"
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        loss: str = "hinge",
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        thresholds: str = "min_error",
-        categories: Sequence[Any] | None = None,
-        error: str = "absolute",
-        class_weight: Any = None,
-        calibrated: bool = False,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            loss=loss,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            thresholds=thresholds,
-            categories=categories,
-            error=error,
-            class_weight=class_weight,
-            calibrated=calibrated,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        del self.alpha, self.warm_start
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, validation: Any = None

@@ -36,47 +36,6 @@ class PairwiseRanker(BaseRanker):
     _takes_places = True
     loss: str
 
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.basis = basis
-        self.average = average
-        self.pair_weight = pair_weight
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.warm_start = warm_start
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
-
     @property
     def formula(self) -> str:
         """The objective, in words."""
@@ -251,52 +210,6 @@ def _uninterrupted(result: SolverResult) -> SolverResult:
 
 class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
     """A ranker of pairs whose alpha is chosen by cross-validation over queries, then fitted to all rows."""
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        kernel: Any = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callback: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            basis=basis,
-            average=average,
-            pair_weight=pair_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        del self.alpha, self.warm_start
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
 
     def fit(
         self,

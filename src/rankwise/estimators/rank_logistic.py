@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,12 +13,57 @@ from rankwise.calibration.temperature import common_temperature, fit_temperature
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
+from rankwise.estimators.parameters import (
+    Calibration,
+    Candidates,
+    Comparison,
+    PairwiseParameters,
+    Running,
+    Strength,
+    WarmStart,
+)
 from rankwise.kernels import KernelMap
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 
 
-class RankLogistic(PairProbability, PairwiseRanker):
+class BaseRankLogistic(PairProbability, PairwiseRanker):
+    """Logistic regression of pairs, whose scores are log odds."""
+
+    loss = "logistic"
+
+    def calibrate(
+        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Self:
+        """Divide the function by the temperature that fits rows which the model has not seen.
+
+        The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
+        these rows, with the weights of the objective: see `fit_temperature`. A model whose penalty or whose
+        fit to the training rows makes it timid or bold is put right. No order changes. `temperature_` is what
+        the fitted function was divided by in all.
+
+        Parameters
+        ----------
+        X, y, qid, sample_weight :
+            Held-out rows, as for `fit`.
+        """
+        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
+        preferences = self._preferences(y, qid, sample_weight)
+        self._divide(fit_temperature(scores, preferences, average=self.average))
+        return self
+
+    def _divide(self, temperature: float) -> None:
+        name = "coef_" if hasattr(self, "coef_") else "dual_coef_"
+        setattr(self, name, getattr(self, name) / temperature)
+        self.temperature_ = getattr(self, "temperature_", 1.0) * temperature
+
+    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
+        super()._store_function(coef, kernel_map)
+        self.temperature_ = 1.0
+
+
+@dataclass(eq=False, repr=False)
+class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Strength):
     """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
 
     The model says how likely a row is above another: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
@@ -104,39 +150,11 @@ class RankLogistic(PairProbability, PairwiseRanker):
     (3,)
     """
 
-    loss = "logistic"
 
-    def calibrate(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> Self:
-        """Divide the function by the temperature that fits rows which the model has not seen.
-
-        The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
-        these rows, with the weights of the objective: see `fit_temperature`. A model whose penalty or whose
-        fit to the training rows makes it timid or bold is put right. No order changes. `temperature_` is what
-        the fitted function was divided by in all.
-
-        Parameters
-        ----------
-        X, y, qid, sample_weight :
-            Held-out rows, as for `fit`.
-        """
-        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
-        preferences = self._preferences(y, qid, sample_weight)
-        self._divide(fit_temperature(scores, preferences, average=self.average))
-        return self
-
-    def _divide(self, temperature: float) -> None:
-        name = "coef_" if hasattr(self, "coef_") else "dual_coef_"
-        setattr(self, name, getattr(self, name) / temperature)
-        self.temperature_ = getattr(self, "temperature_", 1.0) * temperature
-
-    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
-        super()._store_function(coef, kernel_map)
-        self.temperature_ = 1.0
-
-
-class RankLogisticCV(PairwiseRankerCV, RankLogistic):
+@dataclass(eq=False, repr=False)
+class RankLogisticCV(
+    PairwiseRankerCV, BaseRankLogistic, Running, PairwiseParameters, Calibration, Comparison, Candidates
+):
     """RankLogistic with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
@@ -188,53 +206,6 @@ class RankLogisticCV(PairwiseRankerCV, RankLogistic):
 
     _plain = RankLogistic
     _default_scoring = "log_loss"
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        calibrated: bool = False,
-        kernel: Any = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callback: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            alphas,
-            cv=cv,
-            scoring=scoring,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            basis=basis,
-            average=average,
-            pair_weight=pair_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.calibrated = calibrated
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
         self._fold_temperature = 1.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -24,6 +25,7 @@ from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.parameters import LeastSquaresParameters, Strength
 from rankwise.kernels import KernelDesign, KernelMap
 from rankwise.leave_out.fold_equations import FoldEquations
 from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
@@ -49,151 +51,10 @@ from rankwise.solvers.spectrum import joined_paths
 SOLVERS = ("auto", "primal", "dual", "cg")
 
 
-class RankRLS(BaseRanker):
-    """Ranking by least squares: minimise the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
-
-    The target difference t of a pair is the difference of its labels with `cost="magnitude"`, equation (21)
-    of Pahikkala et al. (2009), and 1 with `cost="unit"`, equation (20); `cost="relative"`, equation (22),
-    divides the square by t^2. The solution is a linear system, and all pairs count without being listed.
-
-    Cost for m rows of n features, whatever the number of pairs: O(m n^2 + n^3) in the primal (28),
-    O(m^2 n + m^3) in the dual (17) and with a kernel, O(m b^2) with `n_components=b` basis rows (41), O(nnz)
-    an iteration of conjugate gradients. `cost="relative"` lists the l pairs: O(l) memory, and O(l n) in
-    addition. More outputs cost little where L does not depend on the labels, which is `cost="magnitude"` with
-    `ties="keep"`; otherwise they are fitted one after the other. `path` gives the weights for many alphas.
-
-    Parameters
-    ----------
-    alpha : float, array of shape (n_outputs,), or "learned"
-        Strength of the penalty, the same for all outputs or one for each; "learned", with `gamma="learned"`,
-        is the best of least squares on rows held out. Pahikkala et al. sum over pairs:
-        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
-        the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
-        `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
-        RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
-        `alpha` m / 2 where all queries have the same size, and weighs them by their size otherwise.
-    cost : "magnitude", "unit" or "relative"
-    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
-        exp(-gamma ||x - z||).
-    gamma : float, "scale", "learned", "learned-matrix" or None
-        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
-        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
-        "learned-matrix" the features are turned, too.
-    n_components : int, optional
-        Number of basis rows for a kernel; all training rows, which is exact, by default.
-    basis : "uniform" or "kmeans"
-        How basis rows are chosen: at random, or as those nearest to the means of as many clusters, which may
-        rank better.
-    average : "queries" or "pairs"
-        The mean over queries of each query's mean, or the mean over all pairs.
-    ties : "keep" or "drop"
-        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
-        half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
-        query with a positive weight counts. With "drop", the mean is over untied pairs. It matters for
-        `cost="magnitude"` with labels alone: other costs always drop ties.
-    solver : "auto", "primal", "dual" or "cg"
-        "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
-        "auto" takes the cheapest.
-    tol : float
-        The gap that is asked for, as a share of what can be won: `gap_ <= tol * (zero - objective_ + gap_)`,
-        where zero is the objective of the zero function, or the gap that rounding explains, up to `tol` times
-        zero. A larger one is warned of. Conjugate gradients also go on to this residual of the normal
-        equations relative to their right-hand side.
-    max_iter : int
-        Limit of the iterations of conjugate gradients for each output.
-    callback : callable, optional
-        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration of
-        conjugate gradients; a true return value ends the fit.
-    n_jobs : int, optional
-        Number of threads for products with sparse data; None means 1, -1 all.
-    random_state : int, optional
-        Draws the basis rows.
-    verbose : int
-        1 prints a line for each iteration of conjugate gradients.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,) or (n_outputs, n_features)
-        The weights, for the linear kernel.
-    dual_coef_, basis_ : arrays
-        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
-    feature_scales_, gamma_, scale_errors_ : array, float, array
-        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
-        the kernel, and the ranking error on the rows held out before and after each round.
-    n_pairs_ : int, or array of shape (n_outputs,)
-        The number of untied pairs of the training data.
-    objective_, gap_ : float, or arrays of shape (n_outputs,)
-        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha) plus what
-        rounding may have done to either.
-    n_iter_ : int
-        1 for closed forms.
-    history_ : dict of arrays
-        Objective, bound, gap and seconds for each iteration of conjugate gradients.
-    solver_ : str
-        The solver that ran.
-    rounds_ : RoundLog
-        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
-
-    References
-    ----------
-    T. Pahikkala, E. Tsivtsivadze, A. Airola, J. Järvinen and J. Boberg, "An efficient algorithm for learning
-    to rank from preference graphs", Machine Learning 75, 2009.
-
-    Examples
-    --------
-    >>> from rankwise import RankRLS
-    >>> from rankwise.datasets import load_diabetes_ranking
-    >>> X, y = load_diabetes_ranking(return_X_y=True)
-    >>> model = RankRLS(alpha=1e-3).fit(X, y)
-    >>> model.solver_
-    'primal'
-    >>> round(model.score(X, y), 2)
-    0.75
-    """
+class BaseRankRLS(BaseRanker):
+    """Ranking by least squares, for one alpha or for several."""
 
     _takes_places = True
-
-    def __init__(
-        self,
-        alpha: float | ArrayLike = 1e-3,
-        *,
-        cost: str = "magnitude",
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        ties: str = "keep",
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.cost = cost
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.basis = basis
-        self.average = average
-        self.ties = ties
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -204,32 +65,6 @@ class RankRLS(BaseRanker):
     def formula(self) -> str:
         """The objective, in words."""
         return FORMULAS[self.cost] + PENALTY
-
-    def fit(
-        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
-    ) -> RankRLS:
-        """Learn to rank.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
-            list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
-        y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences
-            Labels, higher is better; or explicit preferences among the rows. Each column of several outputs
-            is a ranking of its own.
-        qid : array of shape (n_rows,), optional
-            The query of each row: only rows of the same query are compared.
-        sample_weight : array of shape (n_rows,), optional
-            A pair weighs the product of its rows' weights.
-        """
-        if np.ndim(self.alpha) == 0:
-            check_alpha(self.alpha)
-        self._check_parameters()
-        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
-        self._learn_scales(X, outputs[0])
-        self._fit_outputs(X, outputs, self._strength() if np.ndim(self.alpha) == 0 else self.alpha)
-        return self
 
     def _fit_outputs(self, X: Any, outputs: list[Any], alpha: Any, systems: list[Any] | None = None) -> None:
         """Fit checked rows; `systems` has X'L X and X'r of each form, where they are known."""
@@ -444,6 +279,137 @@ class RankRLS(BaseRanker):
         if result.status == "interrupted" and n_forms > 1:
             raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
         return result
+
+
+@dataclass(eq=False, repr=False)
+class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
+    """Ranking by least squares: minimise the mean over pairs of (t - f(better) + f(worse))^2 + alpha ||f||^2.
+
+    The target difference t of a pair is the difference of its labels with `cost="magnitude"`, equation (21)
+    of Pahikkala et al. (2009), and 1 with `cost="unit"`, equation (20); `cost="relative"`, equation (22),
+    divides the square by t^2. The solution is a linear system, and all pairs count without being listed.
+
+    Cost for m rows of n features, whatever the number of pairs: O(m n^2 + n^3) in the primal (28),
+    O(m^2 n + m^3) in the dual (17) and with a kernel, O(m b^2) with `n_components=b` basis rows (41), O(nnz)
+    an iteration of conjugate gradients. `cost="relative"` lists the l pairs: O(l) memory, and O(l n) in
+    addition. More outputs cost little where L does not depend on the labels, which is `cost="magnitude"` with
+    `ties="keep"`; otherwise they are fitted one after the other. `path` gives the weights for many alphas.
+
+    Parameters
+    ----------
+    alpha : float, array of shape (n_outputs,), or "learned"
+        Strength of the penalty, the same for all outputs or one for each; "learned", with `gamma="learned"`,
+        is the best of least squares on rows held out. Pahikkala et al. sum over pairs:
+        with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
+        the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
+        `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
+        RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
+        `alpha` m / 2 where all queries have the same size, and weighs them by their size otherwise.
+    cost : "magnitude", "unit" or "relative"
+    kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
+        exp(-gamma ||x - z||).
+    gamma : float, "scale", "learned", "learned-matrix" or None
+        With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
+        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
+        "learned-matrix" the features are turned, too.
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    basis : "uniform" or "kmeans"
+        How basis rows are chosen: at random, or as those nearest to the means of as many clusters, which may
+        rank better.
+    average : "queries" or "pairs"
+        The mean over queries of each query's mean, or the mean over all pairs.
+    ties : "keep" or "drop"
+        With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
+        half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
+        query with a positive weight counts. With "drop", the mean is over untied pairs. It matters for
+        `cost="magnitude"` with labels alone: other costs always drop ties.
+    solver : "auto", "primal", "dual" or "cg"
+        "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
+        "auto" takes the cheapest.
+    tol : float
+        The gap that is asked for, as a share of what can be won: `gap_ <= tol * (zero - objective_ + gap_)`,
+        where zero is the objective of the zero function, or the gap that rounding explains, up to `tol` times
+        zero. A larger one is warned of. Conjugate gradients also go on to this residual of the normal
+        equations relative to their right-hand side.
+    max_iter : int
+        Limit of the iterations of conjugate gradients for each output.
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration of
+        conjugate gradients; a true return value ends the fit.
+    n_jobs : int, optional
+        Number of threads for products with sparse data; None means 1, -1 all.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line for each iteration of conjugate gradients.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,) or (n_outputs, n_features)
+        The weights, for the linear kernel.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    feature_scales_, gamma_, scale_errors_ : array, float, array
+        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
+        the kernel, and the ranking error on the rows held out before and after each round.
+    n_pairs_ : int, or array of shape (n_outputs,)
+        The number of untied pairs of the training data.
+    objective_, gap_ : float, or arrays of shape (n_outputs,)
+        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha) plus what
+        rounding may have done to either.
+    n_iter_ : int
+        1 for closed forms.
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration of conjugate gradients.
+    solver_ : str
+        The solver that ran.
+    rounds_ : RoundLog
+        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
+
+    References
+    ----------
+    T. Pahikkala, E. Tsivtsivadze, A. Airola, J. Järvinen and J. Boberg, "An efficient algorithm for learning
+    to rank from preference graphs", Machine Learning 75, 2009.
+
+    Examples
+    --------
+    >>> from rankwise import RankRLS
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = RankRLS(alpha=1e-3).fit(X, y)
+    >>> model.solver_
+    'primal'
+    >>> round(model.score(X, y), 2)
+    0.75
+    """
+
+    def fit(
+        self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> RankRLS:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
+            list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
+        y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences
+            Labels, higher is better; or explicit preferences among the rows. Each column of several outputs
+            is a ranking of its own.
+        qid : array of shape (n_rows,), optional
+            The query of each row: only rows of the same query are compared.
+        sample_weight : array of shape (n_rows,), optional
+            A pair weighs the product of its rows' weights.
+        """
+        if np.ndim(self.alpha) == 0:
+            check_alpha(self.alpha)
+        self._check_parameters()
+        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
+        self._learn_scales(X, outputs[0])
+        self._fit_outputs(X, outputs, self._strength() if np.ndim(self.alpha) == 0 else self.alpha)
+        return self
 
 
 def label_columns(y: Any) -> NDArray[Any] | None:

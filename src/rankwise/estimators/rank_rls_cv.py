@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, field
 from numbers import Integral
 from typing import Any
 
@@ -13,7 +13,14 @@ from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
 from rankwise.data.design import as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.rank_rls import RankRLS
+from rankwise.estimators.parameters import (
+    Candidates,
+    Comparison,
+    CrossValidation,
+    LeastSquaresParameters,
+    OutputAlphas,
+)
+from rankwise.estimators.rank_rls import BaseRankRLS, RankRLS
 from rankwise.leave_out.leave_out import (
     HeldOutTask,
     has_pair_formula,
@@ -31,7 +38,8 @@ LEAVE_OUT = ("leave-query-out", "leave-pair-out")
 PAIR_ERRORS = ("error", "concordance")
 
 
-class RankRLSCV(ChoosesAlpha, RankRLS):
+@dataclass(eq=False, repr=False)
+class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas, Comparison, Candidates):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
     The alpha with the lowest share of held-out pairs in the wrong order is taken. All alphas share one
@@ -95,57 +103,9 @@ class RankRLSCV(ChoosesAlpha, RankRLS):
     0.75
     """
 
-    _plain = RankRLS
+    cv: CrossValidation = field(default=None, kw_only=True)
 
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = None,
-        scoring: Any = None,
-        alpha_per_output: bool = False,
-        cost: str = "magnitude",
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        ties: str = "keep",
-        solver: str = "auto",
-        tol: float = 1e-6,
-        max_iter: int = 1000,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            cost=cost,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            basis=basis,
-            average=average,
-            ties=ties,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        del self.alpha
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
-        self.alpha_per_output = alpha_per_output
+    _plain = RankRLS
 
     def fit(
         self,

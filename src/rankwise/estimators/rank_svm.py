@@ -2,13 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
 
 from rankwise.estimators.pairwise import PairwiseRanker
+from rankwise.estimators.parameters import (
+    Average,
+    Basis,
+    Counting,
+    Kernel,
+    Loss,
+    Method,
+    PairWeight,
+    Running,
+    Stopping,
+    Strength,
+    WarmStart,
+)
 
 
-class RankSVM(PairwiseRanker):
+@dataclass(eq=False, repr=False)
+class RankSVM(
+    PairwiseRanker,
+    Running,
+    WarmStart,
+    Stopping,
+    Counting,
+    Method,
+    PairWeight,
+    Average,
+    Basis,
+    Kernel,
+    Loss,
+    Strength,
+):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
@@ -100,50 +126,3 @@ class RankSVM(PairwiseRanker):
     >>> round(model.score(X, y), 2)
     0.75
     """
-
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        loss: str = "hinge",
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        counting: str = "merge",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        warm_start: bool = False,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            alpha,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            basis=basis,
-            average=average,
-            pair_weight=pair_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            warm_start=warm_start,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.loss = loss
-        self.counting = counting

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import ArrayLike
+from dataclasses import dataclass
 
 from rankwise.estimators.pairwise import PairwiseRankerCV
+from rankwise.estimators.parameters import Candidates, Comparison, Loss, PairwiseParameters, Running
 from rankwise.estimators.rank_svm import RankSVM
 
 
-class RankSVMCV(PairwiseRankerCV, RankSVM):
+@dataclass(eq=False, repr=False)
+class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
@@ -62,50 +62,3 @@ class RankSVMCV(PairwiseRankerCV, RankSVM):
     """
 
     _plain = RankSVM
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        loss: str = "hinge",
-        kernel: Any = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        basis: str = "uniform",
-        average: str = "queries",
-        pair_weight: str | None = None,
-        solver: str = "auto",
-        tol: float = 1e-3,
-        max_iter: int = 1000,
-        callback: Any = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            alphas,
-            cv=cv,
-            scoring=scoring,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            basis=basis,
-            average=average,
-            pair_weight=pair_weight,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.loss = loss

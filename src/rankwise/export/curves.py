@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.curves.axis import Axis
-from rankwise.estimators import CurveRanker
+from rankwise.curves.ranker import BaseCurveRanker
 from rankwise.export.linear import names_of
 
 
@@ -56,7 +56,7 @@ class TableScorer:
 
 def has_tables(model: Any) -> bool:
     """Return whether the score of a model is a sum of tables."""
-    return isinstance(last_step(model), CurveRanker)
+    return isinstance(last_step(model), BaseCurveRanker)
 
 
 def table_scorer(model: Any, feature_names: Sequence[str] | None, output: int | None = None) -> TableScorer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +30,7 @@ from rankwise.data.design import Design, as_design
 from rankwise.data.hints import hint_at_scale
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.parameters import HullParameters, Strength
 from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty
 from rankwise.hull.constant import constant_optimum
 from rankwise.hull.general import has_general_solver, solve_general
@@ -54,154 +55,12 @@ SLACKS = ("squared", "absolute", "none")
 NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
 
 
-class HullRanker(BaseRanker):
-    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
-
-    For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
-    class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
-    the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
-    rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
-    1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
-    rows.
-
-    Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
-    each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
-    within `gap_` of the optimum.
-
-    Parameters
-    ----------
-    alpha : float
-        Strength of the penalty; `alpha = 1 / (2 nu m)` for the nu of (28) and m rows. With two classes and
-        absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
-    order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
-        "chain" puts each class above the next lower one, "full" above every lower one. Under "full" the
-        labels may be real numbers: rows of equal labels are a class, most of them of a single row, and with
-        a slack per edge and row this is the ranking SVM over all pairs, at their price.
-    slack : "squared", "absolute" or "none"
-        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
-        ||f||^2; there is no solution when hulls intersect.
-    slack_per : "edge" or "row"
-        One slack for each row and edge, where each edge also has thresholds of its own, so that every edge
-        has its say; or one for each row, the paper's programme, where it may be cheapest to give up all rows
-        of the classes in the middle of a chain. A warning tells where that makes all scores equal.
-    penalty : "function" or "coefficients"
-        What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
-        of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
-    laplacian_weight : float
-        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
-        whose label is not known, should score alike.
-    n_neighbors : int
-        Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
-    class_weight : "balanced", dict or None
-        Weights of the classes, by which the weights of their rows' slacks are multiplied; "balanced" gives
-        all classes the same weight in sum.
-    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
-        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
-    n_components : int, optional
-        Number of basis rows for a kernel; all training rows, which is exact, by default.
-    solver : "auto", "interior_point" or "clarabel"
-        "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
-        ours gets stuck.
-    tol : float
-        The fit ends when the gap is at most this share of the objective and, as in all estimators, of what
-        can be won: the objective of the zero function less the minimum. A share of 1e-4 is enough where there
-        are more than 2000 features and rows.
-    max_iter : int
-    callback : callable, optional
-        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
-        return value ends the fit.
-    n_jobs : int, optional
-        Number of threads; None means 1, -1 all.
-    random_state : int, optional
-        Draws the basis rows.
-    verbose : int
-        1 prints a line for each iteration.
-
-    Attributes
-    ----------
-    coef_ : array of shape (n_features,)
-        The weights, for the linear kernel.
-    dual_coef_, basis_ : arrays
-        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
-    classes_ : array of shape (n_classes,)
-    edges_ : list of (higher, lower) labels
-    intervals_ : array of shape (n_classes, 2)
-        Each class's interval [L, U]: its rows should score at least L and at most U, infinite where no edge
-        asks for a bound; the L of a class is at least 1 above the U of those it should beat.
-    n_pairs_ : int
-        The number of pairs of rows that the edges order.
-    objective_, gap_ : float
-        The objective reached and a bound on its distance to the optimum.
-    n_iter_ : int
-    history_ : dict of arrays
-        Objective, bound, gap and seconds for each iteration.
-    solver_ : str
-        The solver that ran.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from rankwise import HullRanker
-    >>> from rankwise.datasets import load_diabetes_ranking
-    >>> X, progress = load_diabetes_ranking(return_X_y=True)
-    >>> thirds = np.searchsorted(np.quantile(progress, [1 / 3, 2 / 3]), progress)
-    >>> model = HullRanker(alpha=1e-3).fit(X, thirds)
-    >>> model.edges_
-    [(1, 0), (2, 1)]
-    >>> round(model.score(X, thirds), 2)
-    0.77
-    """
+class BaseHullRanker(BaseRanker):
+    """A score that keeps the convex hulls of classes apart."""
 
     # A class has one interval for all rows, so there are no queries.
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
-
-    def __init__(
-        self,
-        alpha: float = 1e-3,
-        *,
-        order: Any = "chain",
-        slack: str = "squared",
-        slack_per: str = "edge",
-        penalty: str = "function",
-        laplacian_weight: float = 0.0,
-        n_neighbors: int = 10,
-        class_weight: Any = None,
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        solver: str = "auto",
-        tol: float = 1e-9,
-        max_iter: int = 200,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self.alpha = alpha
-        self.order = order
-        self.slack = slack
-        self.slack_per = slack_per
-        self.penalty = penalty
-        self.laplacian_weight = laplacian_weight
-        self.n_neighbors = n_neighbors
-        self.class_weight = class_weight
-        self.kernel = kernel
-        self.gamma = gamma
-        self.degree = degree
-        self.coef0 = coef0
-        self.kernel_params = kernel_params
-        self.n_components = n_components
-        self.solver = solver
-        self.tol = tol
-        self.max_iter = max_iter
-        self.callback = callback
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
 
     @property
     def formula(self) -> str:
@@ -212,47 +71,6 @@ class HullRanker(BaseRanker):
         power, over = "²" * (self.slack == "squared"), " and their edges" * (self.slack_per == "edge")
         penalty = PENALTY.replace(NORMS["function"], norm)
         return f"mean over rows{over} of slack{power}{penalty}, the slack from the rows to the thresholds"
-
-    def fit(
-        self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
-    ) -> HullRanker:
-        """Learn to rank.
-
-        Parameters
-        ----------
-        X : array, sparse matrix or frame of shape (n_rows, n_features)
-            With `kernel="precomputed"`, the kernel matrix.
-        y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
-            The class of each row, anything that can be compared with `order`. Rows whose label is missing
-            (NaN or None) count in the Laplacian only.
-        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
-            More rows without a label.
-        sample_weight : array of shape (n_rows,), optional
-            The weight of each row's slack.
-        """
-        self._check_parameters()
-        if y is None:
-            raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
-        X = self._loaded(X)
-        known, graph = self._order_graph(y, sample_weight, X.shape[0])
-        X, known = self._joined(X, known, unlabelled)
-        self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
-        if self._is_linear():
-            rows = as_design(X)
-            check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
-            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
-        if self.laplacian_weight == 0 and not known.all():
-            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
-        codes, program = self._program(known, graph)
-        centre = self._centre(X)
-        design, kernel_map = self._function_space(X if centre is None else X - centre)
-        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
-        optimum, result = self._solve(design, program, penalty, graph)
-        self._store_result(X, result, kernel_map)
-        self.intervals_ = self._intervals(program, codes, optimum)
-        if centre is not None:
-            self.intervals_ += centre @ self.coef_
-        return self
 
     def _why_constant(self) -> str:
         """Return the cause of scores that are all the same, and what helps against it."""
@@ -521,3 +339,144 @@ class HullRanker(BaseRanker):
             order=present_edges(self.edges_, present),
             sample_weight=None if weight is None else weight[known],
         )
+
+
+@dataclass(eq=False, repr=False)
+class HullRanker(BaseHullRanker, HullParameters, Strength):
+    """Rank classes by an order graph: minimise the mean over rows of slack^p + alpha ||f||^2.
+
+    For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
+    class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
+    the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
+    rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
+    1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
+    rows.
+
+    Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
+    each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
+    within `gap_` of the optimum.
+
+    Parameters
+    ----------
+    alpha : float
+        Strength of the penalty; `alpha = 1 / (2 nu m)` for the nu of (28) and m rows. With two classes and
+        absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
+    order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
+        "chain" puts each class above the next lower one, "full" above every lower one. Under "full" the
+        labels may be real numbers: rows of equal labels are a class, most of them of a single row, and with
+        a slack per edge and row this is the ranking SVM over all pairs, at their price.
+    slack : "squared", "absolute" or "none"
+        "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
+        ||f||^2; there is no solution when hulls intersect.
+    slack_per : "edge" or "row"
+        One slack for each row and edge, where each edge also has thresholds of its own, so that every edge
+        has its say; or one for each row, the paper's programme, where it may be cheapest to give up all rows
+        of the classes in the middle of a chain. A warning tells where that makes all scores equal.
+    penalty : "function" or "coefficients"
+        What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
+        of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
+    laplacian_weight : float
+        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
+        whose label is not known, should score alike.
+    n_neighbors : int
+        Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
+    class_weight : "balanced", dict or None
+        Weights of the classes, by which the weights of their rows' slacks are multiplied; "balanced" gives
+        all classes the same weight in sum.
+    kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
+        `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
+    n_components : int, optional
+        Number of basis rows for a kernel; all training rows, which is exact, by default.
+    solver : "auto", "interior_point" or "clarabel"
+        "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
+        ours gets stuck.
+    tol : float
+        The fit ends when the gap is at most this share of the objective and, as in all estimators, of what
+        can be won: the objective of the zero function less the minimum. A share of 1e-4 is enough where there
+        are more than 2000 features and rows.
+    max_iter : int
+    callback : callable, optional
+        Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
+        return value ends the fit.
+    n_jobs : int, optional
+        Number of threads; None means 1, -1 all.
+    random_state : int, optional
+        Draws the basis rows.
+    verbose : int
+        1 prints a line for each iteration.
+
+    Attributes
+    ----------
+    coef_ : array of shape (n_features,)
+        The weights, for the linear kernel.
+    dual_coef_, basis_ : arrays
+        The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
+    classes_ : array of shape (n_classes,)
+    edges_ : list of (higher, lower) labels
+    intervals_ : array of shape (n_classes, 2)
+        Each class's interval [L, U]: its rows should score at least L and at most U, infinite where no edge
+        asks for a bound; the L of a class is at least 1 above the U of those it should beat.
+    n_pairs_ : int
+        The number of pairs of rows that the edges order.
+    objective_, gap_ : float
+        The objective reached and a bound on its distance to the optimum.
+    n_iter_ : int
+    history_ : dict of arrays
+        Objective, bound, gap and seconds for each iteration.
+    solver_ : str
+        The solver that ran.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from rankwise import HullRanker
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, progress = load_diabetes_ranking(return_X_y=True)
+    >>> thirds = np.searchsorted(np.quantile(progress, [1 / 3, 2 / 3]), progress)
+    >>> model = HullRanker(alpha=1e-3).fit(X, thirds)
+    >>> model.edges_
+    [(1, 0), (2, 1)]
+    >>> round(model.score(X, thirds), 2)
+    0.77
+    """
+
+    def fit(
+        self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
+    ) -> HullRanker:
+        """Learn to rank.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or frame of shape (n_rows, n_features)
+            With `kernel="precomputed"`, the kernel matrix.
+        y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
+            The class of each row, anything that can be compared with `order`. Rows whose label is missing
+            (NaN or None) count in the Laplacian only.
+        unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
+            More rows without a label.
+        sample_weight : array of shape (n_rows,), optional
+            The weight of each row's slack.
+        """
+        self._check_parameters()
+        if y is None:
+            raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
+        X = self._loaded(X)
+        known, graph = self._order_graph(y, sample_weight, X.shape[0])
+        X, known = self._joined(X, known, unlabelled)
+        self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
+        if self._is_linear():
+            rows = as_design(X)
+            check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
+            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
+        if self.laplacian_weight == 0 and not known.all():
+            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
+        codes, program = self._program(known, graph)
+        centre = self._centre(X)
+        design, kernel_map = self._function_space(X if centre is None else X - centre)
+        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
+        optimum, result = self._solve(design, program, penalty, graph)
+        self._store_result(X, result, kernel_map)
+        self.intervals_ = self._intervals(program, codes, optimum)
+        if centre is not None:
+            self.intervals_ += centre @ self.coef_
+        return self

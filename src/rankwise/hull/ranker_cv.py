@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
@@ -12,12 +12,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, check_count
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.hull.ranker import HullRanker
+from rankwise.estimators.parameters import Candidates, Comparison, HullParameters
+from rankwise.hull.ranker import BaseHullRanker, HullRanker
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import Preferences
 
 
-class HullRankerCV(ChoosesAlpha, HullRanker):
+@dataclass(eq=False, repr=False)
+class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Candidates):
     """Convex-hull ranking with alpha chosen by cross-validation over rows, then fitted to all rows.
 
     Parameters
@@ -53,60 +55,6 @@ class HullRankerCV(ChoosesAlpha, HullRanker):
     """
 
     _plain = HullRanker
-
-    def __init__(
-        self,
-        alphas: ArrayLike | None = None,
-        *,
-        cv: Any = 5,
-        scoring: Any = None,
-        order: Any = "chain",
-        slack: str = "squared",
-        slack_per: str = "edge",
-        penalty: str = "function",
-        laplacian_weight: float = 0.0,
-        n_neighbors: int = 10,
-        class_weight: Any = None,
-        kernel: str | Callable = "linear",
-        gamma: float | str | None = None,
-        degree: float = 3,
-        coef0: float = 1.0,
-        kernel_params: dict[str, Any] | None = None,
-        n_components: int | None = None,
-        solver: str = "auto",
-        tol: float = 1e-9,
-        max_iter: int = 200,
-        callback: Callable | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        super().__init__(
-            order=order,
-            slack=slack,
-            slack_per=slack_per,
-            penalty=penalty,
-            laplacian_weight=laplacian_weight,
-            n_neighbors=n_neighbors,
-            class_weight=class_weight,
-            kernel=kernel,
-            gamma=gamma,
-            degree=degree,
-            coef0=coef0,
-            kernel_params=kernel_params,
-            n_components=n_components,
-            solver=solver,
-            tol=tol,
-            max_iter=max_iter,
-            callback=callback,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        del self.alpha
-        self.alphas = alphas
-        self.cv = cv
-        self.scoring = scoring
 
     def fit(
         self,

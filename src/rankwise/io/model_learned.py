@@ -10,7 +10,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from rankwise import estimators
+from rankwise.curves.ranker import BaseCurveRanker
+from rankwise.estimators.boosted_ranker import BoostedRanker
+from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
+from rankwise.estimators.rank_rls import BaseRankRLS
+from rankwise.hull.ranker import BaseHullRanker
 from rankwise.io.model_layout import ModelFileError
 
 # An attribute, or a few that belong together, and whether the model can be used with it.
@@ -28,17 +32,17 @@ def _found(ranker: Any) -> Found:
     """Yield what is found; each check may rely on those before it."""
     yield "n_features_in_", type(ranker.n_features_in_) is int and ranker.n_features_in_ >= 0
     yield from _of_all(ranker)
-    if isinstance(ranker, estimators.BoostedRanker):
+    if isinstance(ranker, BoostedRanker):
         yield from _of_trees(ranker)
-    elif isinstance(ranker, estimators.CurveRanker):
+    elif isinstance(ranker, BaseCurveRanker):
         yield "tables", ranker._tables_fit()
     elif hasattr(ranker, "coef_"):
         yield "coef_", _is_function(ranker, ranker.coef_, ranker.n_features_in_)
     else:
         yield from _of_kernel(ranker)
-    if isinstance(ranker, estimators.OrdinalSVM):
+    if isinstance(ranker, BaseOrdinalSVM):
         yield from _of_ranks(ranker)
-    if isinstance(ranker, estimators.HullRanker):
+    if isinstance(ranker, BaseHullRanker):
         yield from _of_intervals(ranker)
 
 
@@ -49,7 +53,7 @@ def _of_all(ranker: Any) -> Found:
     yield "fitted_with_qid_", isinstance(getattr(ranker, "fitted_with_qid_", False), bool)
     weights = getattr(ranker, "_weights", None)
     yield "_weights", weights is None or (_is_numbers(weights) and weights.ndim in (1, 2))
-    if isinstance(ranker, estimators.BoostedRanker | estimators.CurveRanker):
+    if isinstance(ranker, BoostedRanker | BaseCurveRanker):
         yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
 
 
@@ -106,7 +110,7 @@ def _of_intervals(ranker: Any) -> Found:
 
 def _is_function(ranker: Any, coef: Any, length: int) -> bool:
     """Tell whether these are the weights of one function or, of `RankRLS`, of several."""
-    dimensions = (1, 2) if isinstance(ranker, estimators.RankRLS) else (1,)
+    dimensions = (1, 2) if isinstance(ranker, BaseRankRLS) else (1,)
     return _is_numbers(coef) and coef.ndim in dimensions and coef.shape[-1] == length and len(coef) > 0
 
 

@@ -20,6 +20,10 @@ from rankwise.io.model_layout import ModelFileError, read_layout, write_layout
 from rankwise.io.model_values import Arrays, decode, encode
 
 
+# Early versions stored these parameters of a base class as if a fit had learned them.
+FORMER_ATTRIBUTES = ("average", "basis", "counting", "pair_weight")
+
+
 @dataclass
 class Writer:
     """What gathers while a model is taken apart."""
@@ -54,6 +58,8 @@ def together(known: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> Any
     kind = known[node["class"]]
     estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
     for name, value in node["attributes"].items():
+        if name in FORMER_ATTRIBUTES:
+            continue
         if name.startswith("__") or hasattr(kind, name):
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
         setattr(estimator, name, decode(value, arrays))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +50,7 @@ class ScoreDifference(NamedTuple):
     probability: float
 
 
+@dataclass(eq=False, repr=False)
 class BradleyTerry(BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
@@ -123,28 +125,16 @@ class BradleyTerry(BaseEstimator):
     3     cid   -0.480  -1.545  0.584  1 to 3        4   25.0%
     """
 
-    def __init__(
-        self,
-        alpha: float | None = None,
-        *,
-        ties: str = "half",
-        order_effect: bool = False,
-        feature_alpha: float | None = None,
-        half_life: float | None = None,
-        tol: float = 1e-16,
-        max_iter: int = 100,
-        verbose: int = 0,
-        callback: Callable[[Any], Any] | None = None,
-    ) -> None:
-        self.alpha = alpha
-        self.ties = ties
-        self.order_effect = order_effect
-        self.feature_alpha = feature_alpha
-        self.half_life = half_life
-        self.tol = tol
-        self.max_iter = max_iter
-        self.verbose = verbose
-        self.callback = callback
+    alpha: float | None = None
+    _: KW_ONLY
+    ties: str = "half"
+    order_effect: bool = False
+    feature_alpha: float | None = None
+    half_life: float | None = None
+    tol: float = 1e-16
+    max_iter: int = 100
+    verbose: int = 0
+    callback: Callable[[Any], Any] | None = None
 
     def fit(
         self,

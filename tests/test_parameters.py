@@ -1,0 +1,128 @@
+"""The parameters of all estimators: names, order, kinds and defaults, and what scikit-learn asks of them."""
+
+import copy
+import inspect
+import pickle
+
+import pytest
+from sklearn.base import clone
+
+import rankwise
+
+# As a caller writes them; those after the asterisk are given by name.
+SIGNATURES = {
+    "RankSVM": """
+        alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,
+        kernel_params=None, n_components=None, basis="uniform", average="queries", pair_weight=None,
+        solver="auto", counting="merge", tol=0.001, max_iter=1000, warm_start=False, callback=None,
+        n_jobs=None, random_state=None, verbose=0
+    """,
+    "RankSVMCV": """
+        alphas=None, *, cv=5, scoring=None, loss="hinge", kernel="linear", gamma=None, degree=3,
+        coef0=1.0, kernel_params=None, n_components=None, basis="uniform", average="queries",
+        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None,
+        random_state=None, verbose=0
+    """,
+    "RankLogistic": """
+        alpha=0.001, *, kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
+        n_components=None, basis="uniform", average="queries", pair_weight=None, solver="auto",
+        tol=0.001, max_iter=1000, warm_start=False, callback=None, n_jobs=None, random_state=None,
+        verbose=0
+    """,
+    "RankLogisticCV": """
+        alphas=None, *, cv=5, scoring=None, calibrated=False, kernel="linear", gamma=None, degree=3,
+        coef0=1.0, kernel_params=None, n_components=None, basis="uniform", average="queries",
+        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None,
+        random_state=None, verbose=0
+    """,
+    "RankRLS": """
+        alpha=0.001, *, cost="magnitude", kernel="linear", gamma=None, degree=3, coef0=1.0,
+        kernel_params=None, n_components=None, basis="uniform", average="queries", ties="keep",
+        solver="auto", tol=1e-06, max_iter=1000, callback=None, n_jobs=None, random_state=None,
+        verbose=0
+    """,
+    "RankRLSCV": """
+        alphas=None, *, cv=None, scoring=None, alpha_per_output=False, cost="magnitude",
+        kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None,
+        basis="uniform", average="queries", ties="keep", solver="auto", tol=1e-06, max_iter=1000,
+        callback=None, n_jobs=None, random_state=None, verbose=0
+    """,
+    "OrdinalSVM": """
+        alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,
+        kernel_params=None, n_components=None, thresholds="min_error", categories=None,
+        error="absolute", class_weight=None, calibrated=False, solver="auto", tol=0.001, max_iter=1000,
+        warm_start=False, callback=None, n_jobs=None, random_state=None, verbose=0
+    """,
+    "OrdinalSVMCV": """
+        alphas=None, *, cv=5, scoring=None, loss="hinge", kernel="linear", gamma=None, degree=3,
+        coef0=1.0, kernel_params=None, n_components=None, thresholds="min_error", categories=None,
+        error="absolute", class_weight=None, calibrated=False, solver="auto", tol=0.001, max_iter=1000,
+        callback=None, n_jobs=None, random_state=None, verbose=0
+    """,
+    "HullRanker": """
+        alpha=0.001, *, order="chain", slack="squared", slack_per="edge", penalty="function",
+        laplacian_weight=0.0, n_neighbors=10, class_weight=None, kernel="linear", gamma=None, degree=3,
+        coef0=1.0, kernel_params=None, n_components=None, solver="auto", tol=1e-09, max_iter=200,
+        callback=None, n_jobs=None, random_state=None, verbose=0
+    """,
+    "HullRankerCV": """
+        alphas=None, *, cv=5, scoring=None, order="chain", slack="squared", slack_per="edge",
+        penalty="function", laplacian_weight=0.0, n_neighbors=10, class_weight=None, kernel="linear",
+        gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None, solver="auto",
+        tol=1e-09, max_iter=200, callback=None, n_jobs=None, random_state=None, verbose=0
+    """,
+    "BoostedRanker": """
+        loss="squared_hinge", *, n_estimators=100, learning_rate=0.1, num_leaves=31, max_depth=-1,
+        min_child_samples=20, subsample=1.0, colsample_bytree=1.0, reg_lambda=0.0,
+        early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
+        average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0
+    """,
+    "CurveRanker": """
+        alpha=0.001, *, loss="hinge", n_bins=128, shape="steps", interactions=0, interaction_bins=8,
+        monotone=None, categorical_features=None, average="queries", pair_weight=None, solver="auto",
+        tol=0.001, max_iter=1000, warm_start=False, callback=None, n_jobs=None, verbose=0
+    """,
+    "CurveRankerCV": """
+        alphas=None, *, cv=5, scoring=None, loss="hinge", n_bins=128, shape="steps", interactions=0,
+        interaction_bins=8, monotone=None, categorical_features=None, average="queries",
+        pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None, verbose=0
+    """,
+    "BradleyTerry": """
+        alpha=None, *, ties="half", order_effect=False, feature_alpha=None, half_life=None, tol=1e-16,
+        max_iter=100, verbose=0, callback=None
+    """,
+}
+
+
+def written(signature):
+    """Return a signature as it is written, without annotations."""
+    plain = [p.replace(annotation=inspect.Parameter.empty) for p in signature.parameters.values()]
+    text = str(signature.replace(parameters=plain, return_annotation=inspect.Signature.empty))
+    return text.strip("()").replace("'", '"')
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_signatures_stay_as_they_are(name):
+    assert written(inspect.signature(getattr(rankwise, name))) == " ".join(SIGNATURES[name].split())
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_parameters_survive_clone_copy_pickle_and_repr(name):
+    kind = getattr(rankwise, name)
+    changed = {"verbose": 2, "alphas" if name.endswith("CV") else "average": None}
+    changed = {key: value for key, value in changed.items() if key in kind().get_params()}
+    model = kind(**changed)
+    for other in (clone(model), copy.deepcopy(model), pickle.loads(pickle.dumps(model))):
+        assert other.get_params() == model.get_params()
+        assert vars(other) == vars(model)
+    assert "verbose=2" in repr(model)
+    with pytest.raises(TypeError, match="unexpected keyword argument 'verbosity'"):
+        kind(verbosity=1)
+
+
+@pytest.mark.parametrize("name", [name for name in SIGNATURES if name.endswith("CV")])
+def test_an_estimator_that_chooses_alpha_has_none(name):
+    model = getattr(rankwise, name)()
+    assert not hasattr(model, "alpha")
+    assert not hasattr(model, "warm_start")
+    assert not isinstance(model, getattr(rankwise, name.removesuffix("CV")))
