@@ -5,18 +5,24 @@ from pathlib import Path
 
 # Column and row of each box, and its lines; questions lead down (no) or to the right (yes).
 QUESTIONS = [
-    ["Is a label to be predicted,", "not just an order?"],
-    ["Are the labels classes of which", "only some pairs are ordered?"],
+    ["Matches between items", "without features?"],
     ["Pairs or survival times", "instead of labels?"],
+    ["Do you need a label,", "not just an order?"],
+    ["Classes with only", "a partial order?"],
+    ["Do you need the probability", "of a pair?"],
     ["A few hundred rows,", "or several outcomes?"],
-    ["Does the order follow", "a curve?"],
+    ["Nonlinear effects in a model", "that people must read?"],
+    ["Other nonlinear effects", "or interactions?"],
 ]
 ANSWERS = [
-    ["OrdinalSVM", "labels with boundaries"],
-    ["HullRanker", "order=[(higher, lower), ...]"],
+    ["BradleyTerry", "one score per item"],
     ["RankSVM", "pair_data, from_survival"],
+    ["OrdinalSVMCV", "labels with boundaries"],
+    ["HullRankerCV", "order=[(higher, lower), ...]"],
+    ["RankLogisticCV", "predict_pair_proba"],
     ["RankRLSCV", "exact leave-pair-out"],
-    ["RankSVM or RankRLS", 'kernel="rbf", n_components'],
+    ["CurveRankerCV", "one curve per feature"],
+    ["BoostedRanker, or a kernel", 'kernel="rbf", n_components'],
 ]
 LAST = ["RankSVMCV", "linear, any number of rows"]
 WIDTH, HEIGHT, STEP, RIGHT, MARGIN = 250, 56, 92, 360, 12
