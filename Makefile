@@ -26,8 +26,13 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
+<<<<<<< HEAD
 .PHONY: help browser demo test test-machines test-oldest test-portable lint bench docs fuzz mutate race release \
   release-check reproduce sanitize sanitize-threads wheel clean
+=======
+.PHONY: help browser demo test test-machines test-oldest test-portable lint headers bench docs fuzz mutate race \
+  reproduce sanitize sanitize-threads wheel clean
+>>>>>>> f8b71ef (Compile the logistic sums in a translation unit per instruction set)
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -72,7 +77,11 @@ $(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt
 test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions that are declared (Python 3.11)
 	$(TEST_ENV) $(VENV)-oldest/bin/python -m pytest -n $(JOBS) $(TESTS)
 
+<<<<<<< HEAD
 lint: $(VENV)/.dev ## Check style, formatting, types, imports, workflows, templates and citation
+=======
+lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native headers and workflows
+>>>>>>> f8b71ef (Compile the logistic sums in a translation unit per instruction set)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -80,6 +89,21 @@ lint: $(VENV)/.dev ## Check style, formatting, types, imports, workflows, templa
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
+
+# Every native header compiles alone. The build itself shows this of python_arrays.hpp, the first include of bind.cpp.
+HEADER_CHECKS := $(patsubst native/%.hpp,build/headers/%.checked,$(filter-out native/python_arrays.hpp,$(wildcard native/*.hpp)))
+
+build/headers/%.checked: native/%.hpp
+	@mkdir -p $(@D)
+	@echo '#include "$*.hpp"' | $(CXX) -std=c++20 -Wall -Wextra -Wno-psabi -fsyntax-only -I native \
+	  -MMD -MP -MF $(@:.checked=.d) -MT $@ -x c++ -
+	@touch $@
+
+-include $(wildcard build/headers/*.d)
+
+headers: ## Compile each native header that has changed by itself
+	@if command -v $(CXX) >/dev/null; then $(MAKE) --no-print-directory -j $(JOBS) $(HEADER_CHECKS); \
+	else echo "There is no $(CXX): the native headers are not checked."; fi
 
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done

@@ -197,32 +197,77 @@ rankwise::LevelGroupsView groups_view(const GroupArrays& arrays) {
     return {group.data(), n_groups.data(), first_row.data(), tie_begin.data(), ties.data(), rest.data()};
 }
 
-nb::tuple logistic_ranking(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups, InputVector<double> query_factor, Column weight,
-                           Column can_be_worse, Column gain, Column balance, Column direction, Column diagonal,
-                           bool with_diagonal, int n_threads, bool widest) {
+// The arguments that the three functions of the logistic loss share.
+rankwise::LogisticPairs logistic_pairs(const InputVector<double>& scores, const RankingIndex& index,
+                                       const GroupArrays& groups, const InputVector<double>& query_factor,
+                                       const Column& weight, const Column& can_be_worse, const Column& gain,
+                                       int n_threads) {
     const std::size_t n = scores.size();
     const rankwise::Ranking ranking = index.view(n);
     check_length(query_factor.size(), ranking.n_queries, "query_factor needs one entry for each query");
-    OutputVector out = by_row(n, index.row.size());
-    std::optional<OutputVector> curvature;
-    if (with_diagonal) curvature = by_row(n, index.row.size());
-    const rankwise::LogisticTask task{
-        ranking,
-        {pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n), pointer(direction, n)},
-        groups_view(groups),
-        scores.data(),
-        query_factor.data(),
-        pointer(balance, n),
-        pointer(diagonal, n),
-        out.data(),
-        curvature ? curvature->data() : nullptr,
-        n_threads};
-    double value;
+    return {ranking,
+            pointer(weight, n),
+            pointer(can_be_worse, n),
+            pointer(gain, n),
+            groups_view(groups),
+            scores.data(),
+            query_factor.data(),
+            n_threads};
+}
+
+nb::tuple logistic_gradient(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups,
+                            InputVector<double> query_factor, Column weight, Column can_be_worse, Column gain,
+                            InputVector<double> balance, bool with_diagonal, int n_threads, bool widest) {
+    const auto pairs = logistic_pairs(scores, index, groups, query_factor, weight, can_be_worse, gain, n_threads);
+    const std::size_t n = scores.size(), n_ranked = index.row.size();
+    check_length(balance.size(), n, "balance needs one entry for each score");
+    OutputVector gradient = by_row(n, n_ranked);
+    std::optional<OutputVector> diagonal;
+    if (with_diagonal) diagonal = by_row(n, n_ranked);
+    double loss;
     {
         nb::gil_scoped_release unlocked;
-        value = rankwise::logistic_ranking(task, widest);
+        loss = rankwise::logistic_gradient(pairs, balance.data(), gradient.data(),
+                                           diagonal ? diagonal->data() : nullptr, widest);
     }
-    return nb::make_tuple(value, out, curvature);
+    return nb::make_tuple(loss, gradient, diagonal);
+}
+
+OutputVector logistic_diagonal(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups,
+                               InputVector<double> query_factor, Column weight, Column can_be_worse, Column gain,
+                               int n_threads, bool widest) {
+    const auto pairs = logistic_pairs(scores, index, groups, query_factor, weight, can_be_worse, gain, n_threads);
+    OutputVector diagonal = by_row(scores.size(), index.row.size());
+    nb::gil_scoped_release unlocked;
+    rankwise::logistic_diagonal(pairs, diagonal.data(), widest);
+    return diagonal;
+}
+
+OutputVector logistic_product(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups,
+                              InputVector<double> query_factor, Column weight, Column can_be_worse, Column gain,
+                              InputVector<double> diagonal, InputVector<double> direction, int n_threads, bool widest) {
+    const auto pairs = logistic_pairs(scores, index, groups, query_factor, weight, can_be_worse, gain, n_threads);
+    const std::size_t n = scores.size();
+    check_length(diagonal.size(), n, "diagonal needs one entry for each score");
+    check_length(direction.size(), n, "direction needs one entry for each score");
+    OutputVector product = by_row(n, index.row.size());
+    nb::gil_scoped_release unlocked;
+    rankwise::logistic_product(pairs, diagonal.data(), direction.data(), product.data(), widest);
+    return product;
+}
+
+nb::tuple logistic_ranking(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups,
+                           InputVector<double> query_factor, Column weight, Column can_be_worse, Column gain,
+                           Column balance, Column direction, Column diagonal, bool with_diagonal, int n_threads,
+                           bool widest) {
+    if (balance)
+        return logistic_gradient(scores, index, groups, query_factor, weight, can_be_worse, gain, *balance,
+                                 with_diagonal, n_threads, widest);
+    if (diagonal)
+        return nb::make_tuple(0.0, logistic_product(scores, index, groups, query_factor, weight, can_be_worse, gain,
+                                                    *diagonal, *direction, n_threads, widest), nb::none());
+    return nb::make_tuple(0.0, logistic_diagonal(scores, index, groups, query_factor, weight, can_be_worse, gain,
+                                                 n_threads, widest), nb::none());
 }
 
 // The number of each name in the dict, where new names are entered with the next number.
@@ -315,13 +360,22 @@ void bind_rankings(nb::module_& m) {
           nb::arg("n_threads"),
           "The sums of sum_ranking over the edges of an order graph, and the violated weight of each edge.");
     m.def("group_levels", &group_levels, nb::arg("index"), nb::arg("weight").none(),
-          "How the rows are grouped by label, for logistic_ranking.");
+          "How the rows are grouped by label, for the logistic loss.");
+    m.def("logistic_gradient", &logistic_gradient, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
+          nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
+          nb::arg("balance"), nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true,
+          "(loss, gradient, diagonal of the Hessian or None) of the pairwise logistic loss.");
+    m.def("logistic_diagonal", &logistic_diagonal, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
+          nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
+          nb::arg("n_threads"), nb::arg("widest") = true, "The diagonal of the Hessian of the pairwise logistic loss.");
+    m.def("logistic_product", &logistic_product, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
+          nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
+          nb::arg("diagonal"), nb::arg("direction"), nb::arg("n_threads"), nb::arg("widest") = true,
+          "The product of the Hessian of the pairwise logistic loss, whose diagonal is given, with the direction.");
     m.def("logistic_ranking", &logistic_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
           nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
           nb::arg("balance").none(), nb::arg("direction").none(), nb::arg("diagonal").none(),
-          nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true,
-          "(loss, gradient, None or the diagonal of the Hessian) of the pairwise logistic loss given a balance; "
-          "otherwise (0, diagonal, None) or, given that diagonal and a direction, (0, product with it, None).");
+          nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true);
     m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
           "The number of each name of a list; names that the dict does not know yet get the next numbers.");
     m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),

@@ -1,4 +1,11 @@
-// The sums of comparisons.hpp, four entries at a time. No include guard, as for lanes.hpp.
+// The sums of comparisons.hpp, four entries at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "comparisons.hpp"
+#include "lanes.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
@@ -47,7 +54,7 @@ private:
     double d_[most] = {}, share_[most] = {}, lead_[most] = {}, slope_[most], curvature_[most];
 };
 
-inline double run_comparisons(const LogisticComparisons& task) {
+inline double sum_comparisons(const LogisticComparisons& task) {
     double value = 0;
     for (std::int64_t begin = 0; begin < task.n_entries; begin += ComparisonPiece::most)
         value += ComparisonPiece(task, begin).add();

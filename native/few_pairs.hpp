@@ -1,7 +1,16 @@
 // The sums of score_bins.hpp for a few rows, pair by pair, four rows at a time.
 //
-// Rows are numbered by label; row p is the better one of a pair with every row q < begin[p]. No include guard, as for
-// lanes.hpp.
+// Rows are numbered by label; row p is the better one of a pair with every row q < begin[p].
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
+#include "lanes.hpp"
+#include "score_bins.hpp"
+#include "smooth_kernels.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 

@@ -1,8 +1,16 @@
 // Four numbers at a time: a register where there are registers of four (RANKWISE_WIDE) or Clang, which makes do with
 // shorter ones, and otherwise two of two, or plain numbers. The operations are the same in the same order, and none is
 // contracted, so that wide registers change the time and no bit of a result.
-//
-// No include guard: logistic_ranking.hpp includes this once for each instruction set.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+#include "compiler.hpp"
+#include "instruction_set.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
@@ -29,7 +37,7 @@ RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
     return __builtin_convertvector(whole, Lanes);
 }
 #else
-#define RANKWISE_EACH_OPERATOR(define) define(+) define(-) define(*) define(/)
+#define RANKWISE_EACH_OPERATOR(define) define(+, +=) define(-, -=) define(*, *=) define(/, /=)
 #ifdef RANKWISE_GNU
 typedef double Half __attribute__((vector_size(4 * lanes)));
 RANKWISE_INLINE Half where_less(Half a, Half b, Half yes, Half no) { return a < b ? yes : no; }
@@ -38,7 +46,7 @@ struct Half {
     double v[lanes / 2];
     double operator[](int k) const { return v[k]; }
 };
-#define RANKWISE_OPERATOR(op) \
+#define RANKWISE_OPERATOR(op, assign) \
     inline Half operator op(Half a, Half b) { return {a[0] op b[0], a[1] op b[1]}; }
 RANKWISE_EACH_OPERATOR(RANKWISE_OPERATOR)
 #undef RANKWISE_OPERATOR
@@ -53,12 +61,12 @@ struct Lanes {
     Lanes(double a, double b, double c, double d) : low{a, b}, high{c, d} {}
     double operator[](int k) const { return k < 2 ? low[k] : high[k - 2]; }
 };
-#define RANKWISE_OPERATOR(op)                                                                                    \
+#define RANKWISE_OPERATOR(op, assign)                                                                              \
     RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) { return {a.low op b.low, a.high op b.high}; }           \
     RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }                      \
     RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }                      \
     template <class Other>                                                                                       \
-    RANKWISE_INLINE Lanes& operator op##=(Lanes& a, Other b) {                                                   \
+    RANKWISE_INLINE Lanes& operator assign(Lanes& a, Other b) {                                                   \
         return a = a op b;                                                                                       \
     }
 RANKWISE_EACH_OPERATOR(RANKWISE_OPERATOR)

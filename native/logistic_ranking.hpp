@@ -1,36 +1,43 @@
 // The pairwise logistic loss log(1 + e^-d), d = s_better - s_worse, over all pairs of a ranking: value, gradient and
-// Hessian.
+// Hessian. docs/counting_smooth.md explains the method.
 //
-// It is log(2 cosh(d / 2)) - d / 2: an even function of d and a straight line. The sum of the lines is a product of the
-// scores with numbers that labels and weights fix, `balance`; the sum of the even parts comes from score_bins.hpp in
-// linear time whatever the labels (level_groups.hpp). Few labels need no such split, nor do small queries, which are
-// summed pair by pair (few_pairs.hpp). Where a pair weighs a difference of gains, where a row may be the worse one of no
-// pair, or where line and even part would cancel, rows are taken in label order (ordered_sums.hpp).
+// The loss is log(2 cosh(d / 2)) - d / 2: an even function of d and a linear term. The sum of the linear terms is the
+// product of the scores with `balance`, which depends on labels and weights alone. The sum of the even parts takes linear
+// time for any labels (score_bins.hpp, level_groups.hpp). Few labels need no such split, nor do small queries, which are
+// summed pair by pair (few_pairs.hpp). If a pair weighs a difference of gains, if some rows cannot be worse, or if linear
+// and even part would cancel, rows are taken in label order (ordered_sums.hpp).
+//
+// All results are the same bits for any number of threads and any instruction set; `widest` allows the widest registers
+// of this processor.
 #pragma once
+
+#include <cstdint>
 
 #include "level_groups.hpp"
 #include "ranking.hpp"
 
 namespace rankwise {
 
-// What is asked for, and where it goes. With a balance, the gradient and, with room for it in `curvature`, the Hessian's
-// diagonal too; otherwise the diagonal or, with a diagonal given and a direction in columns.moment, its product with the
-// direction.
-struct LogisticTask {
+// The pairs of a ranking, their weights and the scores. At most one of gain and can_be_worse is given.
+struct LogisticPairs {
     Ranking ranking;
-    RowColumns columns;
-    LevelGroupsView groups;  // not used with gains or can_be_worse
+    const double *weight, *can_be_worse, *gain;  // as in RowColumns
+    LevelGroupsView groups;                      // not used with gain or can_be_worse
     const double* scores;
-    const double* query_factor;  // what a pair of the query counts for
-    const double* balance;       // half of what weighs on each row from above, less what weighs on it from below
-    const double* diagonal;
-    double* out;
-    double* curvature;
+    const double* query_factor;  // the factor of the pairs of each query
     int n_threads;
 };
 
-// Returns the loss, summed with the queries' factors, where the gradient is asked for. The same bits for any number of
-// threads and either instruction set: `widest` allows for what this processor has beyond the common ones.
-double logistic_ranking(const LogisticTask& task, bool widest = true);
+// Returns the loss, each query times its factor, and writes its gradient and, unless `diagonal` is null, the diagonal of
+// its Hessian. balance_i is half of (the weight of the pairs with a row better than i less that with a worse row).
+double logistic_gradient(const LogisticPairs& pairs, const double* balance, double* gradient, double* diagonal,
+                         bool widest = true);
+
+// Writes the diagonal of the Hessian.
+void logistic_diagonal(const LogisticPairs& pairs, double* diagonal, bool widest = true);
+
+// Writes the product of the Hessian, whose diagonal is given, with the direction.
+void logistic_product(const LogisticPairs& pairs, const double* diagonal, const double* direction, double* product,
+                      bool widest = true);
 
 }  // namespace rankwise

@@ -1,9 +1,34 @@
-// The sums of logistic_ranking.hpp, query by query. No include guard, as for lanes.hpp.
+// The sums of logistic_ranking.hpp, query by query.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <type_traits>
+#include <vector>
+
+#include "few_pairs.hpp"
+#include "lanes.hpp"
+#include "level_groups.hpp"
+#include "logistic_ranking.hpp"
+#include "ordered_sums.hpp"
+#include "parallel.hpp"
+#include "score_bins.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-// The rows of a query in a line: where they lie, or copied in label order. Null pointers: ones (weight, direction), or
-// sums that know who is better (balance).
+// One of the functions of logistic_ranking.hpp. Arguments that it does not have are null pointers.
+struct LogisticTask {
+    LogisticPairs pairs;
+    const double* balance;               // of the gradient
+    const double *diagonal, *direction;  // of the product
+    double* out;
+    double* curvature;  // for the diagonal beside the gradient
+};
+
+// The rows of a query in consecutive memory: in place, or copied in label order. A null pointer stands for ones (weight,
+// direction), or for sums in which each pair has its sign already (balance).
 struct LineOfRows {
     std::int64_t n;
     const double *score, *weight, *direction, *balance, *diagonal;
@@ -136,13 +161,13 @@ template <Kernel kernel>
 class LogisticQuery {
 public:
     LogisticQuery(const LogisticTask& task, std::int64_t q, LogisticScratch& scratch, int n_threads)
-        : task_(task), q_(q), order_(task.ranking.query(q)), rest_(task.groups.rest_of(q)),
-          factor_(task.query_factor[q]), scratch_(scratch), n_threads_(n_threads) {}
+        : task_(task), q_(q), order_(task.pairs.ranking.query(q)), rest_(task.pairs.groups.rest_of(q)),
+          factor_(task.pairs.query_factor[q]), scratch_(scratch), n_threads_(n_threads) {}
 
     double run() {
         if (order_.n == 0) return 0;
         if (one_sided()) return in_segments();
-        const std::int64_t first = task_.groups.first_row[q_];
+        const std::int64_t first = task_.pairs.groups.first_row[q_];
         if (order_.n >= line_rows && first >= 0) {
             rows_ = lying(first);
             return by_bins([&](std::int64_t p) { return order_.row[p] - first; });
@@ -168,13 +193,13 @@ private:
     LineOfRows rows_{};
     bool has_curvature_ = false;
 
-    bool one_sided() const { return task_.columns.gain || task_.columns.can_be_worse; }
+    bool one_sided() const { return task_.pairs.gain || task_.pairs.can_be_worse; }
 
     LineOfRows lying(std::int64_t first) const {
         auto at = [&](const double* column) { return column ? column + first : nullptr; };
         const double* balance = rest_.any() ? task_.balance : nullptr;
-        return {order_.n,    at(task_.scores),   at(task_.columns.weight), at(task_.columns.moment),
-                at(balance), at(task_.diagonal), task_.groups.group + first, task_.out + first};
+        return {order_.n,    at(task_.pairs.scores),   at(task_.pairs.weight), at(task_.direction),
+                at(balance), at(task_.diagonal), task_.pairs.groups.group + first, task_.out + first};
     }
 
     // A column in label order.
@@ -188,14 +213,14 @@ private:
     // Copies the columns in label order and brings the result back.
     template <class Work>
     double in_label_order(Work&& work) {
-        const double* weight = copy(scratch_.better, task_.columns.weight, 1.0);
+        const double* weight = copy(scratch_.better, task_.pairs.weight, 1.0);
         const double* direction =
-            kernel == curvature_kernel ? copy(scratch_.direction, task_.columns.moment, 1.0) : nullptr;
+            kernel == curvature_kernel ? copy(scratch_.direction, task_.direction, 1.0) : nullptr;
         scratch_.out.resize(order_.n);
         rows_ = {order_.n,
-                 copy(scratch_.score, task_.scores),
-                 task_.columns.weight ? weight : nullptr,
-                 task_.columns.moment ? direction : nullptr,
+                 copy(scratch_.score, task_.pairs.scores),
+                 task_.pairs.weight ? weight : nullptr,
+                 task_.direction ? direction : nullptr,
                  nullptr,
                  task_.diagonal ? copy(scratch_.diagonal, task_.diagonal) : nullptr,
                  nullptr,
@@ -219,13 +244,13 @@ private:
     // Whether pairs cost less than bins, in nanoseconds or so.
     bool few() const {
         if (order_.n > most_few) return false;
-        const bool narrow = !task_.columns.weight || kernel == curvature_kernel;
+        const bool narrow = !task_.pairs.weight || kernel == curvature_kernel;
         const auto [low, high] = ScoreBins::range(rows_.score, order_.n, 1);
         const double n = static_cast<double>(order_.n), n_bins = std::min(n, (high - low) / bin_width + 1);
         double pairs = 0;
         for (std::int64_t p = 0; p < order_.n; ++p) pairs += order_.level_begin[p];
         const double by_pair = narrow && high - low < narrow_range ? 0.4 : 2.0;
-        return by_pair * pairs < 300 + static_cast<double>(task_.groups.n_groups[q_]) * n_bins * 250;
+        return by_pair * pairs < 300 + static_cast<double>(task_.pairs.groups.n_groups[q_]) * n_bins * 250;
     }
 
     void finish_all() const {
@@ -256,7 +281,7 @@ private:
     }
 
     double by_order() {
-        const double *weight = scratch_.better.data(), *event = task_.columns.can_be_worse, *gain = task_.columns.gain;
+        const double *weight = scratch_.better.data(), *event = task_.pairs.can_be_worse, *gain = task_.pairs.gain;
         if (event) {
             copy(scratch_.worse, event);
             over_rows([&](std::int64_t p) { scratch_.worse[p] *= weight[p]; });
@@ -274,12 +299,12 @@ private:
     template <class Where>
     double by_bins(Where&& place) {
         ScoreBins bins(rows_.score, rows_.n, n_threads_);
-        const std::int64_t n_groups = task_.groups.n_groups[q_];
+        const std::int64_t n_groups = task_.pairs.groups.n_groups[q_];
         // Bins so many that a table for each group would not fit: label order needs few at a time.
         if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return in_segments();
         if (!rows_.group) {
             scratch_.group.resize(rows_.n);
-            over_rows([&](std::int64_t p) { scratch_.group[p] = task_.groups.group[order_.row[p]]; });
+            over_rows([&](std::int64_t p) { scratch_.group[p] = task_.pairs.groups.group[order_.row[p]]; });
             rows_.group = scratch_.group.data();
             if (rest_.any() && task_.balance) rows_.balance = copy(scratch_.balance, task_.balance);
         }
@@ -303,14 +328,14 @@ private:
 
     template <class Where>
     double take_ties_off(Where&& place) const {
-        const std::int64_t begin = task_.groups.tie_begin[q_], end = task_.groups.tie_begin[q_ + 1];
+        const std::int64_t begin = task_.pairs.groups.tie_begin[q_], end = task_.pairs.groups.tie_begin[q_ + 1];
         constexpr std::int64_t chunk = 256;
         const std::int64_t chunks = (end - begin + chunk - 1) / chunk;
         std::vector<double> values(chunks);
         parallel_for(chunks, n_threads_, [&](std::size_t c) {
             LogisticScratch scratch;
             for (std::int64_t t = begin + c * chunk; t < std::min<std::int64_t>(end, begin + (c + 1) * chunk); ++t)
-                values[c] += take_tie_off(place, task_.groups.ties[2 * t], task_.groups.ties[2 * t + 1], scratch);
+                values[c] += take_tie_off(place, task_.pairs.groups.ties[2 * t], task_.pairs.groups.ties[2 * t + 1], scratch);
         });
         return std::accumulate(values.begin(), values.end(), 0.0);
     }
@@ -351,12 +376,12 @@ private:
 
 template <Kernel kernel>
 double run_queries(const LogisticTask& task) {
-    std::vector<double> values(task.ranking.n_queries);
+    std::vector<double> values(task.pairs.ranking.n_queries);
     LogisticTask of_diagonal = task;
     of_diagonal.balance = nullptr;
     of_diagonal.out = task.curvature;
     detail::for_each_query(
-        task.ranking, task.n_threads, [] { return LogisticScratch{}; },
+        task.pairs.ranking, task.pairs.n_threads, [] { return LogisticScratch{}; },
         [&](std::int64_t q, LogisticScratch& scratch, int n_threads) {
             LogisticQuery<kernel> query(task, q, scratch, n_threads);
             values[q] = query.run();
@@ -366,8 +391,17 @@ double run_queries(const LogisticTask& task) {
     return std::accumulate(values.begin(), values.end(), 0.0);
 }
 
-inline double run_logistic(const LogisticTask& task) {
-    return task.balance ? run_queries<slope_kernel>(task) : run_queries<curvature_kernel>(task);
+inline double logistic_gradient(const LogisticPairs& pairs, const double* balance, double* gradient, double* diagonal) {
+    return run_queries<slope_kernel>({pairs, balance, nullptr, nullptr, gradient, diagonal});
+}
+
+inline void logistic_diagonal(const LogisticPairs& pairs, double* diagonal) {
+    run_queries<curvature_kernel>({pairs, nullptr, nullptr, nullptr, diagonal, nullptr});
+}
+
+inline void logistic_product(const LogisticPairs& pairs, const double* diagonal, const double* direction,
+                             double* product) {
+    run_queries<curvature_kernel>({pairs, nullptr, diagonal, direction, product, nullptr});
 }
 
 }  // namespace rankwise::RANKWISE_INSTRUCTIONS

@@ -3,7 +3,18 @@
 //
 // Rows in label order are cut into segments. The bins of all rows below a segment, which are its worse partners, act on
 // it, and those of all rows above it; then each segment is cut in turn, and a short one is done pair by pair:
-// O(n log n). No include guard, as for lanes.hpp.
+// O(n log n).
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+#include "few_pairs.hpp"
+#include "lanes.hpp"
+#include "pair_count.hpp"
+#include "parallel.hpp"
+#include "score_bins.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
@@ -12,7 +23,7 @@ class OrderedSums {
 public:
     // Where every pair weighs one, `unit_weights`, the columns better and worse hold ones and zeros.
     OrderedSums(const PairColumns& rows, bool unit_weights, const std::int32_t* level_begin, double factor, double* sum)
-        : rows_(rows), channels_(rows.gain ? by_gain : rows.worse == rows.better ? alike : censored),
+        : rows_(rows), channels_(channels_of(rows)),
           unit_weights_(unit_weights), leaf_rows_(unit_weights ? 128 : 64), level_begin_(level_begin),
           factor_(factor), sum_(sum) {}
 
@@ -38,6 +49,12 @@ private:
         std::int64_t size() const { return end - begin; }
     };
     static constexpr std::int64_t most_parts = 128;
+
+    static Channels channels_of(const PairColumns& rows) {
+        if (rows.gain) return by_gain;
+        return rows.worse == rows.better ? alike : censored;
+    }
+
     PairColumns rows_;
     Channels channels_;
     bool unit_weights_;

@@ -9,7 +9,19 @@
 // polynomial in x (by a matrix where they are near, and otherwise through sixteen exponentials and a straight line,
 // carried from bin to bin), and each row reads the polynomial of its bin: O(16 n) for the rows, O(bins) between.
 //
-// A table holds `terms` numbers for each bin. No include guard, as for lanes.hpp.
+// A table holds `terms` numbers for each bin.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <numeric>
+#include <utility>
+#include <vector>
+
+#include "lanes.hpp"
+#include "parallel.hpp"
+#include "smooth_kernels.hpp"
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 

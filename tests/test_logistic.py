@@ -184,8 +184,9 @@ def test_neither_threads_nor_registers_change_a_bit(name, monkeypatch):
     scores, direction = generator.normal(size=(2, preferences.n_rows))
     one = by_bins(preferences, scores, direction)
     results = [by_bins(preferences, scores, direction, n_threads) for n_threads in (2, 4)]
-    native = ranking._native.logistic_ranking
-    monkeypatch.setattr(ranking._native, "logistic_ranking", partial(native, widest=False))
+    for name in ("logistic_gradient", "logistic_diagonal", "logistic_product"):
+        native = getattr(ranking._native, name)
+        monkeypatch.setattr(ranking._native, name, partial(native, widest=False))
     results.append(by_bins(preferences, scores, direction, 2))
     for result in results:
         for key, expected in one.items():

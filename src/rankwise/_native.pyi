@@ -73,7 +73,7 @@ def sum_order_graph(
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None, Vector]: ...
 def group_levels(index: RankingIndex, weight: Vector | None) -> tuple[NDArray[Any], ...]: ...
-def logistic_ranking(
+def logistic_gradient(
     scores: Vector,
     index: RankingIndex,
     groups: tuple[NDArray[Any], ...],
@@ -81,13 +81,35 @@ def logistic_ranking(
     weight: Vector | None,
     can_be_worse: Vector | None,
     gain: Vector | None,
-    balance: Vector | None,
-    direction: Vector | None,
-    diagonal: Vector | None,
+    balance: Vector,
     with_diagonal: bool,
     n_threads: int,
     widest: bool = True,
 ) -> tuple[float, Vector, Vector | None]: ...
+def logistic_diagonal(
+    scores: Vector,
+    index: RankingIndex,
+    groups: tuple[NDArray[Any], ...],
+    query_factor: Vector,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    n_threads: int,
+    widest: bool = True,
+) -> Vector: ...
+def logistic_product(
+    scores: Vector,
+    index: RankingIndex,
+    groups: tuple[NDArray[Any], ...],
+    query_factor: Vector,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    diagonal: Vector,
+    direction: Vector,
+    n_threads: int,
+    widest: bool = True,
+) -> Vector: ...
 def number_names(names: list[Any], number_of: dict[Any, int]) -> NDArray[np.int32]: ...
 def count_comparisons(
     first: NDArray[np.int32],

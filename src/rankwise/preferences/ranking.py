@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -233,56 +233,47 @@ class Ranking(Preferences):
         groups = _native.group_levels(self._index.native, self._columns.weight)
         return groups, 0.5 * (sums.up - sums.down)
 
-    def _logistic(
-        self,
-        scores: FloatVector,
-        factor: FloatVector | float,
-        n_threads: int,
-        *,
-        balance: FloatVector | None = None,
-        direction: FloatVector | None = None,
-        diagonal: FloatVector | None = None,
-        with_diagonal: bool = False,
-    ) -> tuple[float, FloatVector, Any]:
+    def _logistic_pairs(
+        self, scores: FloatVector, factor: FloatVector | float
+    ) -> tuple[
+        FloatVector,
+        _native.RankingIndex,
+        tuple[NDArray[Any], ...],
+        FloatVector,
+        FloatVector | None,
+        FloatVector | None,
+        FloatVector | None,
+    ]:
+        """Return the arguments that the native functions of the logistic loss share."""
         index, columns = self._index, self._columns
-        return _native.logistic_ranking(
-            scores,
-            index.native,
-            self._logistic_parts[0],
-            index.by_query(factor),
-            columns.weight,
-            self.event,
-            columns.gain,
-            balance,
-            direction,
-            diagonal,
-            with_diagonal,
-            n_threads,
-        )
+        groups, of_query = self._logistic_parts[0], index.by_query(factor)
+        return scores, index.native, groups, of_query, columns.weight, self.event, columns.gain
 
     def logistic(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[float, FloatVector]:
         """Sum in O(m), or O(m log m) with gains or censored rows."""
-        value, gradient, _ = self._logistic(scores, factor, n_threads, balance=self._logistic_parts[1])
+        pairs, balance = self._logistic_pairs(scores, factor), self._logistic_parts[1]
+        value, gradient, _ = _native.logistic_gradient(*pairs, balance, False, n_threads)
         return max(value, 0.0), gradient
 
     def logistic_derivatives(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[FloatVector, FloatVector]:
         """Return both from one pass over the pairs of small queries."""
-        balance = self._logistic_parts[1]
-        return self._logistic(scores, factor, n_threads, balance=balance, with_diagonal=True)[1:]
+        pairs, balance = self._logistic_pairs(scores, factor), self._logistic_parts[1]
+        _, gradient, diagonal = _native.logistic_gradient(*pairs, balance, True, n_threads)
+        return gradient, cast(FloatVector, diagonal)
 
     def logistic_hessian(
         self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
     ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
         """Return the diagonal and the product: each costs as much as `logistic`."""
-        scores = scores.copy()
-        diagonal = self._logistic(scores, factor, n_threads)[1]
+        pairs = self._logistic_pairs(scores.copy(), factor)
+        diagonal = _native.logistic_diagonal(*pairs, n_threads)
 
         def product(direction: FloatVector) -> FloatVector:
-            return self._logistic(scores, factor, n_threads, direction=direction, diagonal=diagonal)[1]
+            return _native.logistic_product(*pairs, diagonal, direction, n_threads)
 
         return diagonal, product
 
