@@ -94,10 +94,25 @@ struct NewSums {
     std::optional<OutputVector> moment_up, moment_down;
 };
 
+nb::tuple sum_all_partners(RankingIndex& index, Column weight, Column can_be_worse, Column gain, Column moment,
+                           int n_threads) {
+    const std::size_t n = index.position.size();
+    const rankwise::Ranking ranking = index.view(n);
+    const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n),
+                                       pointer(moment, n)};
+    NewSums sums(n, n, moment.has_value());
+    {
+        nb::gil_scoped_release unlocked;
+        rankwise::sum_all_partners(ranking, columns, n_threads, sums.view());
+    }
+    return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
+}
+
 nb::tuple sum_ranking(InputVector<double> scores, RankingIndex& index, double margin, const std::string& method,
                       Column weight, Column can_be_worse, Column gain, Column moment, int n_threads) {
     const std::size_t n = scores.size();
     const rankwise::Ranking ranking = index.view(n);
+    if (method == "labels") return sum_all_partners(index, weight, can_be_worse, gain, moment, n_threads);
     const rankwise::Method chosen = rankwise::method_named(method);
     const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n),
                                        pointer(moment, n)};
@@ -347,6 +362,9 @@ void bind_rankings(nb::module_& m) {
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),
           "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
+    m.def("sum_all_partners", &sum_all_partners, nb::arg("index"), nb::arg("weight").none(),
+          nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
+          "The sums of sum_ranking over all partners of each row, for any scores.");
     m.def("squared_hinge_ranking", &squared_hinge_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("query_factor"),
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("n_threads"),
           "(loss, gradient, diagonal of the Hessian) of the pairwise squared hinge loss.");

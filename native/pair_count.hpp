@@ -14,10 +14,10 @@
 
 namespace rankwise {
 
-// What a query's rows look like in label order.
+// The part of `row` and `level_begin` of one query: see Ranking in ranking.hpp.
 struct LabelOrder {
-    const std::int32_t* row;          // row index at each position
-    const std::int32_t* level_begin;  // first position with the same label, counted from the query's start
+    const std::int32_t* row;
+    const std::int32_t* level_begin;
     std::int64_t n;
 
     // Where one of several parts of the query begins: between two labels.

@@ -12,15 +12,26 @@
 
 namespace rankwise {
 
-// Query q holds the positions query_begin[q] to query_begin[q + 1] of `row` and `level_begin`. `position` is where each
-// row stands in `row`, or -1.
+// The rows by query, then by label. rankwise.preferences.row_order.RowOrder builds this layout; all counts and sums over
+// a ranking read it.
+//
+//     row          the row at each position: query by query, in ascending order of label, equal labels in the order of
+//                  their rows; rows of weight zero are left out
+//     level_begin  for each position, the first position of the query with the same label, counted from the beginning of
+//                  the query. This is the number of rows of the query with a lower label, the possible worse partners.
+//     query_begin  query q has the positions from query_begin[q] up to, not including, query_begin[q + 1]; it may have
+//                  none. The last entry, query_begin[n_queries], is the number of positions.
+//     position     the position of each row, or -1 if it is left out: the inverse of `row`
+//
+// Invariants: row[position[i]] == i unless position[i] == -1. Within a query level_begin begins with 0 and never
+// decreases, and level_begin[b + level_begin[p]] == level_begin[p] <= p - b, b being the query's first position.
 struct Ranking {
     const std::int32_t* row;
     const std::int32_t* level_begin;
     const std::int64_t* query_begin;
     std::int64_t n_queries;
     const std::int32_t* position;
-    std::int64_t n_rows;
+    std::int64_t n_rows;  // entries of `position`, rows left out included
 
     LabelOrder query(std::int64_t q) const {
         const std::int64_t begin = query_begin[q];
@@ -28,13 +39,12 @@ struct Ranking {
     }
 };
 
-enum class Method { merge, tree, pairs, labels };
+enum class Method { merge, tree, pairs };
 
 inline Method method_named(const std::string& name) {
     if (name == "merge") return Method::merge;
     if (name == "tree") return Method::tree;
     if (name == "pairs") return Method::pairs;
-    if (name == "labels") return Method::labels;
     throw std::invalid_argument("unknown counting method: " + name);
 }
 
@@ -314,9 +324,8 @@ void sum_for_reference(const LabelOrder& order, const double* scores, double mar
     if (method == Method::pairs) sum_by_pairs<K>(order, scores, margin, channels);
 }
 
-// Sums over all partners of the rows of a ranking; rows that stand nowhere have none.
 template <bool Gain, bool Moment>
-void sum_labels(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out) {
+void sum_all_partners(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out) {
     if (ranking.query_begin[ranking.n_queries] < ranking.n_rows)
         for (int m = 0; m < (Moment ? 2 : 1); ++m) {
             std::fill_n(out.up[m], ranking.n_rows, 0.0);
@@ -330,7 +339,6 @@ void sum_labels(const Ranking& ranking, const RowColumns& columns, int n_threads
 template <bool Gain, bool Moment>
 void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
                  const RowColumns& columns, ScratchPool& pool, int n_threads, const RowSums& out) {
-    if (method == Method::labels) return sum_labels<Gain, Moment>(ranking, columns, n_threads, out);
     constexpr int K = channel_count<Gain, Moment>;
     const auto kept = pool.lend();
     kept->restart();
@@ -408,6 +416,14 @@ inline void sum_ranking(const Ranking& ranking, const double* scores, double mar
     const auto run = columns.gain ? (columns.moment ? sum_ranking<true, true> : sum_ranking<true, false>)
                                   : (columns.moment ? sum_ranking<false, true> : sum_ranking<false, false>);
     run(ranking, scores, margin, method, columns, pool, n_threads, out);
+}
+
+// The sums over all partners of each row, violated or not. Rows that are left out have none.
+inline void sum_all_partners(const Ranking& ranking, const RowColumns& columns, int n_threads, const RowSums& out) {
+    using detail::sum_all_partners;
+    const auto run = columns.gain ? (columns.moment ? sum_all_partners<true, true> : sum_all_partners<true, false>)
+                                  : (columns.moment ? sum_all_partners<false, true> : sum_all_partners<false, false>);
+    run(ranking, columns, n_threads, out);
 }
 
 // The windows of each query's rows, in label order, for several calls of sum_moment.

@@ -42,6 +42,14 @@ def sum_ranking(
     moment: Vector | None,
     n_threads: int,
 ) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
+def sum_all_partners(
+    index: RankingIndex,
+    weight: Vector | None,
+    can_be_worse: Vector | None,
+    gain: Vector | None,
+    moment: Vector | None,
+    n_threads: int,
+) -> tuple[Vector, Vector, Vector | None, Vector | None]: ...
 def squared_hinge_ranking(
     scores: Vector,
     index: RankingIndex,

@@ -176,22 +176,11 @@ class Ranking(Preferences):
     ) -> PartnerSums:
         """Sum over violated partners in O(m log m), over all partners in O(m)."""
         check_choice(counting, "counting", COUNTING_METHODS)
-        columns = self._columns
-        method = "labels" if scores is None else counting
-        scores = np.zeros(self.n_rows) if scores is None else scores
-        return PartnerSums(
-            *_native.sum_ranking(
-                scores,
-                self._index.native,
-                margin,
-                method,
-                columns.weight,
-                self.event,
-                columns.gain,
-                moment,
-                n_threads,
-            )
-        )
+        index, columns = self._index.native, self._columns
+        weights = columns.weight, self.event, columns.gain
+        if scores is None:
+            return PartnerSums(*_native.sum_all_partners(index, *weights, moment, n_threads))
+        return PartnerSums(*_native.sum_ranking(scores, index, margin, counting, *weights, moment, n_threads))
 
     def adjacency(
         self, scores: FloatVector, *, counting: str = "merge", n_threads: int = 1

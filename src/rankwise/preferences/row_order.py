@@ -19,10 +19,11 @@ BLOCK_ROWS = 1 << 16
 
 
 class RowOrder:
-    """Rows by query, then by label: what the counting works on. Rows of weight zero are left out.
+    """Rows by query, then by label, as native counts and sums read them. Rows of weight zero are left out.
 
-    It keeps 8 bytes a row. Where the rows of each query follow one another they are put in order some whole
-    queries at a time, which takes little memory beside.
+    `struct Ranking` of native/ranking.hpp defines `row`, `level_begin`, `query_begin` and `position`. The
+    arrays take 8 bytes per row. If the rows of each query are consecutive, they are sorted a few whole
+    queries at a time, which takes little additional memory.
     """
 
     def __init__(self, labels: FloatVector, query: NDArray[np.int64] | None, weight: FloatVector | None):
@@ -56,7 +57,7 @@ class RowOrder:
         return {name: value for name, value in self.__dict__.items() if name != "native"}
 
     def by_query(self, by_row: FloatVector | float) -> FloatVector:
-        """Return for each query what its rows share, 0 where it has none."""
+        """Return the value of each query's first row, 0 for a query without rows."""
         of_query = np.zeros(len(self.query_begin) - 1)
         filled = np.diff(self.query_begin) > 0
         first = self.row[self.query_begin[:-1][filled]]
@@ -70,7 +71,7 @@ class RowOrder:
         query: NDArray[np.int64] | None,
         kept: NDArray[np.bool_] | None,
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Return the rows of whole queries in order, and where in its query the level of each begins."""
+        """Return `row` and `level_begin` of whole queries."""
         labels = labels[block]
         if query is None:
             first, last, order = 0, 0, _native.stable_order(labels)
