@@ -26,13 +26,8 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: help browser demo test test-machines test-oldest test-portable lint bench docs fuzz mutate race release \
-  release-check reproduce sanitize sanitize-threads wheel clean
-=======
 .PHONY: help browser demo test test-machines test-oldest test-portable lint headers bench docs fuzz mutate race \
-  reproduce sanitize sanitize-threads wheel clean
->>>>>>> f8b71ef (Compile the logistic sums in a translation unit per instruction set)
+  release release-check reproduce sanitize sanitize-threads wheel clean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-17s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -77,11 +72,7 @@ $(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt
 test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions that are declared (Python 3.11)
 	$(TEST_ENV) $(VENV)-oldest/bin/python -m pytest -n $(JOBS) $(TESTS)
 
-<<<<<<< HEAD
-lint: $(VENV)/.dev ## Check style, formatting, types, imports, workflows, templates and citation
-=======
-lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native headers and workflows
->>>>>>> f8b71ef (Compile the logistic sums in a translation unit per instruction set)
+lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native headers, workflows, templates and citation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
