@@ -57,7 +57,10 @@ def registered(monkeypatch):
 
 
 def test_a_new_loss_is_trained_by_the_solvers_that_fit_it():
-    assert (solvers_of("wide_hinge"), solvers_of("squares")) == (["bundle", "bmrm"], ["newton"])
+    assert (solvers_of("wide_hinge"), solvers_of("squares")) == (
+        ["bundle", "bmrm", "tree-rsvm", "pair-rsvm"],
+        ["newton"],
+    )
     # max(0, 2 - d) + alpha ||w||^2 is 2 (max(0, 1 - d/2) + 2 alpha ||w/2||^2).
     wide = RankSVM(1e-2, loss="wide_hinge", tol=1e-8).fit(X, y, qid=qid)
     hinge = RankSVM(2e-2, tol=1e-8).fit(X, y, qid=qid)

@@ -14,7 +14,7 @@ SIGNATURES = {
     "RankSVM": """
         alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,
         kernel_params=None, n_components=None, basis="uniform", average="queries", pair_weight=None,
-        solver="auto", counting="merge", tol=0.001, max_iter=1000, warm_start=False, callback=None,
+        solver="auto", tol=0.001, max_iter=1000, warm_start=False, callback=None,
         n_jobs=None, random_state=None, verbose=0
     """,
     "RankSVMCV": """

@@ -220,8 +220,7 @@ def test_the_objective_is_the_one_of_the_docstring(loss, average, pair_weight):
     assert model.solver_ == ("bundle" if loss == "hinge" else "newton")
 
 
-@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
-def test_all_ways_to_count_find_the_same(loss, monkeypatch):
+def test_the_published_methods_count_in_their_own_way_and_find_the_same(monkeypatch):
     X, y, qid = make_ranking(60, 4, n_queries=3, n_levels=6, noise=0.5, random_state=0)
     asked = []
     sums = Ranking.sums
@@ -230,14 +229,15 @@ def test_all_ways_to_count_find_the_same(loss, monkeypatch):
             asked.append(counting) or sums(self, *a, counting=counting, **k)
         )
     )  # fmt: skip
-    merged = RankSVM(1e-2, loss=loss, tol=1e-6).fit(X, y, qid=qid)
-    for counting in ("tree", "pairs"):
-        model = RankSVM(1e-2, loss=loss, tol=1e-6, counting=counting).fit(X, y, qid=qid)
+    merged = RankSVM(1e-2, tol=1e-6).fit(X, y, qid=qid)
+    bmrm = RankSVM(1e-2, tol=1e-6, solver="bmrm").fit(X, y, qid=qid)
+    for solver, counting in (("tree-rsvm", "tree"), ("pair-rsvm", "pairs")):
+        model = RankSVM(1e-2, tol=1e-6, solver=solver).fit(X, y, qid=qid)
+        assert model.solver_ == solver
+        assert model.n_iter_ == bmrm.n_iter_
         np.testing.assert_allclose(model.coef_, merged.coef_, rtol=1e-2)
         assert model.objective_ == pytest.approx(merged.objective_, abs=2e-6)
         assert counting in asked
-    with pytest.raises(ValueError, match="counting must be one of"):
-        RankSVM(counting="guess").fit(X, y, qid=qid)
 
 
 def test_bmrm_and_bundle_agree():
@@ -883,8 +883,14 @@ BAD_PARAMETERS = [
     ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
     ({"max_iter": 0.5}, "max_iter must be a whole number of at least 1; got 0.5"),
     ({"loss": "x"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got 'x'"),
-    ({"solver": "sgd"}, "solver must be one of 'auto', 'bundle', 'bmrm', 'newton'; got 'sgd'"),
-    ({"solver": "newton"}, "solver='newton' does not solve loss='hinge'; use 'bundle' or 'bmrm'"),
+    (
+        {"solver": "sgd"},
+        "solver must be one of 'auto', 'bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'newton'; got 'sgd'",
+    ),
+    (
+        {"solver": "newton"},
+        "solver='newton' does not solve loss='hinge'; use 'bundle' or 'bmrm' or 'tree-rsvm' or 'pair-rsvm'",
+    ),
     ({"loss": "squared_hinge", "solver": "bmrm"}, "does not solve loss='squared_hinge'; use 'newton'"),
     ({"average": "x"}, "average must be one of 'queries', 'pairs'; got 'x'"),
     ({"pair_weight": "x"}, "pair_weight must be one of 'difference'; got 'x'"),

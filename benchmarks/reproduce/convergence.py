@@ -26,8 +26,8 @@ PAPER = {
 METHODS = {
     "bundle": ("rankwise, hinge", {"solver": "bundle"}),
     "bmrm": ("the paper's BMRM, hinge", {"solver": "bmrm", "max_iter": 3000}),
-    "tree": ("TreeRSVM: BMRM, tree", {"solver": "bmrm", "counting": "tree", "max_iter": 3000}),
-    "pairs": ("PairRSVM: BMRM, every pair", {"solver": "bmrm", "counting": "pairs", "max_iter": 3000}),
+    "tree": ("TreeRSVM: BMRM, tree", {"solver": "tree-rsvm", "max_iter": 3000}),
+    "pairs": ("PairRSVM: BMRM, every pair", {"solver": "pair-rsvm", "max_iter": 3000}),
     "squared_hinge": ("rankwise, squared hinge", {"loss": "squared_hinge"}),
 }
 COLOURS = {
@@ -235,7 +235,8 @@ def about_counting(settings):
     return [
         f"TreeRSVM, with the paper's tree, is run up to {number(largest['tree'], 0)} rows, PairRSVM,",
         "which goes",
-        f"through every pair, up to {number(largest['pairs'], 0)}: `counting='tree'` and `counting='pairs'`.",
+        f"through every pair, up to {number(largest['pairs'], 0)}: `solver='tree-rsvm'` and",
+        "`solver='pair-rsvm'`.",
     ]
 
 

@@ -49,7 +49,6 @@ class LinearRanker:
     average: str = "queries"
     pair_weight: str | None = None
     solver: str = "auto"
-    counting: str = "merge"
     tol: float = 1e-3
     max_iter: int = 1000
     warm_start: bool = False
@@ -104,7 +103,6 @@ class LinearRanker:
             tol=self.tol,
             max_iter=int(self.max_iter),
             average=self.average,
-            counting=self.counting,
             n_threads=thread_count(self.n_jobs),
             start=self._start(design),
             monitor=Monitor(self.verbose, self.callback),

@@ -100,7 +100,7 @@ class PairwiseRanker(BaseRanker):
         more = SOLVERS[self.solver_].carried(design.shape[1])
         return AlphaProblem(
             lambda alpha, start: self._solve(design, preferences, start, alpha, **more),
-            pairwise_loss(self.loss, preferences, **self._averaging()).at_zero,
+            pairwise_loss(self.loss, preferences, self.solver_, **self._averaging()).at_zero,
             lambda: self._default_alphas(design, [preferences]),
             kernel_map,
         )
@@ -141,7 +141,7 @@ class PairwiseRanker(BaseRanker):
     def _descent(self, design: Design, preferences: Preferences) -> Descent | None:
         if self.solver != "auto":
             return None
-        return descent_of(design, pairwise_loss(self.loss, preferences, **self._averaging()))
+        return descent_of(design, pairwise_loss(self.loss, preferences, self.solver_, **self._averaging()))
 
     def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
         """Solve along the path of alphas and score other rows: shape (n_alphas, 1, n_rows)."""
@@ -197,8 +197,7 @@ class PairwiseRanker(BaseRanker):
             )
 
     def _averaging(self) -> dict[str, Any]:
-        counting = getattr(self, "counting", "merge")  # of the losses that count pairs
-        return {"average": self.average, "counting": counting, "n_threads": self._threads()}
+        return {"average": self.average, "n_threads": self._threads()}
 
 
 def _uninterrupted(result: SolverResult) -> SolverResult:

@@ -89,13 +89,6 @@ class Method:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Counting:
-    """How violated pairs are counted."""
-
-    counting: str = "merge"
-
-
-@dataclass(eq=False, repr=False, kw_only=True)
 class Stopping:
     """When a fit ends."""
 

@@ -5,36 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankwise.estimators.pairwise import PairwiseRanker
-from rankwise.estimators.parameters import (
-    Average,
-    Basis,
-    Counting,
-    Kernel,
-    Loss,
-    Method,
-    PairWeight,
-    Running,
-    Stopping,
-    Strength,
-    WarmStart,
-)
+from rankwise.estimators.parameters import Loss, PairwiseParameters, Running, Strength, WarmStart
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(
-    PairwiseRanker,
-    Running,
-    WarmStart,
-    Stopping,
-    Counting,
-    Method,
-    PairWeight,
-    Average,
-    Basis,
-    Kernel,
-    Loss,
-    Strength,
-):
+class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Strength):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and
@@ -70,13 +45,11 @@ class RankSVM(
         The mean over queries of each query's mean, or the mean over all pairs.
     pair_weight : None or "difference"
         With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
-    solver : "auto", "bundle", "bmrm" or "newton"
-        For the hinge, "bundle" (cutting planes with line search, the default) or "bmrm" (Algorithm 1 of
-        Airola et al. as published, for comparison); for the squared hinge, "newton".
-    counting : "merge", "tree" or "pairs"
-        How violated pairs are counted: by merging, O(m log m); with the order-statistic tree of Airola et
-        al., also O(m log m); or one by one, O(m^2). The solution is the same: the last two are there to be
-        compared with.
+    solver : "auto", "bundle", "bmrm", "tree-rsvm", "pair-rsvm" or "newton"
+        For the hinge, "bundle" (cutting planes with line search, the default); for the squared hinge,
+        "newton". The others are Algorithm 1 of Airola et al. as published, without the line search, for
+        comparison: "tree-rsvm" counts violated pairs with their order-statistic tree, "pair-rsvm" one by one
+        in O(m^2), "bmrm" as "bundle" does. All find the same solution.
     tol : float
         The fit ends when it is certain to have won all but this share of what can be won:
         `gap_ <= tol * (1 - objective_ + gap_)`, as the objective of the zero function is 1. A gap that

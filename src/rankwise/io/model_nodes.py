@@ -19,8 +19,9 @@ from rankwise.io.atomic import atomic_write
 from rankwise.io.model_layout import ModelFileError, read_layout, write_layout
 from rankwise.io.model_values import Arrays, decode, encode
 
-
-# Early versions stored these parameters of a base class as if a fit had learned them.
+# Of files of early versions: a parameter that RankSVM no longer has, and parameters of a base class that were
+# stored as if a fit had learned them.
+FORMER_PARAMETERS = ("counting",)
 FORMER_ATTRIBUTES = ("average", "basis", "counting", "pair_weight")
 
 
@@ -56,7 +57,8 @@ def together(known: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> Any
     if node["class"] not in known:
         raise ModelFileError(f"this rankwise has no estimator named {node['class']!r}")
     kind = known[node["class"]]
-    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
+    given = {name: value for name, value in node["parameters"].items() if name not in FORMER_PARAMETERS}
+    estimator = kind(**{name: decode(value, arrays) for name, value in given.items()})
     for name, value in node["attributes"].items():
         if name in FORMER_ATTRIBUTES:
             continue

@@ -28,7 +28,6 @@ def solve_pairs(
     tol: float,
     max_iter: int,
     average: str = "queries",
-    counting: str = "merge",
     n_threads: int = 1,
     start: FloatVector | None = None,
     monitor: Monitor | None = None,
@@ -41,7 +40,7 @@ def solve_pairs(
     """
 
     def solve(design: Design, preferences: Preferences, **options: Any) -> SolverResult:
-        measured = pairwise_loss(loss, preferences, average=average, counting=counting, n_threads=n_threads)
+        measured = pairwise_loss(loss, preferences, solver, average=average, n_threads=n_threads)
         placed, measured = design.placed_for(measured, options["tol"])
         return SOLVERS[solver].solve(placed, measured, alpha, **options)
 
@@ -63,8 +62,9 @@ def solve_pairs(
 
 
 def pairwise_loss(
-    name: str, preferences: Preferences, *, average: str, counting: str, n_threads: int
+    name: str, preferences: Preferences, solver: str, *, average: str, n_threads: int
 ) -> PairwiseLoss:
-    """Return the loss with this name; `counting` is for those that count pairs."""
+    """Return the loss with this name, which counts pairs as the solver asks for."""
+    counting = SOLVERS[solver].counting
     options: dict[str, Any] = {} if counting == "merge" else {"counting": counting}
     return LOSSES[name](preferences, average=average, n_threads=n_threads, **options)

@@ -26,7 +26,9 @@ class Solver:
     needs : type
         What a loss must be.
     from_sample : bool
-        Whether a rough solution on a sample of the rows is a good start.
+        Whether the fit starts from a rough solution on a sample of the rows.
+    counting : str
+        How the loss counts violated pairs.
     carried : callable
         Makes, for a number of features, the options that one alpha hands on to the next.
     """
@@ -34,6 +36,7 @@ class Solver:
     solve: Callable[..., SolverResult]
     needs: type
     from_sample: bool = True
+    counting: str = "merge"
     carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
 
 
@@ -41,12 +44,18 @@ def _planes(n_features: int) -> dict[str, Any]:
     return {"planes": Planes(n_features)}
 
 
+def _as_published(counting: str) -> Solver:
+    """Return Algorithm 1 of Airola et al. (2011): no line search, and no start from a sample."""
+    solve = partial(solve_bundle, line_search=False)
+    return Solver(solve, PiecewiseLinear, from_sample=False, counting=counting, carried=_planes)
+
+
 # The first solver whose needs a loss meets is its default.
 SOLVERS = {
     "bundle": Solver(solve_bundle, PiecewiseLinear, carried=_planes),
-    "bmrm": Solver(
-        partial(solve_bundle, line_search=False), PiecewiseLinear, from_sample=False, carried=_planes
-    ),
+    "bmrm": _as_published("merge"),
+    "tree-rsvm": _as_published("tree"),
+    "pair-rsvm": _as_published("pairs"),
     "newton": Solver(solve_newton, Smooth),
 }
 
@@ -57,7 +66,7 @@ def solvers_of(loss: str) -> list[str]:
     Examples
     --------
     >>> solvers_of("hinge")
-    ['bundle', 'bmrm']
+    ['bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm']
     """
     return [name for name, solver in SOLVERS.items() if issubclass(LOSSES[loss], solver.needs)]
 
