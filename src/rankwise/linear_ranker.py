@@ -121,7 +121,7 @@ class LinearRanker:
         if result.status not in ("converged", "stopped"):
             from rankwise.solvers.endings import warn_of_ending
 
-            warn_of_ending(result, self.tol, stacklevel=4)
+            warn_of_ending(result, self.tol)
 
 
 def check_rows(X: Any) -> None:

@@ -6,7 +6,6 @@ equation (7) of Herbrich, Graepel and Obermayer (1999).
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import pairwise
@@ -29,6 +28,7 @@ from rankwise.core.checks import (
 )
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatVector, IntVector
+from rankwise.core.warn import warn_caller
 
 __all__ = ["fit_thresholds", "ordered_classes", "ranks_of"]
 
@@ -120,7 +120,6 @@ def ordered_classes(
     y: Any,
     categories: Sequence[Any] | None = None,
     sample_weight: ArrayLike | None = None,
-    stacklevel: int = 3,
 ) -> tuple[NDArray[Any], IntVector, FloatVector]:
     """Return the classes that occur, lowest first, the number of each row's class and the rows' weights.
 
@@ -132,11 +131,9 @@ def ordered_classes(
     if categories is not None:
         distinct, codes = _in_order_of(categories, distinct, codes)
     elif declared_order(y) is None and holds_text(distinct):
-        warnings.warn(
+        warn_caller(
             f"y holds text, ordered alphabetically: {_listed(distinct, ' < ')}. Give the order of the ranks, "
-            "lowest first, with categories=[...].",
-            UserWarning,
-            stacklevel=stacklevel,
+            "lowest first, with categories=[...]."
         )
     weight = np.ones(len(codes))
     if sample_weight is not None:

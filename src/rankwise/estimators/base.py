@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from rankwise.core.checks import as_array, as_codes, as_labels, as_vector, check_features, declared_order
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Place, RowsLostError, in_memory, place_of
 from rankwise.data.design import Design, as_design
 from rankwise.data.hints import hint_at_scale
@@ -111,10 +112,9 @@ class BaseRanker(BaseEstimator):
 
     def _check_validation_queries(self, y: Any, qid: Any) -> None:
         if self._mixes_queries(y, qid):
-            warnings.warn(
+            warn_caller(
                 "fit got qid, but validation has none: its rows of different queries are compared. Give "
-                "validation=(X, y, qid).",
-                stacklevel=5,
+                "validation=(X, y, qid)."
             )
 
     def score(
@@ -126,11 +126,10 @@ class BaseRanker(BaseEstimator):
         scores of several outputs are averaged.
         """
         if self._mixes_queries(y, qid):
-            warnings.warn(
+            warn_caller(
                 "The model was fitted with qid, but score got none: rows of different queries are compared. "
                 "Pass score(..., qid=qid); scikit-learn's searches pass it on after "
-                "sklearn.set_config(enable_metadata_routing=True).",
-                stacklevel=2,
+                "sklearn.set_config(enable_metadata_routing=True)."
             )
         scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
         pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
@@ -409,10 +408,7 @@ class BaseRanker(BaseEstimator):
         self.objective_ = result.objective
         self.gap_ = result.gap
         self.history_ = result.history
-        self._warn_of(result)
-
-    def _warn_of(self, result: SolverResult) -> None:
-        warn_of_ending(result, self.tol, stacklevel=6)
+        warn_of_ending(result, self.tol)
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:

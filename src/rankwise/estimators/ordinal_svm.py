@@ -28,6 +28,7 @@ from rankwise.calibration.thresholds import (
 from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import positions_within
@@ -76,7 +77,7 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
                 f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
             )
         y, sample_weight = in_memory(y), in_memory(sample_weight)
-        classes, codes, weight = ordered_classes(y, self.categories, sample_weight, stacklevel=5)
+        classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
         plain = sample_weight is None and self.class_weight is None
         return Ranks(classes, codes, weight * class_weights(self.class_weight, classes, codes), plain)
 
@@ -334,8 +335,7 @@ def warn_of_needless_errors(
 
     found, least = error(thresholds), error(min_error_thresholds(utility, codes, weight, error="absolute"))
     if found > 2 * least and found > least + 0.1:
-        warnings.warn(
+        warn_caller(
             f"The boundaries of thresholds='midpoint' miss the ranks of the training rows by {found:.2g} on "
-            f"average, those of thresholds='min_error' by {least:.2g}: the ranks overlap within the margin.",
-            stacklevel=4,
+            f"average, those of thresholds='min_error' by {least:.2g}: the ranks overlap within the margin."
         )

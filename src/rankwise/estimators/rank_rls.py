@@ -44,7 +44,6 @@ from rankwise.solvers import (
     solve_primal,
     solve_reduced,
 )
-from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.least_squares import cheapest_solver, check_closed_form, path_solver
 from rankwise.solvers.spectrum import joined_paths
 
@@ -81,9 +80,6 @@ class BaseRankRLS(BaseRanker):
         design, features = self._hinted_space(X)
         each = zip(forms, alphas, systems or [None] * len(forms), strict=True)
         self._store(merged([self._solve(design, *one, len(forms)) for one in each]), features)
-
-    def _warn_of(self, result: SolverResult) -> None:
-        warn_of_ending(result, self.tol, stacklevel=7)
 
     def path(
         self,

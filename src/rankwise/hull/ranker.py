@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +25,7 @@ from rankwise.core.checks import (
 )
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatVector
+from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.hints import hint_at_scale
 from rankwise.data.scores import canonical_csr
@@ -165,13 +165,12 @@ class BaseHullRanker(BaseRanker):
 
     def _warn_of_order(self, labels: Any, classes: NDArray[Any]) -> None:
         """Tell of text that is taken in the order of the alphabet, and of edges that name no class."""
-        warn_of_absent_classes(self.order, classes, "labels of y", stacklevel=7)
+        warn_of_absent_classes(self.order, classes, "labels of y")
         if isinstance(self.order, str) and holds_text(classes) and declared_order(labels) is None:
             shown = " < ".join(map(repr, classes[:8].tolist()))
-            warnings.warn(
+            warn_caller(
                 f"y holds text, ordered alphabetically: {shown}. Give the order as a list of (higher, lower) "
-                "labels.",
-                stacklevel=6,
+                "labels."
             )
 
     def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
@@ -264,7 +263,7 @@ class BaseHullRanker(BaseRanker):
         constant = None if zero is None else constant_optimum(program, optimum, zero, tol)
         if constant is None:
             return optimum, result
-        warnings.warn(self._why_constant(), stacklevel=4)
+        warn_caller(self._why_constant())
         status = "converged" if constant.gap <= tol * constant.objective else result.status
         found = constant.coef, constant.objective, constant.gap
         return constant, SolverResult(*found, result.n_iter, status, result.history)
@@ -469,7 +468,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
             check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
             hint_at_scale(rows, getattr(self, "feature_names_in_", None))
         if self.laplacian_weight == 0 and not known.all():
-            warnings.warn("Rows without a label have no effect: laplacian_weight is 0.", stacklevel=3)
+            warn_caller("Rows without a label have no effect: laplacian_weight is 0.")
         codes, program = self._program(known, graph)
         centre = self._centre(X)
         design, kernel_map = self._function_space(X if centre is None else X - centre)

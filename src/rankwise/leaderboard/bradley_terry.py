@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
@@ -18,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, check_choice, check_count, check_positive
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.loss import ComparisonHessian, ComparisonLoss
@@ -411,15 +411,13 @@ class BradleyTerry(BaseEstimator):
         self.n_iter_, self.history_ = result.n_iter, result.history
         found = f"The best scores so far are kept; their objective is within {self.gap_:.3g} of the optimum."
         if result.status == "interrupted":
-            warnings.warn(
-                f"Interrupted after {self.n_iter_} iterations. {found}", InterruptedWarning, stacklevel=4
-            )
+            warn_caller(f"Interrupted after {self.n_iter_} iterations. {found}", InterruptedWarning)
         elif result.status in ("max_iter", "stalled"):
-            warnings.warn(
+            warn_caller(
                 f"The gap did not fall to tol={self.tol:g} of what can be won in {self.n_iter_} iterations. "
                 f"{found}",
-                ConvergenceWarning, stacklevel=4,
-            )  # fmt: skip
+                ConvergenceWarning,
+            )
 
     def _diagnose(
         self, items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float
@@ -445,7 +443,7 @@ class BradleyTerry(BaseEstimator):
                 f"With alpha=0 the scores have no optimum. {' '.join(told)} Give a positive alpha."
             )
         if told:
-            warnings.warn(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.", stacklevel=4)
+            warn_caller(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.")
 
     def _tie_problems(self, comparisons: Comparisons) -> list[str]:
         if self.ties != "davidson":

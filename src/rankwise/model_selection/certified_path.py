@@ -8,7 +8,6 @@ below the line of any weights. A few fits with their gaps thus bound p everywher
 from __future__ import annotations
 
 import copy
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,6 +20,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise.core.checks import as_alphas, check_positive
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
+from rankwise.core.warn import warn_caller
 from rankwise.solvers import SolverResult
 from rankwise.solvers.rounding import UNIT, terms
 
@@ -305,11 +305,10 @@ class _Path:
     def _warn(self, knots: list[Knot]) -> None:
         worst = max(map(self._worst, knots, [*knots[1:], knots[-1]]))
         if self._unfinished and worst > self._tol:
-            warnings.warn(
+            warn_caller(
                 f"Some fits ended before their goal: a share {worst:.2g} of what can be won may be missed, "
                 f"where tol is {self._tol:g}.",
                 ConvergenceWarning,
-                stacklevel=6,
             )
 
 

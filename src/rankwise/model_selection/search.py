@@ -22,6 +22,7 @@ from sklearn.model_selection import check_cv
 
 from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
 from rankwise.core.types import FloatArray
+from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design
 from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
@@ -184,7 +185,7 @@ class AlphaSearch:
             kind = "undefined" if undefined else str(warning.message)
             if kind not in self._told:
                 self._told.add(kind)
-                warnings.warn(warning.message, warning.category, stacklevel=7)
+                warn_caller(warning.message, warning.category)
 
     def scores(
         self, alphas: FloatArray, folds: Iterable[Fold]
@@ -302,7 +303,7 @@ class Choice:
         """The best alpha."""
         return float(self.alphas[self.best])
 
-    def warn_at_edge(self, stacklevel: int = 4) -> None:
+    def warn_at_edge(self) -> None:
         """Say so where the best alpha is the first or the last of several, with the next ones to try.
 
         Where all candidates have the same error, there is nothing to choose by, which is told instead.
@@ -310,9 +311,9 @@ class Choice:
         if len(self.alphas) == 1:
             return
         if (self.errors == self.errors[0]).all():
-            warnings.warn(self._undecided(), EqualErrorsWarning, stacklevel=stacklevel)
+            warn_caller(self._undecided(), EqualErrorsWarning)
         elif (advice := self._advice()) is not None:
-            warnings.warn(f"{advice} to alphas.", EdgeOfGridWarning, stacklevel=stacklevel)
+            warn_caller(f"{advice} to alphas.", EdgeOfGridWarning)
 
     def _undecided(self) -> str:
         return (

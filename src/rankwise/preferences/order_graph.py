@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
@@ -15,6 +14,7 @@ from rankwise import _native
 from rankwise.core.checks import as_array, as_codes, as_weights, check_choice
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatVector
+from rankwise.core.warn import warn_caller
 from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory, connected_parts
 from rankwise.preferences.ranking import Ranking
 
@@ -229,14 +229,14 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 
-def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str, stacklevel: int = 3) -> None:
+def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str) -> None:
     """Tell of edges of classes that no row has, where others remain: such edges are left out."""
     if isinstance(order, str):
         return
     named = {label for edge in edge_list(order) for label in edge}
     unknown = sorted(repr(label) for label in named - set(classes.tolist()))
     if unknown and len(unknown) < len(named):
-        warnings.warn(f"order names {', '.join(unknown)}, not among the {name}.", stacklevel=stacklevel)
+        warn_caller(f"order names {', '.join(unknown)}, not among the {name}.")
 
 
 def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tuple[Any, Any]]:
