@@ -6,8 +6,7 @@ from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankwise.curves.features import CurveFeatures
-    from rankwise.preprocessing.query_scaler import QueryScaler
-    from rankwise.preprocessing.query_scaling import scale_within_queries
+    from rankwise.preprocessing.query_scaler import QueryScaler, scale_within_queries
 
 __all__ = [
     "CurveFeatures",
@@ -19,7 +18,6 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "rankwise.curves.features": ["CurveFeatures"],
-        "rankwise.preprocessing.query_scaler": ["QueryScaler"],
-        "rankwise.preprocessing.query_scaling": ["scale_within_queries"],
+        "rankwise.preprocessing.query_scaler": ["QueryScaler", "scale_within_queries"],
     },
 )

@@ -1,4 +1,4 @@
-"""Features brought to a common scale within each query, as a step of a pipeline."""
+"""Features brought to a common scale within each query: as a step of a pipeline, or by a function."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from rankwise.core.checks import as_codes, check_choice
+from rankwise.core.checks import as_array, as_codes, check_choice
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.scores import canonical_csr
-from rankwise.preprocessing.query_scaling import scale_within_queries
 
 METHODS = ("minmax", "standard", "rank")
 
@@ -118,6 +117,46 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
 
 
+def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
+    """Scale each feature to 0..1 within each query: (x - min) / (max - min), and 0 if it is constant.
+
+    It does to dense rows what `QueryScaler("minmax")` does; missing values stay missing.
+
+    Parameters
+    ----------
+    X : array or frame of shape (n_rows, n_features)
+    qid : array of shape (n_rows,)
+
+    Returns
+    -------
+    array of shape (n_rows, n_features)
+
+    Examples
+    --------
+    >>> scale_within_queries([[1.0, 5.0], [3.0, 5.0], [10.0, 0.0]], qid=["a", "a", "b"])
+    array([[0., 0.],
+           [1., 0.],
+           [0., 0.]])
+    """
+    if sp.issparse(X):
+        raise TypeError(
+            "scale_within_queries shifts features and so needs a dense X; call X.toarray() first."
+        )
+    rows = np.asarray(as_array(X), dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"X must be two-dimensional; got shape {rows.shape}.")
+    return _min_max(rows, as_codes(qid, "qid", len(rows))[1])
+
+
+def _min_max(rows: FloatArray, query: IntArray) -> FloatArray:
+    order = np.argsort(query, kind="stable")
+    begin = np.flatnonzero(np.diff(query[order], prepend=-1))
+    lowest = np.minimum.reduceat(rows[order], begin)
+    spread = np.maximum.reduceat(rows[order], begin) - lowest
+    spread[spread == 0] = 1.0
+    return (rows - lowest[query]) / spread[query]
+
+
 def _standardised(rows: FloatArray, query: IntArray) -> FloatArray:
     """Take the mean of each query off and divide by its deviation; a spread of rounding errors is none."""
     size = np.bincount(query)[:, None]
@@ -159,7 +198,7 @@ def _n_lower(values: FloatArray, group: IntArray) -> IntArray:
     return lower
 
 
-_DENSE = {"minmax": scale_within_queries, "standard": _standardised, "rank": _ranks}
+_DENSE = {"minmax": _min_max, "standard": _standardised, "rank": _ranks}
 
 
 def _sparse(rows: Any, query: IntArray, method: str) -> Any:
