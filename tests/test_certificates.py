@@ -7,8 +7,6 @@ among them. A gap above its goal is warned of: the tolerance times what can be w
 
 import math
 import warnings
-from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -24,13 +22,14 @@ import independent_hull
 import reference
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
-from rankwise.hull import certificate as hull_certificate
+from rankwise.data.precision import Precision, rounding_terms
 from rankwise.hull.certificate import HullOptimum, Penalty
-from rankwise.losses import Hinge, SquaredHinge
-from rankwise.solvers import Monitor
-from rankwise.solvers.goal import Goal
-from rankwise.solvers.result import concluded, distance
-from rankwise.solvers.rounding import Rounding, quotient, share_left, terms
+from rankwise.losses import Hinge, PiecewiseLinear, SquaredHinge
+from rankwise.losses.base import LossBounds
+from rankwise.solvers import Monitor, solve_bundle
+from rankwise.solvers.certificate import StoppingRule, certified_gap, remaining_tolerance
+from rankwise.solvers.errors import ErrorModel, quotient, suboptimality
+from rankwise.solvers.run import finalise
 
 SCALES = st.sampled_from([1e-8, 1e-4, 1.0, 1e4, 1e8])
 OFFSETS = st.sampled_from([0.0, 1.0, 1e4, 1e8, 1e12])
@@ -89,14 +88,14 @@ def goal_of(model, start, rounded):
 
 
 def rounded_of(model, X, loss):
-    """What rounding explains of a gap."""
+    """The part of a gap that rounding explains."""
     design = as_design(X).centred()
-    rounding = Rounding.of(design, growth=1 if loss == "logistic" else 2)
-    reach = rounding.reach(model.coef_, design.matvec(model.coef_))
+    errors = ErrorModel(design.precision, BOUNDS[loss])
+    score_range = design.precision.score_range(model.coef_, design.matvec(model.coef_))
+    found = errors.at(model.alpha, model.coef_, model.objective_, score_range)
     if loss == "hinge":
-        error = rounding.hinge(model.alpha, model.coef_, reach)
-        return rounding.left_to_hinge(model.alpha, model.coef_, error)
-    return rounding.left_to_square(model.alpha, model.coef_, model.objective_, reach)
+        return 2.0 * (found.objective + errors.plane(model.alpha, model.coef_, 1.0))
+    return 2.0 * suboptimality(model.alpha, model.objective_, 0.0, found)
 
 
 def assert_certified(model, exact, best, goal, warned):
@@ -113,6 +112,11 @@ def assert_certified(model, exact, best, goal, warned):
     assert warned or model.gap_ <= most
 
 
+BOUNDS = {
+    "hinge": LossBounds(lipschitz=1.0),
+    "logistic": LossBounds(lipschitz=1.0, curvature=0.25),
+    "squared_hinge": LossBounds(curvature=2.0),
+}
 SVM_SOLVERS = {"bundle": "hinge", "bmrm": "hinge", "newton": "squared_hinge"}
 
 
@@ -306,14 +310,16 @@ def exact_slopes(X, pairs, coef, loss):
 def test_an_objective_is_off_by_no_more_than_its_allowance(point, alpha):
     X, preferences, pairs, coef = point
     design = as_design(X).centred()
-    rounding, scores = Rounding.of(design), design.matvec(coef)
-    penalty, reach = alpha * float(coef @ coef), rounding.reach(coef, scores)
+    scores = design.matvec(coef)
+    penalty, reach = alpha * float(coef @ coef), design.precision.score_range(coef, scores)
     hinge = exact_objective(X, pairs, alpha, "hinge", coef)
-    allowed = rounding.hinge(alpha, coef, reach)
-    assert abs(Hinge(preferences).value(scores) + penalty - hinge) <= allowed
+    value = Hinge(preferences).value(scores) + penalty
+    allowed = ErrorModel(design.precision, BOUNDS["hinge"]).at(alpha, coef, value, reach).objective
+    assert abs(value - hinge) <= allowed
     square = exact_objective(X, pairs, alpha, "squared_hinge", coef)
     value, coefficients = SquaredHinge(preferences).value_and_coefficients(scores)
-    allowed, slope_allowed = rounding.square(alpha, coef, value + penalty, reach)
+    model = ErrorModel(design.precision, BOUNDS["squared_hinge"])
+    allowed, slope_allowed = model.at(alpha, coef, value + penalty, reach)
     assert abs(value + penalty - square) <= allowed
     exact = exact_slopes(X, pairs, coef, "squared_hinge") + 2 * alpha * coef.astype(np.longdouble)
     off = design.rmatvec(coefficients) + 2 * alpha * coef - exact
@@ -332,42 +338,24 @@ def test_the_minimum_of_a_plane_is_off_by_no_more_than_its_allowance(point, alph
     slopes, exact = design.rmatvec(coefficients), exact_slopes(X, pairs, coef, "hinge")
     exact_offset = math.fsum(pair[2] for pair, d in zip(pairs, apart, strict=True) if d < 1)
     off = offset - slopes @ slopes / (4 * alpha) - (exact_offset - exact @ exact / (4 * alpha))
-    allowed = Rounding.of(design).plane(alpha, -slopes / (2 * alpha))
+    allowed = ErrorModel(design.precision, BOUNDS["hinge"]).plane(alpha, -slopes / (2 * alpha), 1.0)
     assert abs(float(off)) <= allowed
 
 
-def test_the_allowances_by_hand():
-    rounding = Rounding(np.array([2.0, 4.0]), rows=0.5, columns=0.25, mass=4.0, start=9.0)
-    w = np.array([3.0, -1.0])  # |w|'size = 10, ||w||^2 = 10
-    assert rounding.scores(w) == 2.5
-    assert replace(rounding, score_error=1e-12).scores(w) == 2.5 + 1e-12
-    assert replace(rounding, score_error=1.0).scores(w) == 2.5 + 10 / (2**32 - 1)
-    assert rounding.penalty(2.0, w) == 5.0
-    assert (rounding.reach(w), rounding.reach(w, np.array([1.0, -5.0]))) == (20.0, 10.0)
-    assert rounding.hinge(2.0, w, 7.0) == 2 * 2.5 + 2 * 0.5 * (1 + 7.0) + 5.0
-    assert rounding.plane(2.0, w) == (3.0 * 2.0 + 1.0 * 4.0) + (2.0**2 + 4.0**2) / 8.0 + 0.5 + 5.0
-    value, slope = rounding.square(2.0, w, 16.0, 3.5)  # mass^(1/2) = 2, scale = 2 * 3.5 + 3 = 10
-    assert value == (4 * 2 * 4 * 2.5 + 8 * 4 * 2.5**2) + 2 * 0.75 * 10.0**2 + 5.0
-    pulled = 8 * 4 * 2.5 + 8 * 0.75 * 2 * 10.0
-    assert slope == pytest.approx(np.sqrt(20.0) * pulled + 4 * 0.25 * 2.0 * np.sqrt(10.0), rel=1e-14)
-    assert rounding.square(2.0, w, -1.0, 3.5)[0] == rounding.square(2.0, w, 0.0, 3.5)[0]
-    near = rounding.certified(2.0, w, 1e9, 6.0, 3.5)
-    far = rounding.square(2.0, w, 1e9, 3.5)[0]
-    assert near == pytest.approx((6.0 + slope) ** 2 / 8.0 + far, rel=1e-14)
-    assert rounding.certified(2.0, w, 16.0, 1e9, 3.5) == 16.0 + value
-
-
 def test_the_rounding_of_a_design_and_of_a_span():
-    assert [terms(k) for k in (1, 64, 10_000)] == [3.0, 66.0, 802.0]
-    rounding = Rounding.of(as_design(np.array([[1.0, -5.0], [-3.0, 2.0], [0.0, 0.0]])), 2.0, 7.0)
-    assert rounding.size.tolist() == [3.0, 5.0]
-    assert (rounding.rows, rounding.columns) == (5 * 2.0**-53, 4 * 2.0**-53)
-    assert (rounding.score_error, rounding.mass, rounding.start) == (0.0, 2.0, 7.0)
-    span = Rounding.of_rows(2, 2.5, 3.0, 4.0)
+    assert [rounding_terms(k) for k in (1, 64, 10_000)] == [3.0, 66.0, 802.0]
+    precision = as_design(np.array([[1.0, -5.0], [-3.0, 2.0], [0.0, 0.0]])).precision
+    assert precision.size.tolist() == [3.0, 5.0]
+    assert (precision.rows, precision.columns) == (5 * 2.0**-53, 4 * 2.0**-53)
+    span = Precision.of_span(2, 2.5)
     assert (span.size.tolist(), span.rows, span.columns) == ([2.5], 4 * 2.0**-53, 4 * 2.0**-53)
-    assert (span.score_error, span.mass, span.start) == (0.0, 3.0, 4.0)
+    assert precision.score_error == span.score_error == 0.0
     assert quotient(1e300, 1e-300) == np.inf
-    assert (quotient(3.0, 2.0), share_left(1.0, 0.25), share_left(1.0, 0.75)) == (1.5, 0.75, 0.5)
+    assert (quotient(3.0, 2.0), remaining_tolerance(1.0, 0.25), remaining_tolerance(1.0, 0.75)) == (
+        1.5,
+        0.75,
+        0.5,
+    )
 
 
 def test_the_penalty_of_a_matrix():
@@ -385,28 +373,6 @@ def test_the_penalty_of_a_matrix():
         assert penalty.magnitude(w) == pytest.approx(np.abs(w) @ np.abs(P) @ np.abs(w), rel=1e-13)
 
 
-def test_the_allowances_of_hulls_by_hand():
-    pull, slopes = np.array([4.0, -8.0]), np.array([0.5, 0.25])
-    error = hull_certificate._conjugate_error(Penalty(2.0), pull, slopes)
-    assert error == (1.0 * 0.5 + 2.0 * 0.25) + (0.5**2 + 0.25**2) / 8.0
-    rounding = Rounding(np.array([2.0]), rows=0.01, columns=0.05)
-    coef, scores, thresholds = np.ones(1), np.zeros(3), np.array([-1.0, 2.6])
-    moved = {"absolute": 3 * 0.1, "squared": 2 * 3 * 0.1 + 3 * 0.1**2}
-    for slack, by_slacks in moved.items():
-        program = SimpleNamespace(weight=np.ones(3), slack=slack)
-        given = program, rounding, coef, scores, thresholds, 3.0
-        assert hull_certificate._loss_error(*given) == pytest.approx(by_slacks + 0.01 * 3.0, rel=1e-12)
-    # A margin of 2 of which rounding leaves 2 - 2 * 0.05 * 2 for sure.
-    program = SimpleNamespace(hull_bounds=lambda scores: thresholds, margin=lambda thresholds: 2.0)
-    dual = SimpleNamespace(value=lambda program: 1.0, edge=np.array([0.5]))
-    found = hull_certificate._certified_hard(program, Penalty(0.5), rounding, coef, scores, dual, 0.25)
-    assert found.coef == pytest.approx(1 / 1.8)
-    assert found.thresholds == pytest.approx(thresholds / 1.8)
-    assert found.objective == pytest.approx(0.5 / 1.8**2)
-    assert found.error == pytest.approx(0.06 * 0.5 / 1.8**2)
-    assert found.bound == pytest.approx((1.0 - 0.01 * (4 * (1 + 3.6 / 1.8) * 0.5 + 0.5 - 1.0)) ** 2)
-
-
 def test_the_better_halves_of_two_certificates():
     low = HullOptimum(np.ones(1), np.ones(2), "low", objective=1.0, bound=0.25, error=0.5)
     high = HullOptimum(np.zeros(1), np.zeros(2), "high", objective=2.0, bound=0.75, error=0.125)
@@ -415,7 +381,7 @@ def test_the_better_halves_of_two_certificates():
         assert (both.objective, both.bound, both.error, both.gap) == (1.0, 0.75, 0.5, 0.75)
 
 
-# What was found by attack
+# Regression tests from adversarial review
 
 
 def column_far_from_zero(offset, seed=0):
@@ -531,37 +497,67 @@ def test_weights_of_any_scale_are_shares(weight):
         np.testing.assert_allclose(scaled.coef_, plain.coef_, rtol=1e-9)
 
 
+class SteepHinge(PiecewiseLinear):
+    """100 times the hinge."""
+
+    formula = "mean over pairs of 100 max(0, 1 - (f(better) - f(worse)))"
+    lipschitz = 100.0
+
+    def plane(self, scores):
+        value, coefficients, offset = Hinge(self.preferences).plane(scores)
+        return 100.0 * value, 100.0 * coefficients, 100.0 * offset
+
+
+@settings(max_examples=30, deadline=None)
+@given(problems(), ALPHAS, TOLERANCES)
+def test_a_loss_with_slope_100_has_a_certificate_that_holds(problem, alpha, tol):
+    X, y, qid = problem
+    loss, design = SteepHinge(Preferences.from_scores(y, qid=qid)), as_design(X)
+    result = solve_bundle(design, loss, 100.0 * alpha, tol=tol, max_iter=60)
+    pairs = reference.normalised(reference.ranking_pairs(y, qid))
+    exact = 100.0 * exact_objective(X, pairs, alpha, "hinge", result.coef)
+    other = independent.solve(X - X.mean(axis=0), pairs, alpha, "hinge")
+    points = [other.coef] if np.isfinite(other.coef).all() else []
+    best = 100.0 * min([1.0, *(exact_objective(X, pairs, alpha, "hinge", coef) for coef in points)])
+    assert abs(result.objective - exact) <= result.gap + 1e-15 * exact
+    assert result.objective - result.gap <= best * (1 + 1e-15)
+    plain = ErrorModel(design.centred().precision, BOUNDS["hinge"])
+    steep = ErrorModel(design.centred().precision, loss.bounds)
+    given = 1.0, 0.0 * result.coef, result.objective, 1.0
+    assert steep.at(*given).objective == pytest.approx(100.0 * plain.at(*given).objective, rel=1e-12)
+
+
 # The one place that decides
 
 
 def test_a_bound_above_the_objective_counts_for_nothing():
-    assert distance(1.0, 0.9, 0.01) == pytest.approx(0.11)
-    assert distance(1.0, 1.005, 0.01) == pytest.approx(0.005)
-    assert distance(1.0, 1.5, 0.01) == 1.01
+    assert certified_gap(1.0, 0.9, 0.01) == pytest.approx(0.11)
+    assert certified_gap(1.0, 1.005, 0.01) == pytest.approx(0.005)
+    assert certified_gap(1.0, 1.5, 0.01) == 1.01
 
 
 @pytest.mark.parametrize("gap", [2e-3, np.inf, np.nan])
 def test_only_a_gap_within_its_goal_has_converged(gap):
-    history, goal = Monitor().history, Goal(1e-3, 2.0 - 1e-3)
-    result = concluded(np.ones(2), 1.0, gap, 1, "converged", history, goal)
+    history, rule = Monitor().history, StoppingRule(1e-3, 2.0 - 1e-3)
+    result = finalise(np.ones(2), 1.0, gap, 1, "converged", history, rule)
     assert result.status == "stalled"
-    several = concluded(
+    several = finalise(
         np.ones((2, 2)),
         np.ones(2),
         np.array([0.0, gap]),
         1,
         "converged",
         history,
-        Goal(1e-3, np.full(2, 1.9)),
+        StoppingRule(1e-3, np.full(2, 1.9)),
     )
     assert several.status == "stalled"
-    assert concluded(np.ones(2), 1.0, 1e-3, 1, "converged", history, goal).status == "converged"
+    assert finalise(np.ones(2), 1.0, 1e-3, 1, "converged", history, rule).status == "converged"
     for ended, said in {"stalled": "converged", "max_iter": "converged", "stopped": "stopped"}.items():
-        assert concluded(np.ones(2), 1.0, 1e-3, 1, ended, history, goal).status == said
-        assert concluded(np.ones(2), 1.0, gap, 1, ended, history, goal).status == ended
+        assert finalise(np.ones(2), 1.0, 1e-3, 1, ended, history, rule).status == said
+        assert finalise(np.ones(2), 1.0, gap, 1, ended, history, rule).status == ended
     for bad in (np.nan, np.inf):
         with pytest.raises(ValueError, match="The fit overflowed"):
-            concluded(np.array([1.0, bad]), 1.0, 0.0, 1, "converged", history, goal)
+            finalise(np.array([1.0, bad]), 1.0, 0.0, 1, "converged", history, rule)
 
 
 def test_ordinary_rows_are_used_as_they_are():

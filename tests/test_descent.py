@@ -11,7 +11,7 @@ from rankwise.datasets import make_ranking
 from rankwise.losses import LOSSES
 from rankwise.preferences import Preferences
 from rankwise.solvers import descent, descent_of
-from rankwise.solvers.descent import Descent, Metric
+from rankwise.solvers.descent import CurvatureModel, Descent
 
 LOSS_NAMES = ["hinge", "squared_hinge", "logistic"]
 ALPHAS = 10.0 ** -np.arange(1, 5)
@@ -73,19 +73,19 @@ def test_the_choice_is_that_of_certified_fits(seed, average):
 def test_the_metric_knows_the_last_step_at_every_alpha(seed, alpha):
     generator = np.random.default_rng(seed)
     root, curvature = generator.normal(size=(2, 9, 5))
-    metric, curvature = Metric(root.T @ root), curvature.T @ curvature
+    metric, curvature = CurvatureModel(root.T @ root), curvature.T @ curvature
     gradient = generator.normal(size=5)
     plain = np.linalg.solve(root.T @ root + 2 * alpha * np.eye(5), gradient)
-    np.testing.assert_allclose(metric.divided(gradient, alpha), plain, rtol=1e-6, atol=1e-9)
+    np.testing.assert_allclose(metric.solve(gradient, alpha), plain, rtol=1e-6, atol=1e-9)
     for step in generator.normal(size=(8, 5)):
         metric.learn(step, curvature @ step)
-    np.testing.assert_allclose(metric.divided(curvature @ step + 2 * alpha * step, alpha), step, rtol=1e-6)
+    np.testing.assert_allclose(metric.solve(curvature @ step + 2 * alpha * step, alpha), step, rtol=1e-6)
 
 
 def test_steps_that_break_their_promise_end_a_descent(monkeypatch):
     X, y, qid = data()
     path = descent_of(as_design(X), LOSSES["hinge"](Preferences.from_scores(y, qid)))
-    monkeypatch.setattr(descent, "KEPT_SHARE", 3.0)
+    monkeypatch.setattr(descent, "ACHIEVED_FRACTION", 3.0)
     assert path.minimise(1e-3, 1e-3) is None
 
 

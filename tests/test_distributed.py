@@ -156,6 +156,16 @@ def test_workers_that_count_find_the_solution_in_memory(client, monkeypatch, nam
     assert assert_same_fit(model, dask_rows(), y, **columns).rounds_.mode == "whole queries"
 
 
+@pytest.mark.parametrize("name", ["hinge", "squared hinge", "logistic"])
+def test_workers_that_count_prove_the_bounds_of_memory(client, monkeypatch, name):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0)
+    y, columns = PROBLEMS["queries inside"]
+    bounds = [clone(MODELS[name]).fit(rows, y, **columns).history_["bound"] for rows in (X, dask_rows())]
+    n = min(map(len, bounds))
+    assert n >= 3
+    np.testing.assert_allclose(bounds[1][:n], bounds[0][:n], rtol=1e-6, atol=1e-12)
+
+
 @pytest.mark.parametrize("name", ["squared hinge", "least squares, cg"])
 def test_workers_count_an_order_graph_that_no_border_cuts(client, monkeypatch, name):
     monkeypatch.setattr(whole_queries, "ROUND_BYTES", 0)
@@ -400,10 +410,10 @@ def test_groups_that_are_cut():
 def test_blocks_tell_dask_their_size_and_can_be_pickled():
     from dask.sizeof import sizeof
 
-    from rankwise.data.design import as_design
+    from rankwise.distributed.blocks import as_block
 
     for matrix in (X, sp.csr_matrix(X)):
-        block = as_design(matrix)
+        block = as_block(matrix)
         assert sizeof(block) >= X.nbytes
         np.testing.assert_array_equal(
             pickle.loads(pickle.dumps(block)).matvec(np.ones(5)), block.matvec(np.ones(5))

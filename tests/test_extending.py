@@ -23,6 +23,7 @@ class WideHinge(PiecewiseLinear):
     """Mean over pairs of max(0, 2 - (s_better - s_worse))."""
 
     formula = "mean over pairs of max(0, 2 - (f(better) - f(worse)))"
+    lipschitz = 1.0
 
     def __init__(self, preferences, **options):
         super().__init__(preferences, **options)
@@ -37,6 +38,7 @@ class SumOfSquares(Smooth):
     """Mean over pairs of (1 - (s_better - s_worse))^2, whose minimum RankRLS knows."""
 
     formula = "mean over pairs of (1 - f(better) + f(worse))²"
+    curvature = 2.0
 
     def value_and_coefficients(self, scores):
         return self._squares.value_and_coefficients(scores)

@@ -8,7 +8,7 @@ from rankwise import BradleyTerry, HullRanker, OrdinalSVM, RankLogistic, RankRLS
 from rankwise.datasets import make_ranking
 from rankwise.hull.interior_point import best_of_zero
 from rankwise.hull.program import hull_program
-from rankwise.solvers.goal import Goal
+from rankwise.solvers.certificate import Certificate, StoppingRule
 
 X, Y, QID = make_ranking(300, 4, n_queries=10, n_levels=4, noise=1.0, random_state=0)
 NOISE = np.random.default_rng(1).permutation(Y)
@@ -34,18 +34,24 @@ def start_of(model, y, qid):
     return float(np.mean([square[square > 0].sum() / square[square > 0].size for square in squares]))
 
 
-def share_left_to_win(model, y, qid):
+def remaining_fraction(model, y, qid):
     return model.gap_ / (start_of(model, y, qid) - model.objective_ + model.gap_)
 
 
-def test_the_goal_by_hand():
-    goal = Goal(0.5, np.array([1.0, 4.0]))
-    assert goal.gap(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 0.125).tolist() == [0.125, 1.5]
-    assert Goal(0.5, 1.0).gap(1.0, 0.0, 3.0) == 0.5  # rounding explains no more than a share of all
-    assert Goal(0.5, 1.0).gap(1.0, np.inf) == 0.5  # no objective is negative
-    assert not Goal(0.5, 1.0).gap(1.0, np.nan) >= 0
-    assert Goal(0.5, 2.0).near(1.0)
-    assert not Goal(0.5, 2.0).near(1.001)  # at no objective and no rounding is the goal above 1
+def test_the_target_gap_by_hand():
+    rule = StoppingRule(0.5, np.array([1.0, 4.0]))
+    assert rule.target(np.array([1.0, 2.0]), np.array([0.0, 1.0]), 0.125).tolist() == [0.125, 1.5]
+    assert (
+        StoppingRule(0.5, 1.0).target(1.0, 0.0, 3.0) == 0.5
+    )  # rounding explains no more than a share of all
+    assert StoppingRule(0.5, 1.0).target(1.0, np.inf) == 0.5  # no objective is negative
+    assert not StoppingRule(0.5, 1.0).target(1.0, np.nan) >= 0
+    # No target exceeds tol times J(0), so the rounding of larger gaps is not computed.
+    near, far = (Certificate(2.0, 0.0, gap, lambda: (1.0, 0.25)) for gap in (1.0, 1.001))
+    assert StoppingRule(0.5, 2.0).target_gap(near) == 0.5
+    assert far._known is None
+    assert StoppingRule(0.5, 2.0).target_gap(far) == pytest.approx(0.5005)
+    assert far._known is None
 
 
 @pytest.mark.parametrize("name", RANKERS)
@@ -53,7 +59,7 @@ def test_the_goal_by_hand():
 def test_a_fit_has_won_all_but_a_share_of_what_can_be_won(name, labels):
     for scale in (1.0, 1e-2, 1e-3):
         model = clone(RANKERS[name]).fit(X * scale, labels, qid=QID)
-        assert share_left_to_win(model, labels, QID) <= model.tol
+        assert remaining_fraction(model, labels, QID) <= model.tol
 
 
 @pytest.mark.parametrize("name", sorted(RANKERS.keys() - {"kernel"}))

@@ -47,7 +47,7 @@ def test_products_are_those_of_the_features(kernel, n_rows, n_components, n_colu
     ]:
         np.testing.assert_allclose(actual, expected, rtol=1e-6, atol=1e-6 * np.abs(expected).max())
     assert (np.abs(Phi) <= design.column_scale() * (1 + 1e-6)).all()
-    assert (np.linalg.norm(Phi, axis=1) <= design.row_norm * (1 + 1e-6)).all()
+    assert (np.linalg.norm(Phi, axis=1) <= design.precision.row_norm * (1 + 1e-6)).all()
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -8,11 +8,13 @@ from hypothesis import strategies as st
 import independent
 from rankwise import Preferences
 from rankwise.data.design import DenseDesign, as_design
+from rankwise.data.precision import UNIT
 from rankwise.losses import Logistic, SquaredHinge
 from rankwise.solvers import solve_newton
 from rankwise.solvers.dual import DualBound
-from rankwise.solvers.newton import _Problem
-from rankwise.solvers.rounding import UNIT, Rounding
+from rankwise.solvers.errors import ErrorModel, suboptimality
+from rankwise.solvers.newton import Newton
+from rankwise.solvers.objective import Objective
 
 LOSSES = {"squared_hinge": SquaredHinge, "logistic": Logistic}
 
@@ -21,6 +23,13 @@ def task(seed=0, n_rows=40, n_features=6, noise=1.0):
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n_rows, n_features))
     return X, Preferences.from_scores(X @ rng.normal(size=n_features) + noise * rng.normal(size=n_rows))
+
+
+def newton(X, loss, alpha, coef):
+    """Newton's method at given weights."""
+    method = Newton(Objective.of(as_design(X), loss, alpha, by_planes=False))
+    method.point = method.objective.at(coef)
+    return method
 
 
 class CountingDesign(DenseDesign):
@@ -86,24 +95,24 @@ def test_nothing_is_computed_twice():
 def test_a_step_has_the_residual_that_it_says_and_the_smallest_one(loss):
     X, preferences = task(n_features=12)
     X *= np.logspace(0, 2, 12)
-    problem = _Problem(as_design(X), LOSSES[loss](preferences), 1e-3)
-    point = problem.at(np.full(12, 1e-3))
-    hessian = problem.loss.hessian(point.scores)
+    method = newton(X, LOSSES[loss](preferences), 1e-3, np.full(12, 1e-3))
+    point = method.point
+    hessian = method.objective.loss.hessian(point.scores)
     matrix = np.array([X.T @ hessian.product(column) for column in X.T]) + 2e-3 * np.eye(12)
     norms = []
     for n_products in range(1, 12):
-        step = stopped_step(problem, point, n_products)
+        step = stopped_step(method, n_products)
         np.testing.assert_allclose(step.residual, -point.gradient - matrix @ step.coef, atol=1e-8)
         np.testing.assert_allclose(step.scores, X @ step.coef, atol=1e-9)
         assert step.coef @ point.gradient < 0
         norms.append(np.sqrt(step.square))
     assert (np.diff(norms) <= 1e-12).all()
-    plain = [np.linalg.norm(matrix @ x + point.gradient) for x in conjugate_gradients(problem, matrix, point)]
+    plain = [np.linalg.norm(matrix @ x + point.gradient) for x in conjugate_gradients(method, matrix)]
     assert (np.array(norms) <= np.minimum.accumulate(plain)[: len(norms)] * (1 + 1e-9)).all()
     assert max(plain) > max(norms)  # conjugate gradients alone go up on the way
 
 
-def stopped_step(problem, point, n_products):
+def stopped_step(method, n_products):
     """A step after so many products, whose residual is then small enough."""
 
     class Enough(float):
@@ -115,12 +124,13 @@ def stopped_step(problem, point, n_products):
             type(self).asked += 1
             return type(self).asked == n_products
 
-    return problem.newton_step(point, Enough())
+    return method.newton_step(Enough())
 
 
-def conjugate_gradients(problem, matrix, point):
+def conjugate_gradients(method, matrix):
     """The points of the textbook algorithm for matrix x = -gradient, with the same preconditioner."""
-    scaled, x, residual = problem._precondition, np.zeros_like(point.coef), -point.gradient
+    point, scaled = method.point, method._precondition
+    x, residual = np.zeros_like(point.coef), -point.gradient
     direction = scaled(residual)
     for _ in range(11):
         length = (residual @ scaled(residual)) / (direction @ matrix @ direction)
@@ -141,22 +151,22 @@ def conjugate_gradients(problem, matrix, point):
 def test_scores_summed_along_lines_are_off_by_no_more_than_their_drift(seed, loss, scale, offset):
     X, preferences = task(seed % 1000, n_rows=20, n_features=4)
     X = (X + offset) * np.logspace(-1, 1, 4) * scale
-    problem = _Problem(as_design(X), LOSSES[loss](preferences), 1e-4 * scale**2)
-    point = problem.at(np.zeros(4))
+    method = newton(X, LOSSES[loss](preferences), 1e-4 * scale**2, np.zeros(4))
+    precision = method.objective.design.precision
     for _ in range(6):
+        point = method.point
         exact = X.astype(np.longdouble) @ point.coef.astype(np.longdouble)
-        assert np.abs(point.scores - exact).max() <= point.drift + problem.rounding.scores(point.coef)
-        following = problem.moved(point, problem.newton_step(point, 0.01 * point.square))
-        if following is None:
+        assert np.abs(point.scores - exact).max() <= point.drift + precision.scores(point.coef)
+        if not method.step(target_gap=1e-4):
             break
-        assert following.drift > point.drift
-        point = following
+        assert method.point.drift > point.drift
 
 
 def test_drift_is_part_of_the_certificate():
-    X, _ = task()
-    rounding, coef = Rounding.of(as_design(X)), np.ones(6)
-    without, drifted = (rounding.certified(1e-3, coef, 0.5, 1e-5, 3.0, drift) for drift in (0.0, 1e-7))
+    X, preferences = task()
+    model, coef = ErrorModel(as_design(X).precision, SquaredHinge(preferences).bounds), np.ones(6)
+    errors = (model.at(1e-3, coef, 0.5, 3.0, drift) for drift in (0.0, 1e-7))
+    without, drifted = (suboptimality(1e-3, 0.5, 1e-5, error) for error in errors)
     # Slopes add up to at most 4 (objective)^(1/2), which is what the objective moves by for each score.
     assert drifted - without >= 4 * np.sqrt(0.5) * 1e-7
 
@@ -167,9 +177,8 @@ def test_a_loss_moves_by_no_more_than_allowed_where_scores_do(seed, loss, power,
     rng = np.random.default_rng(seed)
     preferences = Preferences.from_scores(rng.integers(4, size=30))
     scores, score = 10.0**spread * rng.normal(size=30), 10.0**power
-    rounding = Rounding.of(as_design(np.zeros((30, 1))), growth=LOSSES[loss].growth)
     value, slopes = LOSSES[loss](preferences).value_and_coefficients(scores)
-    moved, turned = rounding._moved(value, score)
+    moved, turned = LOSSES[loss](preferences).bounds.change(value, score)
     for change in (rng.choice([-score, score], size=30), score * np.sign(slopes), -score * np.sign(slopes)):
         other, others = LOSSES[loss](preferences).value_and_coefficients(scores + change)
         size = 1e-14 * (1 + 10.0**spread) ** 2
@@ -192,11 +201,10 @@ def planes_at(X, loss, points):
 def test_one_plane_proves_what_strong_convexity_does(loss, alpha):
     X, preferences = task()
     coef = np.random.default_rng(1).normal(size=6)
-    problem = _Problem(as_design(X), LOSSES[loss](preferences), alpha)
-    point = problem.at(coef)
-    [(slopes, offset)] = planes_at(X, problem.loss, [coef])
+    point = newton(X, LOSSES[loss](preferences), alpha, coef).point
+    [(slopes, offset)] = planes_at(X, LOSSES[loss](preferences), [coef])
     dual = offset - slopes @ slopes / (4 * alpha)
-    assert dual == pytest.approx(point.objective - point.square / (4 * alpha), rel=1e-12)
+    assert dual == pytest.approx(point.objective - point.gradient_square / (4 * alpha), rel=1e-12)
     bound = DualBound(alpha, 6)
     bound.add(slopes, offset, 0.0, 0.0)
     assert bound.certified(0.0) >= max(dual, 0.0) - 1e-12  # the plane at zero height lies below a loss too
@@ -269,15 +277,15 @@ def test_points_on_two_sides_prove_more_than_strong_convexity_does(loss):
     X, preferences = task()
     alpha = 1e-3
     sharp = solve_newton(as_design(X), LOSSES[loss](preferences), alpha, tol=1e-10)
-    problem = _Problem(as_design(X), LOSSES[loss](preferences), alpha)
+    method = newton(X, LOSSES[loss](preferences), alpha, sharp.coef)
     aside = 0.002 * np.random.default_rng(2).normal(size=6)
-    points = [problem.at(sharp.coef + side * aside) for side in (1.0, -1.0)]
-    convex = [point.square / (4 * alpha) for point in points]
-    gaps = [problem.certified(point) for point in points]
+    points = [method.objective.at(sharp.coef + side * aside) for side in (1.0, -1.0)]
+    convex = [point.gradient_square / (4 * alpha) for point in points]
+    gaps = [method.certified(point).certified_gap for point in points]
     assert gaps[0] == pytest.approx(convex[0], rel=1e-2)
     assert gaps[1] <= 0.5 * convex[1]
     assert points[1].objective - gaps[1] <= sharp.objective <= points[1].objective
-    assert problem.bound == pytest.approx(points[1].objective - gaps[1], rel=1e-9)
+    assert method.bound == pytest.approx(points[1].objective - gaps[1], rel=1e-9)
 
 
 @pytest.mark.parametrize("loss", LOSSES)

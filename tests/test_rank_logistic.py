@@ -41,7 +41,7 @@ from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import Logistic
 from rankwise.model_selection import QueryKFold
-from rankwise.solvers.rounding import Rounding
+from rankwise.solvers.errors import ErrorModel
 
 FEW_CANDIDATES = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
 # Weights are within (gap / alpha)^(1/2) of the best; the certificate cannot be as small as 1e-6 asks for.
@@ -225,8 +225,9 @@ def test_the_allowance_for_rounding_covers_the_sums_over_bins(labels, spread, m)
     loss, coef = Logistic(Preferences.from_scores(np.asarray(y, dtype=float))), np.array([spread])
     scores = X @ coef
     value, coefficients = loss.value_and_coefficients(scores)
-    rounding = Rounding.of(as_design(X), growth=loss.growth)
-    allowed, allowed_slope = rounding.square(1.0, 0 * coef, value, rounding.reach(coef, scores))
+    precision = as_design(X).precision
+    model, score_range = ErrorModel(precision, loss.bounds), precision.score_range(coef, scores)
+    allowed, allowed_slope = model.at(1.0, 0 * coef, value, score_range)
     exact, slopes = exact_logistic(y, scores)
     assert abs(value - exact) <= allowed
     assert abs(X[:, 0] @ coefficients - X[:, 0] @ slopes) <= allowed_slope

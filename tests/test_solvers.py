@@ -30,15 +30,17 @@ def bmrm(design, loss, alpha, **options):
 
 def bundle_by_newton(*arguments, **options):
     """Cutting planes as with very many rows, where Newton steps are tried."""
-    with mock.patch("rankwise.solvers.bundle.NEWTON_ROWS", 0):
-        return solve_bundle(*arguments, **options)
+    return solve_bundle(*arguments, newton_rows=0, **options)
 
 
 def bundle_from_larger_alphas(*arguments, **options):
     """Newton steps where the first plane alone must bound the objective, or larger alphas come first."""
-    blind = {"BLIND_ITERATIONS": 1, "says_nothing": lambda bound, objective, shape: bound <= 0.1 * objective}
-    with mock.patch.multiple("rankwise.solvers.bundle", **blind):
-        return bundle_by_newton(*arguments, **options)
+    return bundle_by_newton(
+        *arguments,
+        after=1,
+        is_vacuous=lambda bound, objective, shape: bound <= 0.1 * objective,
+        **options,
+    )
 
 
 SOLVERS = {
@@ -191,8 +193,7 @@ def test_larger_alphas_lead_to_a_tiny_one_in_few_iterations():
     y = X @ rng.normal(size=40) + 10 * rng.normal(size=3000)
     problem = as_design(X), Hinge(Preferences.from_scores(y)), 1e-10
     led = bundle_by_newton(*problem)
-    with mock.patch("rankwise.solvers.bundle.says_nothing", return_value=False):
-        alone = bundle_by_newton(*problem)
+    alone = bundle_by_newton(*problem, after=0)
     assert led.status == alone.status == "converged"
     assert abs(led.objective - alone.objective) <= max(led.gap, alone.gap)
     assert led.n_iter < 0.5 * alone.n_iter
@@ -206,6 +207,15 @@ def test_the_bundle_takes_fewer_iterations_than_bmrm():
     bundle, plain = (solve(as_design(X), loss, 1e-5, tol=1e-3) for solve in (solve_bundle, bmrm))
     assert abs(bundle.objective - plain.objective) <= 1e-3
     assert bundle.n_iter <= plain.n_iter / 4
+
+
+def test_a_gradient_of_exactly_zero_ends_newton_steps():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(40_000, 5)) + 10
+    y = (X @ rng.normal(size=5)).round(1)
+    preferences = Preferences.from_scores(y, qid=np.sort(rng.integers(40, size=40_000)))
+    result = solve_bundle(as_design(X), Hinge(preferences), 100.0, tol=1e-13, max_iter=60)
+    assert result.gap <= 1e-9
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
@@ -396,7 +406,7 @@ def test_line_search_ends_where_the_slope_is_small_enough(share):
     for seed in range(100):
         curve = Curve(seed)
         origin = curve(0.0)
-        best = minimise_on_line(curve, origin, 1.0, 0.0, 60, slope_share=share).best
+        best = minimise_on_line(curve, origin, 1.0, 0.0, 60, slope_fraction=share).best
         if origin.slope < 0:
             near = [best.step * (1 + side * 1e-9) for side in (-1, 1)]  # it may be at a kink
             assert (

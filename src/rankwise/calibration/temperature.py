@@ -12,10 +12,10 @@ from scipy.optimize import brentq
 
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
+from rankwise.data.precision import UNIT, rounding_terms
 from rankwise.losses import Logistic
 from rankwise.preferences import as_preferences
 from rankwise.preferences.base import from_heaviest
-from rankwise.solvers.rounding import UNIT, terms
 
 __all__ = ["fit_temperature"]
 
@@ -94,7 +94,9 @@ def _require_optimum(units: Sequence[tuple[Logistic, FloatVector]]) -> None:
     What is wrong, or better than chance, by no more than the rounding of the largest scores does not count.
     """
     slope = sum(_slope(loss, unit, 0.0) for loss, unit in units)
-    rounding = sum(UNIT * terms(len(unit)) * float(loss.half_weight @ np.abs(unit)) for loss, unit in units)
+    rounding = sum(
+        UNIT * rounding_terms(len(unit)) * float(loss.half_weight @ np.abs(unit)) for loss, unit in units
+    )
     if not slope < -rounding:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
     if not any(loss.preferences.violated_weight(1.0 + unit, 0.0).any() for loss, unit in units):

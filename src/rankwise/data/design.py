@@ -6,23 +6,27 @@ A new kind of data is a subclass of `Design`. Rows that are not in memory have a
 from __future__ import annotations
 
 import mmap
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise.data.backends import place_of
+from rankwise.data.precision import Precision
 from rankwise.data.sparse_rows import is_sparse
 
 __all__ = [
     "DenseDesign",
     "Design",
     "MemoryDesign",
+    "ScoreVector",
     "SparseDesign",
     "TiledDesign",
     "as_design",
@@ -43,6 +47,20 @@ _STRETCH_ENTRIES = 1 << 28
 _FAR = 1e3
 
 
+class ScoreVector(Protocol):
+    """One score, or one coefficient of a loss, per row: a numpy array, or a vector that stays on workers.
+
+    Solvers may add, subtract and scale such vectors. `c @ s` is a number, and a network round if the vectors
+    are on workers. Nothing else is part of the contract: a solver that needs entries asks for an array.
+    """
+
+    def __add__(self, other: Any, /) -> Any: ...
+    def __sub__(self, other: Any, /) -> Any: ...
+    def __mul__(self, number: Any, /) -> Any: ...
+    def __rmul__(self, number: Any, /) -> Any: ...
+    def __matmul__(self, other: Any, /) -> Any: ...
+
+
 class Design:
     """The data matrix X of shape (n_samples, n_features), known by its products; results are float64.
 
@@ -59,16 +77,8 @@ class Design:
     # What a place knows of its rows: the names of the columns, and how the work went.
     feature_names: list[str] | None = None
     log: Any = None
-    # How far a score may be off for other reasons than rounding.
-    score_error = 0.0
-    # By how much a product with X' makes the rounding of its sums grow, and a bound on the absolute values
-    # that a score is summed from, where these are not the products of columns and weights.
-    amplification = 1.0
-    magnitude: Callable[[NDArray], Any] | None = None
-    # How far the products of two rows with each other may be off because the entries are.
-    product_error = 0.0
-    # A bound on the norms of the rows, where one is known that is sharper than that of the largest entries.
-    row_norm: float | None = None
+    # Fields of `precision` that differ from those of a matrix of plain numbers.
+    _known_errors: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, shape: tuple[int, int]) -> None:
         self.shape = shape
@@ -122,6 +132,11 @@ class Design:
         """Return the largest absolute value of each column."""
         raise NotImplementedError(f"{type(self).__name__} does not define column_scale.")
 
+    @cached_property
+    def precision(self) -> Precision:
+        """Bounds on the rounding errors of the products."""
+        return replace(Precision.of(self.shape[0], self.column_scale()), **self._known_errors)
+
     def centred(self) -> Design:
         """Return X - 1 centre', with a centre for columns that lie far from zero, or X where none does.
 
@@ -129,12 +144,12 @@ class Design:
         """
         return self
 
-    def matvec(self, w: NDArray) -> NDArray[np.float64]:
-        """Return X w."""
+    def matvec(self, w: NDArray) -> Any:
+        """Return X w, as an array or another `ScoreVector`."""
         return self._matvec(_checked(w, (self.shape[1],)))
 
-    def rmatvec(self, c: NDArray) -> NDArray[np.float64]:
-        """Return X' c."""
+    def rmatvec(self, c: Any) -> NDArray[np.float64]:
+        """Return X' c for an array or another `ScoreVector`."""
         return self._rmatvec(_checked(c, (self.shape[0],)))
 
     def matmat(self, W: NDArray) -> NDArray[np.float64]:
@@ -330,9 +345,9 @@ class CentredDesign(TiledDesign):
     def __init__(self, design: TiledDesign, centre: NDArray[np.float64]) -> None:
         super().__init__(design.X, design.n_threads)
         self.centre = centre
-        self.magnitude, self.product_error = design.magnitude, design.product_error
         lowest, highest = design._column_range
         self._column_range = lowest - centre, highest - centre
+        self._known_errors = design._known_errors
         self._centred = self
 
     def _tile(self, rows: slice, columns: slice) -> NDArray[np.float64]:

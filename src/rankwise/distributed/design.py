@@ -105,7 +105,8 @@ class DaskDesign(Design):
     def _for_hinge(self, loss: Hinge, tol: float) -> DaskDesign:
         """Return the same rows with four bytes per score and, where pairs count alike, a coefficient."""
         design = copy(self)
-        design.score_error = SCORE_SHARE * tol
+        design.__dict__.pop("precision", None)
+        design._known_errors = {"score_error": SCORE_SHARE * tol}
         if loss.preferences.counts_pairs:
             design._set_unit(loss.factor)
         return design
@@ -119,7 +120,9 @@ class DaskDesign(Design):
             )
 
     def _matvec(self, w: NDArray) -> FloatVector:
-        return self._scores(blocks.times, w.ravel(), [self.score_error] * self.n_partitions)
+        return self._scores(
+            blocks.times, w.ravel(), [self._known_errors.get("score_error", 0.0)] * self.n_partitions
+        )
 
     def _matmat(self, W: NDArray) -> FloatVector:
         return self._scores(blocks.times_matrix, W)

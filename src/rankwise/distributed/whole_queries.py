@@ -168,7 +168,7 @@ class WorkerLoss:
     """
 
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
-        self._design, self.at_zero, self.growth = design, loss.at_zero, loss.growth
+        self._design, self.at_zero, self.bounds = design, loss.at_zero, loss.bounds
         engine = design.engine
         pieces = local_pieces(loss, design.borders)
         kind, average = type(loss), loss.average

@@ -26,7 +26,7 @@ class WorkerSquares:
             engine,
             lambda: engine.each(LocalSquares, engine.spread(pieces, design.handles), traces, options),
         )
-        self.constant, self.mass = loss.constant, loss.mass
+        self.constant, self.bounds = loss.constant, loss.bounds
         self.pull = self._coefficients(LocalSquares.pull)
         self.diagonal = self._coefficients(LocalSquares.diagonal)
 

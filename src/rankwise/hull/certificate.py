@@ -1,4 +1,4 @@
-"""What proves a solution of the convex-hull programme: a feasible point and a lower bound of the minimum."""
+"""Certificates of the convex-hull program: a feasible point and a lower bound on the minimum."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from scipy.linalg import cho_factor, cho_solve
 
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
+from rankwise.data.precision import UNIT, Precision
 from rankwise.hull.program import DualPoint, HullProgram
-from rankwise.solvers.goal import Goal
-from rankwise.solvers.result import SolverResult, concluded, distance
-from rankwise.solvers.rounding import UNIT, Rounding
+from rankwise.solvers.certificate import Certificate, StoppingRule, certified_gap
+from rankwise.solvers.result import SolverResult
+from rankwise.solvers.run import finalise
 
 
 class Penalty:
-    """The quadratic penalty w'P w, with P = alpha I plus, where given, a positive semidefinite matrix."""
+    """The quadratic penalty w'P w, with P = alpha I plus an optional positive semidefinite matrix."""
 
     def __init__(self, alpha: float, matrix: NDArray | None = None):
         self.alpha = alpha
@@ -42,7 +43,7 @@ class Penalty:
         return g / self.alpha if self._factor is None else cho_solve(self._factor, g)
 
     def magnitude(self, w: FloatVector) -> float:
-        """Return |w|'|P| |w|: what is summed for w'P w, as if no two terms cancelled."""
+        """Return |w|'|P| |w|: the sum of the absolute terms of w'P w."""
         size = np.abs(w)
         return float(size @ (self.alpha * size if self.matrix is None else np.abs(self.matrix) @ size))
 
@@ -55,8 +56,7 @@ class Penalty:
 class HullOptimum:
     """Weights, feasible thresholds and feasible multipliers; the minimum is between bound and objective.
 
-    Rounding may have moved the objective by as much as `error`; what it may have done to the bound,
-    `bound_error`, is taken off the bound.
+    `error` is the rounding error of the objective. That of the bound, `bound_error`, has been subtracted.
     """
 
     coef: FloatVector
@@ -69,21 +69,27 @@ class HullOptimum:
 
     @property
     def gap(self) -> float:
-        """A bound on the distance of the objective from the minimum."""
-        return distance(self.objective, self.bound, self.error)
+        """A bound on the suboptimality."""
+        return certified_gap(self.objective, self.bound, self.error)
 
     @property
-    def rounded(self) -> float:
-        """How much of the gap rounding may be to blame for."""
+    def rounding(self) -> float:
+        """The part of the gap that rounding can explain, with a safety factor of 2."""
         return 2.0 * (self.error + self.bound_error)
 
-    def concluded(self, n_iter: int, status: str, history: Any, goal: Goal) -> SolverResult:
-        """Return what a run came to."""
-        if not np.isfinite(self.objective):  # there is no feasible point, and so no model to judge
+    @property
+    def certificate(self) -> Certificate:
+        """The certificate; its gap allows for rounding."""
+        gap, rounding = self.gap, self.rounding
+        return Certificate(self.objective, self.bound, gap, lambda: (gap, rounding), includes_drift=True)
+
+    def finalised(self, n_iter: int, status: str, history: Any, rule: StoppingRule) -> SolverResult:
+        """Return the result of a run."""
+        if not np.isfinite(self.objective):  # there is no feasible point, and so no model to certify
             status = "stalled" if status == "converged" else status
             return SolverResult(self.coef, self.objective, self.gap, n_iter, status, history)
         found = self.coef, self.objective, self.gap
-        return concluded(*found, n_iter, status, history, goal, self.rounded)
+        return finalise(*found, n_iter, status, history, rule, self.rounding)
 
     def joined(self, other: HullOptimum) -> HullOptimum:
         """Return the lower objective of the two with the higher bound."""
@@ -92,20 +98,28 @@ class HullOptimum:
         return replace(primal, dual=dual.dual, bound=dual.bound, bound_error=dual.bound_error)
 
 
-# Of what can be won: a programme is solved to more digits than this share of it needs.
-WON_SHARE = 1e-3
+# The tolerance on the attainable improvement; that on the objective is usually sharper.
+IMPROVEMENT_TOL = 1e-3
 
 
-class HullGoal(Goal):
-    """A gap of at most `tol` times the objective, and at most a thousandth of what can be won.
+class HullStoppingRule(StoppingRule):
+    """Stop when the gap is at most `tol` times the objective and a thousandth of the attainable improvement.
 
-    Without slacks zero is no solution, and only the first counts.
+    Without slacks zero is not feasible, and only the first condition counts.
     """
 
-    def gap(self, objective: Any, gap: Any, rounding: Any = 0.0) -> Any:
-        """Return the gap to end with."""
-        won = Goal(max(self.tol, WON_SHARE), self.at_zero).gap(objective, gap, rounding)
-        return np.minimum(won, self.tol * objective)
+    def target(self, objective: Any, gap: Any, rounding: Any = 0.0) -> Any:
+        """Return the gap to stop at."""
+        rule = StoppingRule(max(self.tol, IMPROVEMENT_TOL), self.at_zero)
+        return np.minimum(rule.target(objective, gap, rounding), self.tol * objective)
+
+    def target_gap(self, certificate: Certificate) -> float:
+        """Return the gap to stop at."""
+        return float(self.target(certificate.objective, certificate.gap, certificate.rounding))
+
+    def is_met(self, certificate: Certificate, target_gap: float) -> bool:
+        """Return whether the gap, which allows for rounding, is at a finite target."""
+        return bool(certificate.gap <= target_gap < np.inf)
 
 
 def certified(
@@ -121,57 +135,59 @@ def certified(
 
     So the gap is right however inaccurate the solver was.
     """
-    rounding, dual = Rounding.of(design), dual.balanced(program)
+    precision, dual = design.precision, dual.balanced(program)
     pull = design.rmatvec(dual.pull(program))
-    # Each slope is off by at most this, as in `Rounding.plane`.
-    slopes = rounding.rows * rounding.size * float(np.sum(dual.below + dual.above))
+    # The error of each slope, as in `ErrorModel.plane`.
+    slopes = precision.rows * precision.size * float(np.sum(dual.below + dual.above))
     conjugate_error = _conjugate_error(penalty, pull, slopes)
     conjugate = penalty.conjugate(pull) + conjugate_error
     if program.slack == "none":
-        return _certified_hard(program, penalty, rounding, coef, scores, dual, conjugate)
+        return _certified_hard(program, penalty, precision, coef, scores, dual, conjugate)
     thresholds = program.tightened(thresholds)
     value = program.loss(scores, thresholds)
-    error = _loss_error(program, rounding, coef, scores, thresholds, value)
-    error += (rounding.rows + rounding.columns) * penalty.magnitude(coef)
-    dual_error = _dual_error(program, rounding, dual, thresholds)
+    error = _loss_error(program, precision, coef, scores, thresholds, value)
+    error += (precision.rows + precision.columns) * penalty.magnitude(coef)
+    dual_error = _dual_error(program, precision, dual, thresholds)
     floor = dual.value(program) - dual_error - conjugate
     objective, bound_error = value + penalty.value(coef), dual_error + conjugate_error
     return HullOptimum(coef, thresholds, dual, objective, floor, error, bound_error)
 
 
 def _conjugate_error(penalty: Penalty, pull: FloatVector, slopes: FloatVector) -> float:
-    """Return what g'inv(P) g / 4 may be off by where g is off by `slopes`; P is at least alpha I."""
+    """Return the error of g'inv(P) g / 4 if g has an error of `slopes`; P is at least alpha I."""
     weights = np.abs(penalty.solved(pull)) / 2.0
     return float(weights @ slopes + slopes @ slopes / (4.0 * penalty.alpha))
 
 
 def _loss_error(
     program: HullProgram,
-    rounding: Rounding,
+    precision: Precision,
     coef: FloatVector,
     scores: FloatVector,
     thresholds: FloatVector,
     value: float,
 ) -> float:
-    """Return what the loss may be off by, from what a slack may be off by."""
+    """Return the error of the loss, from that of a slack."""
     total = float(program.weight.sum())
-    slack = rounding.scores(coef) + 4.0 * UNIT * float(np.abs(np.append(scores, thresholds)).max())
+    slack = precision.scores(coef) + 4.0 * UNIT * float(np.abs(np.append(scores, thresholds)).max())
     if program.slack == "squared":
-        return 2.0 * np.sqrt(total * value) * slack + total * slack**2 + rounding.rows * value
-    return total * slack + rounding.rows * value
+        return 2.0 * np.sqrt(total * value) * slack + total * slack**2 + precision.rows * value
+    return total * slack + precision.rows * value
 
 
-def _dual_error(program: HullProgram, rounding: Rounding, dual: DualPoint, thresholds: FloatVector) -> float:
-    """Return what the dual value may be off by: its sums, and multipliers that balance up to rounding."""
+def _dual_error(
+    program: HullProgram, precision: Precision, dual: DualPoint, thresholds: FloatVector
+) -> float:
+    """Return the error of the dual value: of its sums, and of multipliers that balance up to rounding."""
     reach = 1.0 + np.ptp(thresholds)
     total = float(dual.edge.sum())
-    return rounding.rows * (4.0 * reach * total + total - dual.value(program))
+    return precision.rows * (4.0 * reach * total + total - dual.value(program))
 
 
 def _certified_hard(
     program: HullProgram,
     penalty: Penalty,
-    rounding: Rounding,
+    precision: Precision,
     coef: FloatVector,
     scores: FloatVector,
     dual: DualPoint,
@@ -179,13 +195,13 @@ def _certified_hard(
 ) -> HullOptimum:
     """Scale the weights until the margin is one, and the multipliers until their bound is highest."""
     thresholds = program.hull_bounds(scores)
-    # Of the margin only what rounding leaves for sure counts.
-    margin = program.margin(thresholds) - 2.0 * rounding.scores(coef) - 4.0 * UNIT * np.abs(scores).max()
+    # The margin less its rounding error.
+    margin = program.margin(thresholds) - 2.0 * precision.scores(coef) - 4.0 * UNIT * np.abs(scores).max()
     scaled = thresholds / max(margin, 1e-300)
-    value = max(dual.value(program) - _dual_error(program, rounding, dual, scaled), 0.0)
+    value = max(dual.value(program) - _dual_error(program, precision, dual, scaled), 0.0)
     bound = value * (value / (4.0 * max(conjugate, 1e-300)))  # whose square may overflow
     if not margin > 0:
         return HullOptimum(coef, thresholds, dual, np.inf, bound)
     coef = coef / margin
-    error = (rounding.rows + rounding.columns) * penalty.magnitude(coef)
+    error = (precision.rows + precision.columns) * penalty.magnitude(coef)
     return HullOptimum(coef, scaled, dual, penalty.value(coef), bound, error)

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.data.design import Design
-from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty, certified
+from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty, certified
 from rankwise.hull.program import DualPoint, HullProgram
 from rankwise.solvers.result import Monitor, SolverResult
 
@@ -27,7 +27,7 @@ def solve_general(
     program: HullProgram,
     penalty: Penalty,
     *,
-    goal: HullGoal,
+    rule: HullStoppingRule,
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[HullOptimum, SolverResult]:
@@ -40,7 +40,7 @@ def solve_general(
     P, q = _objective(design.shape[1], program, penalty)
     settings = clarabel.DefaultSettings()
     settings.verbose, settings.max_iter = False, max_iter
-    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(goal.tol, 1e-8)
+    settings.tol_gap_rel = settings.tol_gap_abs = settings.tol_feas = min(rule.tol, 1e-8)
     solution = clarabel.DefaultSolver(
         P, q, A, right, [clarabel.NonnegativeConeT(len(right))], settings
     ).solve()
@@ -51,9 +51,9 @@ def solve_general(
     dual = DualPoint(np.zeros(program.n_units), np.zeros(program.n_units), parts[3])
     dual.below[program.low >= 0], dual.above[program.high >= 0] = parts[:2]
     optimum = certified(design, program, penalty, w, design.matvec(w), thresholds, dual)
-    aim = goal.gap(optimum.objective, optimum.gap, optimum.rounded)
-    monitor.record(1, optimum.objective, optimum.bound, optimum.coef, aim)
-    return optimum, optimum.concluded(solution.iterations, "converged", monitor.history, goal)
+    target = rule.target_gap(optimum.certificate)
+    monitor.record(optimum.objective, optimum.bound, optimum.coef, target)
+    return optimum, optimum.finalised(solution.iterations, "converged", monitor.history, rule)
 
 
 def _objective(n: int, program: HullProgram, penalty: Penalty) -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""A primal-dual interior point method for the convex-hull programme."""
+"""A primal-dual interior point method for the convex-hull program."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from scipy.linalg import LinAlgError
 
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design, as_design
-from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty, certified
+from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty, certified
 from rankwise.hull.newton import HullNewton
 from rankwise.hull.program import DualPoint, HullProgram
+from rankwise.solvers.certificate import Certificate
 from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.run import iterate
 
-# A step ends this share of the way to the nearest bound.
-STEP_SHARE = 0.995
-# So many iterations without a better objective or bound are a standstill, fewer may be rounding.
+# A step ends at this fraction of the distance to the nearest bound.
+STEP_FRACTION = 0.995
+# The method stalls after this many iterations without a better objective or bound; fewer may be rounding.
 PATIENCE = 5
-# Without slacks: a usual margin, as a share of the size of the rows.
+# Without slacks: a usual margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
@@ -27,42 +29,59 @@ def solve_interior_point(
     program: HullProgram,
     penalty: Penalty,
     *,
-    goal: HullGoal,
+    rule: HullStoppingRule,
     max_iter: int = 100,
     ceiling: float = np.inf,
     monitor: Monitor | None = None,
 ) -> tuple[HullOptimum, SolverResult]:
-    """Minimise the weighted slacks plus w'P w until the gap is at its goal (Mehrotra's predictor-corrector).
-
-    An iteration costs what `HullNewton` says, and some twenty are usual. The run ends as "stalled" when the
-    bound passes `ceiling`: without slacks there may be no solution.
-    """
+    """Minimise the weighted slacks plus w'P w until the stopping rule is met: see `InteriorPoint`."""
     monitor = Monitor() if monitor is None else monitor
-    iterate = _Iterate(design, program, penalty)
-    best, status, iteration, waiting = None, "max_iter", 0, 0
-    try:
-        for iteration in range(1, max_iter + 1):
-            found = iterate.certified()
-            improves = best is None or found.objective < best.objective or found.bound > best.bound
-            waiting = 0 if improves else waiting + 1
-            best = found if best is None else best.joined(found)
-            aim = goal.gap(best.objective, best.gap, best.rounded)
-            monitor.record(iteration, best.objective, best.bound, best.coef, aim)
-            if monitor.told_to_stop:
-                status = "stopped"
-                break
-            if best.gap <= aim < np.inf:
-                status = "converged"
-                break
-            if waiting > PATIENCE or best.bound > ceiling or not iterate.step(_relative(best)):
-                status = "stalled"
-                break
-    except KeyboardInterrupt:
-        if best is None:
-            raise
-        status = "interrupted"
-    assert best is not None
-    return best, best.concluded(iteration, status, monitor.history, goal)
+    method = InteriorPoint(design, program, penalty, ceiling)
+    status, _ = iterate(method, rule, max_iter=max_iter, monitor=monitor)
+    best = method.best
+    return best, best.finalised(monitor.iteration, status, monitor.history, rule)
+
+
+class InteriorPoint:
+    """Mehrotra's predictor-corrector method; the best objective and the best bound are kept.
+
+    The cost of an iteration is that of `HullNewton`, and some twenty are usual. The method stalls if the
+    bound exceeds `ceiling`: without slacks there may be no solution.
+    """
+
+    def __init__(self, design: Design, program: HullProgram, penalty: Penalty, ceiling: float = np.inf):
+        self._iterate, self._ceiling = _Iterate(design, program, penalty), ceiling
+        self.best, self._waiting = self._iterate.certified(), 0
+        self._is_first = True
+
+    @property
+    def coef(self) -> FloatVector:
+        """The best weights so far."""
+        return self.best.coef
+
+    def certificate(self, target_gap: float) -> Certificate:
+        """Return the certificate of the best point with the best bound so far."""
+        if not self._is_first:
+            found = self._iterate.certified()
+            improves = found.objective < self.best.objective or found.bound > self.best.bound
+            self._waiting = 0 if improves else self._waiting + 1
+            self.best = self.best.joined(found)
+        self._is_first = False
+        return self.best.certificate
+
+    def recomputed(self) -> Certificate:
+        """Return the certificate: the scores of each iterate are computed from its weights."""
+        return self.best.certificate
+
+    def settle(self) -> bool:
+        """Return True: zero is an iterate like any other."""
+        return True
+
+    def step(self, target_gap: float) -> bool:
+        """Take a step; return False if there is no improvement, no solution or no further step."""
+        if self._waiting > PATIENCE or self.best.bound > self._ceiling:
+            return False
+        return self._iterate.step(_relative(self.best))
 
 
 def best_of_zero(program: HullProgram) -> HullOptimum | None:
@@ -71,7 +90,7 @@ def best_of_zero(program: HullProgram) -> HullOptimum | None:
         return None
     small = program.of_zero()
     design = as_design(np.zeros((small.n_rows, 1)))
-    return solve_interior_point(design, small, Penalty(1.0), goal=HullGoal(ZERO_TOL, np.inf))[0]
+    return solve_interior_point(design, small, Penalty(1.0), rule=HullStoppingRule(ZERO_TOL, np.inf))[0]
 
 
 def mean_square(design: Design, penalty: Penalty) -> float:
@@ -157,7 +176,7 @@ class _Iterate:
         after = float((self.s + length * s) @ (self.z + length * z)) / self.exists.sum()
         corrected = product + s * z - self.exists * centre * (after / centre) ** 3
         change = self._direction(newton, dual, primal, corrected)
-        length = min(1.0, STEP_SHARE * _longest(self.s, change[3], self.z, change[4]))
+        length = min(1.0, STEP_FRACTION * _longest(self.s, change[3], self.z, change[4]))
         if not (length > 1e-10 and all(np.isfinite(part).all() for part in change)):
             return False
         for name, part in zip("wtysz", change, strict=True):

@@ -31,7 +31,7 @@ from rankwise.data.hints import hint_at_scale
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.estimators.parameters import HullParameters, Strength
-from rankwise.hull.certificate import HullGoal, HullOptimum, Penalty
+from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty
 from rankwise.hull.constant import constant_optimum
 from rankwise.hull.general import has_general_solver, solve_general
 from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interior_point
@@ -243,8 +243,8 @@ class BaseHullRanker(BaseRanker):
         direct = design.shape[1] <= MAX_DIRECT
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
         zero = best_of_zero(program)
-        goal = HullGoal(tol, np.inf if zero is None else zero.bound)
-        options: dict[str, Any] = {"goal": goal, "max_iter": int(self.max_iter), "monitor": self._monitor()}
+        rule = HullStoppingRule(tol, np.inf if zero is None else zero.bound)
+        options: dict[str, Any] = {"rule": rule, "max_iter": int(self.max_iter), "monitor": self._monitor()}
         self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)

@@ -73,14 +73,14 @@ class FactorDesign(DenseDesign):
         super().__init__(factor, n_threads)
         self._triangle, self._largest, self._value_error = triangle, largest, value_error
         self._size_of_sums = _SizeOfSums(triangle, largest)
-        self.product_error = value_error * largest
+        self._known_errors = {"magnitude": self.magnitude, "product_error": value_error * largest}
 
     def take(self, rows: NDArray[np.int64]) -> FactorDesign:
         """Return the design of some of the rows, copied."""
         known = self._triangle, self._largest, self._value_error
         return FactorDesign(self.X[rows], *known, self.n_threads)
 
-    def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
+    def magnitude(self, w: FloatArray) -> Any:
         """Return how large the sums on the way to a score become, of products with w or of kernel values."""
         return self.column_scale() @ np.abs(w) + self._size_of_sums(w)
 
@@ -192,18 +192,17 @@ class KernelDesign(MemoryDesign):
         return np.full(self.shape[1], np.sqrt(self._largest))
 
     @cached_property
-    def amplification(self) -> float:  # type: ignore[override]
-        """The root mean square of T^-T e over vectors e of signs, in the scale of the features; estimated."""
+    def _known_errors(self) -> dict[str, Any]:  # type: ignore[override]
+        row_norm = np.sqrt(self._largest)  # |phi(x)|^2 is at most k(x, x)
+        return {"magnitude": self.magnitude, "row_norm": row_norm, "amplification": self._amplification()}
+
+    def _amplification(self) -> float:
+        """Estimate the root mean square of T^-T e over vectors e of signs, in the scale of the features."""
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(self.shape[1], _PROBES))
         solved = solve_triangular(self._triangle, signs, trans=1, check_finite=False)
         return max(1.0, np.sqrt(self._largest * (solved**2).sum() / _PROBES))
 
-    @property
-    def row_norm(self) -> float:  # type: ignore[override]
-        """A bound on the norms of the rows: |phi(x)|^2 is at most k(x, x)."""
-        return np.sqrt(self._largest)
-
-    def magnitude(self, w: FloatArray) -> Any:  # type: ignore[override]
+    def magnitude(self, w: FloatArray) -> Any:
         """Return how large the sums of terms a_z k(x, z) on the way to a score become."""
         return self._size_of_sums(w)
 

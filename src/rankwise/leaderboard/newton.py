@@ -5,23 +5,24 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.core.types import FloatVector
+from rankwise.data.precision import UNIT
 from rankwise.leaderboard.loss import ComparisonLoss
-from rankwise.solvers.goal import Goal
-from rankwise.solvers.result import Monitor, SolverResult, concluded
-from rankwise.solvers.rounding import UNIT
+from rankwise.solvers.certificate import Certificate, StoppingRule
+from rankwise.solvers.result import Monitor, SolverResult
+from rankwise.solvers.run import run
 
-# Odds of exp(30) for whoever is first, or for a tie, are no optimum: what gets there grows without end.
+# Log odds of 30 for the first item, or for a tie, are not an optimum: the parameter diverges.
 LARGEST = 30.0
-# A Newton step is all but zero at an optimum; on the way to infinity, where losses fall by exp(-t), it is 1.
+# A Newton step is close to zero at an optimum, and 1 if a parameter t diverges and the loss falls by exp(-t).
 AT_REST = 0.1
-# A step as large as that which promises less than this leads there.
+# A larger step whose predicted decrease is below this belongs to a diverging parameter.
 FLAT = 1e-12
-# A decrement is known to about the square of this, relative to itself, from a system solved so far.
+# A system solved to this relative residual gives the decrement to about its square.
 CERTAIN = 1e-6
 
 
 class UnboundedScoresError(ValueError):
-    """Without a penalty the loss falls for ever along some direction: no finite scores minimise it."""
+    """Without a penalty no finite scores minimise the loss: it decreases along some direction."""
 
 
 def solve_comparisons(
@@ -32,49 +33,73 @@ def solve_comparisons(
     max_iter: int = 100,
     monitor: Monitor | None = None,
 ) -> SolverResult:
-    """Minimise loss(p) + sum of alpha p^2 over the parameters p, each with its alpha or all with one.
+    """Minimise loss(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
 
-    Newton steps by conjugate gradients, preconditioned by the diagonal, and halved until the objective falls.
-    An iteration costs O(entries) for each product, and the graph of pairs has few that matter where items
-    are compared at random.
-
-    With a penalty, strong convexity certifies the result: the objective is at most the sum of gradient^2 /
-    (4 alpha) above its minimum. Without one, `decrement_gap` does. That h or log nu have no optimum then
-    shows as they grow, or as steps stay large that promise nothing; scores have one where each group of items
-    lost to some item outside of it.
+    See `ComparisonNewton`.
     """
     monitor = Monitor() if monitor is None else monitor
-    penalty = np.full(loss.n_parameters, 1.0) * alpha
-    point = _Point(loss, penalty, loss.start())
-    goal = Goal(tol, float(np.log(2 + loss.davidson)))
-    rounding = UNIT * goal.at_zero
-    if point.objective > goal.at_zero:  # equal chances are better
-        point = _Point(loss, penalty, np.zeros(loss.n_parameters))
-    first, bound, gap, status, iteration = point.size, 0.0, np.inf, "max_iter", 0
-    try:
-        for iteration in range(1, max_iter + 1):
-            share = max(1e-10, min(0.1, point.size / first)) if first else 0.1
-            step, gap = point.certified(share, float(goal.gap(point.objective, 0.0, rounding)))
-            bound = max(bound, point.objective - gap)
-            aim = float(goal.gap(point.objective, point.objective - bound, rounding))
-            monitor.record(iteration, point.objective, bound, point.parameters, aim)
-            rests = point.at_rest(step)
-            if monitor.told_to_stop or (gap <= aim and rests):
-                status = "stopped" if monitor.told_to_stop else "converged"
-                break
-            step = point.newton_step(share) if step is None else step
-            moved = point.moved(step)
-            if moved is None:
-                status = "stalled"
-                break
-            point = moved
-            if not penalty.all() and (np.abs(point.parameters[loss.n_items :]) > LARGEST).any():
-                raise UnboundedScoresError
-    except KeyboardInterrupt:
-        status = "interrupted"
-    gap = gap if np.isfinite(gap) else point.objective - bound
-    found = point.parameters, point.objective, gap
-    return concluded(*found, iteration, status, monitor.history, goal, rounding)
+    rule = StoppingRule(tol, float(np.log(2 + loss.davidson)))
+    method = ComparisonNewton(loss, np.full(loss.n_parameters, 1.0) * alpha, rule)
+    return run(method, rule, max_iter=max_iter, monitor=monitor)
+
+
+class ComparisonNewton:
+    """Newton steps by conjugate gradients, preconditioned by the diagonal, with backtracking.
+
+    An iteration costs O(entries) per product, and few products are needed if items are compared at random.
+
+    With a penalty, strong convexity certifies the result: the suboptimality is at most the sum of gradient^2
+    / (4 alpha). Without one, `decrement_gap` does. If the order effect h or the tie effect log nu has no
+    optimum, it diverges, or steps stay large without a predicted decrease; the scores have an optimum if
+    each group of items lost to some item outside of it.
+    """
+
+    def __init__(self, loss: ComparisonLoss, alpha: FloatVector, rule: StoppingRule):
+        self.rule, self._rounding = rule, UNIT * rule.at_zero
+        self._point = _Point(loss, alpha, loss.start())
+        if self._point.objective > rule.at_zero:  # equal chances are better
+            self._point = _Point(loss, alpha, np.zeros(loss.n_parameters))
+        self._first, self._bound, self._gap = self._point.size, 0.0, np.inf
+        self._step: FloatVector | None = None
+
+    @property
+    def coef(self) -> FloatVector:
+        """The parameters."""
+        return self._point.parameters
+
+    def certificate(self, target_gap: float) -> Certificate:
+        """Return the certificate of the point; without a penalty it takes a Newton step to find."""
+        point = self._point
+        tol = float(self.rule.target(point.objective, 0.0, self._rounding))
+        self._step, self._gap = point.certified(self._forcing_term(), tol)
+        self._bound = max(self._bound, point.objective - self._gap)
+        return self.recomputed()
+
+    def recomputed(self) -> Certificate:
+        """Return the certificate of the point: its gap is at most that of an earlier point."""
+        objective = self._point.objective
+        gap = self._gap if np.isfinite(self._gap) else objective - self._bound
+        return Certificate(objective, self._bound, gap, lambda: (gap, self._rounding), includes_drift=True)
+
+    def _forcing_term(self) -> float:
+        return max(1e-10, min(0.1, self._point.size / self._first)) if self._first else 0.1
+
+    def settle(self) -> bool:
+        """Return whether the Newton step is close to zero."""
+        return self._point.at_rest(self._step)
+
+    def step(self, target_gap: float) -> bool:
+        """Take a Newton step; refuse to follow parameters that diverge."""
+        point = self._point
+        point.at_rest(self._step)
+        moved = point.moved(point.newton_step(self._forcing_term()) if self._step is None else self._step)
+        if moved is None:
+            return False
+        self._point = moved
+        effects = moved.parameters[moved.loss.n_items :]
+        if not moved.alpha.all() and (np.abs(effects) > LARGEST).any():
+            raise UnboundedScoresError
+        return True
 
 
 def decrement_gap(decrement: float, least: float) -> float:
@@ -83,7 +108,7 @@ def decrement_gap(decrement: float, least: float) -> float:
     The third derivative of the loss along v is at most its second times r, the largest spread of an entry's
     exponents, and r^2 <= v' H v / least (Bach 2010, self-concordance). Then the loss at v is at least
     value + g' v + least (exp(-t) + t - 1) for t = sqrt(v' H v / least), whose minimum this is, with the
-    decrement g' H^-1 g. From c = 1 on nothing is known.
+    decrement g' H^-1 g. For c >= 1 there is no bound.
 
     Examples
     --------
@@ -95,13 +120,13 @@ def decrement_gap(decrement: float, least: float) -> float:
     c = float(np.sqrt(max(decrement, 0.0) / least))
     if c >= 1.0:
         return np.inf
-    # The formula loses all its digits to cancellation for small c.
-    share = c * c / 2 + c**3 / 6 + c**4 / 12 if c < 1e-3 else (1 - c) * np.log1p(-c) + c
-    return float(least * share)
+    # For small c the formula cancels; this is its series.
+    factor = c * c / 2 + c**3 / 6 + c**4 / 12 if c < 1e-3 else (1 - c) * np.log1p(-c) + c
+    return float(least * factor)
 
 
 class _Point:
-    """Parameters with the objective, its gradient and what a Newton step from here is."""
+    """Parameters with the objective, its gradient and the Newton step."""
 
     def __init__(self, loss: ComparisonLoss, alpha: FloatVector, parameters: FloatVector) -> None:
         self.loss, self.alpha, self.parameters = loss, alpha, parameters
@@ -113,20 +138,20 @@ class _Point:
     def newton_step(self, tol: float) -> FloatVector:
         return self.at.hessian(2 * self.alpha).solve(-self.gradient, tol)
 
-    def certified(self, share: float, tol: float) -> tuple[FloatVector | None, float]:
-        """Return the step where the bound took one to find, and a bound of what is above the minimum."""
+    def certified(self, forcing: float, tol: float) -> tuple[FloatVector | None, float]:
+        """Return the Newton step, if the bound needs one, and a bound on the suboptimality."""
         if self.alpha.all():
             return None, float((self.gradient**2 / (4 * self.alpha)).sum())
-        step = self.newton_step(share)
-        # No gap is below half of the decrement, so there is nothing to certify above that.
-        if share > CERTAIN and -float(self.gradient @ step) > 2 * tol:
+        step = self.newton_step(forcing)
+        # No gap is below half of the decrement, so a large decrement cannot certify.
+        if forcing > CERTAIN and -float(self.gradient @ step) > 2 * tol:
             return step, np.inf
-        if share > CERTAIN:
+        if forcing > CERTAIN:
             step = self.newton_step(CERTAIN)
         return step, decrement_gap(-float(self.gradient @ step), self.at.least_information())
 
     def at_rest(self, step: FloatVector | None) -> bool:
-        """Return whether a step is all but zero; refuse one that would go on for ever. None needs no rest."""
+        """Return whether a step is None or close to zero; refuse one of a diverging parameter."""
         if step is None or np.abs(step).max() <= AT_REST:
             return True
         if -float(self.gradient @ step) < FLAT:
@@ -134,13 +159,13 @@ class _Point:
         return False
 
     def moved(self, step: FloatVector) -> _Point | None:
-        """Return the point after a step, or None where rounding hides that anything falls."""
+        """Return the point after a step, or None if rounding hides any decrease."""
         slope, rounding = float(self.gradient @ step), 1e-14 * max(1.0, self.objective)
         for length in 0.5 ** np.arange(30):
             point = _Point(self.loss, self.alpha, self.parameters + length * step)
             if point.objective <= self.objective + 1e-4 * length * slope - rounding:
                 return point
-            # Near the optimum values are equal up to rounding, and only gradients tell.
+            # Near the optimum values are equal up to rounding; the gradients decide.
             if point.objective <= self.objective + rounding and point.size < 0.9 * self.size:
                 return point
         return None

@@ -24,6 +24,64 @@ class ScoreHessian:
     product: Callable[[ArrayLike], FloatVector]
 
 
+@dataclass(frozen=True)
+class LossBounds:
+    """How fast a mean loss over pairs can change, from the loss l(d) of a pair with score difference d.
+
+    Attributes
+    ----------
+    lipschitz : float
+        A bound on |l'(d)|; infinite for squares.
+    curvature : float
+        A bound on l''(d); infinite for a loss with kinks.
+    mass : float
+        The sum of the weights of all pairs.
+    at_zero : float, or array of shape (n_outputs,)
+        A bound on the loss of zero scores.
+    """
+
+    lipschitz: float = np.inf
+    curvature: float = np.inf
+    mass: float = 1.0
+    at_zero: Any = 1.0
+
+    def __post_init__(self) -> None:
+        if self.lipschitz == self.curvature == np.inf:
+            raise TypeError(
+                "A loss must declare a finite lipschitz or curvature: no certificate holds without."
+            )
+
+    def coefficient_sum(self, value: Any) -> Any:
+        """Return a bound on the sum of the absolute coefficients at scores with this loss.
+
+        A nonnegative convex l has l'^2 <= 2 curvature l, and the Cauchy-Schwarz inequality sums it over the
+        pairs. Each pair adds to the coefficients of two rows.
+        """
+        smooth: Any = np.inf
+        if self.curvature < np.inf:
+            smooth = 2.0 * np.sqrt(2.0 * self.curvature) * np.sqrt(self.mass * np.maximum(value, 0.0))
+        return np.minimum(2.0 * self.lipschitz * self.mass, smooth)
+
+    def change(self, value: Any, score: Any) -> tuple[Any, Any]:
+        """Return bounds on the change of the loss and of its coefficients if each score moves by `score`."""
+        turn = 4.0 * self.curvature * self.mass * score if self.curvature < np.inf else np.inf
+        if self.lipschitz < np.inf:
+            return 2.0 * self.lipschitz * self.mass * score, turn
+        return self.coefficient_sum(value) * score + turn * score, turn
+
+    def terms(self, score_range: Any) -> tuple[Any, Any]:
+        """Return bounds on the absolute terms that the loss, and half its coefficients, are summed from.
+
+        `score_range` bounds the difference of two scores.
+        """
+        if self.lipschitz < np.inf:
+            size = self.lipschitz * self.mass * score_range + self.at_zero
+            return size, 4.0 * size
+        root = np.sqrt(0.5 * self.curvature * self.mass)
+        size = root * score_range + np.sqrt(self.at_zero)
+        return size**2, 2.0 * np.sqrt(2.0 * self.curvature) * np.sqrt(self.mass) * size
+
+
 class PairwiseLoss(ABC):
     """The mean of a loss of s_better - s_worse over all pairs of a preference structure.
 
@@ -45,12 +103,14 @@ class PairwiseLoss(ABC):
     ----------
     formula : str
         What is minimised, in words, with f(row) for the score of a row.
-    growth : 1 or 2
-        The power of a difference of scores that a pair's loss grows like at most, and its rounding with it.
+    lipschitz, curvature : float
+        Bounds on the first and the second derivative of a pair's loss; infinite if there is none. At least
+        one must be finite.
     """
 
     formula: str
-    growth = 2
+    lipschitz = np.inf
+    curvature = np.inf
 
     def __init__(
         self,
@@ -94,6 +154,11 @@ class PairwiseLoss(ABC):
     def at_zero(self) -> Any:
         """The loss of zero scores, which is the objective of a model that has learned nothing."""
         return self.value(np.zeros(self.preferences.n_rows))
+
+    @property
+    def bounds(self) -> LossBounds:
+        """How fast the loss can change: rounding errors of its value and its coefficients follow from it."""
+        return LossBounds(self.lipschitz, self.curvature, at_zero=max(1.0, self.at_zero))
 
     def _row_factor(self) -> FloatVector | float:
         return self.preferences.row_factor(self.average)

@@ -29,6 +29,7 @@ class Hinge(PiecewiseLinear):
     """
 
     formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))"
+    lipschitz = 1.0
 
     def __init__(self, preferences: Preferences, **options: Any):
         super().__init__(preferences, **options)

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
-from rankwise.losses.base import ScoreHessian, Smooth
+from rankwise.losses.base import LossBounds, ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
     Laplacian,
     LevelLaplacian,
@@ -103,6 +103,11 @@ class LeastSquares(Smooth):
     def at_zero(self) -> Any:
         """The loss of zero scores, for each output where there are several: the constant."""
         return self.constant
+
+    @property
+    def bounds(self) -> LossBounds:
+        """How fast the loss can change: a square per pair."""
+        return LossBounds(curvature=2.0, mass=self.mass, at_zero=self.constant)
 
     @property
     def options(self) -> dict[str, str]:

@@ -44,7 +44,8 @@ class Logistic(Smooth):
     """
 
     formula = "mean over pairs of log(1 + exp(-(f(better) - f(worse))))"
-    growth = 1
+    lipschitz = 1.0
+    curvature = 0.25
 
     def __init__(self, preferences: Preferences, *, average: str = "queries", n_threads: int = 1):
         super().__init__(preferences, average=average, n_threads=n_threads)

@@ -29,6 +29,7 @@ class SquaredHinge(Smooth):
     """
 
     formula = "mean over pairs of max(0, 1 - (f(better) - f(worse)))²"
+    curvature = 2.0
     # The scores that the loss was last computed at, and the diagonal of its Hessian there.
     _last: tuple[Any, Any] = (None, None)
 

@@ -21,8 +21,8 @@ from rankwise.core.checks import as_alphas, check_positive
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
+from rankwise.data.precision import UNIT, rounding_terms
 from rankwise.solvers import SolverResult
-from rankwise.solvers.rounding import UNIT, terms
 
 # Fits go on to this share of the tolerance: the rest is for the way between them. With a smaller share there
 # are fewer fits, and each of them costs more.
@@ -77,7 +77,7 @@ class Knot:
         """Return the knot that a fit makes."""
         square = float(result.coef @ result.coef)
         intercept = result.objective - alpha * square + result.rounding / 2
-        slope = square * (1.0 + UNIT * terms(len(result.coef)))
+        slope = square * (1.0 + UNIT * rounding_terms(len(result.coef)))
         bound = max(result.objective - result.gap, 0.0)  # no objective is negative
         rounding = 1.5 * result.rounding  # in the gap, and the half of it in the intercept
         return cls(alpha, result.coef, result.objective, result.gap, intercept, slope, bound, rounding)

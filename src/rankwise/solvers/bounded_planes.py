@@ -1,4 +1,4 @@
-"""The cutting-plane model of a loss where some weights may not be negative."""
+"""The cutting-plane model of a loss with nonnegative weights."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from rankwise import _native
 from rankwise.core.types import FloatVector
 from rankwise.solvers.planes import MAX_STEPS, Planes
 
-# Sets of weights held at zero are tried until the dual rises by less than this share of its tolerance.
-RISE_SHARE = 0.1
+# Active sets are tried until the dual rises by less than this fraction of its tolerance.
+RISE_FRACTION = 0.1
 MAX_ROUNDS = 100
 
 
@@ -20,9 +20,8 @@ class BoundedPlanes(Planes):
 
     For a mean a'w + b of the planes, the minimum over such w of a'w + b + alpha ||w||^2 is
     b - ||p||^2 / (4 alpha), where p_j is min(a_j, 0) in J and a_j elsewhere, at w = -p / (2 alpha). Each mean
-    so gives a lower bound, and the largest is searched for: with the weights held at zero that are so now,
-    the best mean is that of a quadratic programme over the simplex, and the way to it is gone as far as the
-    bound rises.
+    gives a lower bound, and the largest is sought: with the current active set, the best mean solves a
+    quadratic program over the simplex, and the step towards it goes as far as the bound rises.
 
     Parameters
     ----------
@@ -37,18 +36,18 @@ class BoundedPlanes(Planes):
         self._nonnegative = nonnegative
 
     def feasible(self, coef: FloatVector) -> FloatVector:
-        """Return the nearest weights of which none in J is negative."""
+        """Return the nearest weights that are nonnegative in J."""
         return np.where(self._nonnegative, np.maximum(coef, 0.0), coef)
 
     def longest_step(self, coef: FloatVector, target: FloatVector) -> float:
-        """Return how far a line from one point through another, at 1, may be gone before a bound is met."""
+        """Return the largest feasible step along a line from one point, at 0, through another, at 1."""
         falling = self._nonnegative & (target < coef)
         return max(1.0, float(np.min(coef[falling] / (coef - target)[falling], initial=np.inf)))
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
         """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
-        The bound is a dual value, so it holds however accurately the programme was solved.
+        The bound is a dual value, so it holds however accurately the program was solved.
         """
         t = self.count
         z = self._z[:t].copy()
@@ -58,7 +57,7 @@ class BoundedPlanes(Planes):
         for _ in range(MAX_ROUNDS):
             z = self._moved(alpha, z, self._candidate(alpha, z, tol))
             before, value = value, self._dual(alpha, z)
-            if value - before <= RISE_SHARE * tol:
+            if value - before <= RISE_FRACTION * tol:
                 break
         self._z[:t] = z
         self._idle[:t] = np.where(z > 0, 0, self._idle[:t] + 1)
@@ -73,14 +72,14 @@ class BoundedPlanes(Planes):
         return float(self._offsets[: len(z)] @ z - alpha * (w @ w))
 
     def _candidate(self, alpha: float, z: FloatVector, tol: float) -> FloatVector:
-        """Return the best mean where the weights that are zero now stay zero and no other bound holds."""
+        """Return the best mean if the active weights stay zero and no other bound is active."""
         planes, scale = self._planes[: len(z)], 2.0 * alpha
         free = planes[:, ~self._nonnegative | (z @ planes <= 0)]
         gram = np.ascontiguousarray(free @ free.T)
         return _native.simplex_qp(gram, scale * self._offsets[: len(z)], z, scale * tol, MAX_STEPS)[0]
 
     def _moved(self, alpha: float, z: FloatVector, target: FloatVector) -> FloatVector:
-        """Return the best mean on the way from one to another: the dual is concave, and its slope falls."""
+        """Return the best mean on the segment between two: the dual is concave, and its slope falls."""
         t = len(z)
         move = target - z
         slopes, turn = z @ self._planes[:t], move @ self._planes[:t]

@@ -1,9 +1,8 @@
-"""Bundle methods for the pairwise hinge loss."""
+"""Bundle methods for piecewise linear losses."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,53 +10,195 @@ import numpy as np
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
 from rankwise.losses import PiecewiseLinear
-from rankwise.solvers.continuation import (
-    BLIND_ITERATIONS,
-    ROUGH,
-    Below,
-    come_down,
-    larger_alphas,
-    says_nothing,
-)
-from rankwise.solvers.differences import DifferenceSteps
-from rankwise.solvers.goal import Goal
+from rankwise.solvers.certificate import Certificate, StoppingRule, certified_gap
+from rankwise.solvers.continuation import Continuation, continuation_path
+from rankwise.solvers.differences import NewtonByDifferences
+from rankwise.solvers.errors import ErrorModel
 from rankwise.solvers.line_search import Point, minimise_on_line
+from rankwise.solvers.objective import Iterate, Line, Objective
 from rankwise.solvers.planes import Planes
-from rankwise.solvers.result import Monitor, SolverResult, State, concluded, distance, require
-from rankwise.solvers.rounding import Rounding, share_left
+from rankwise.solvers.result import Monitor, SolverResult, require
+from rankwise.solvers.run import run
 
-# A line is searched to this share of the gap: evaluations are cheaper than products with X, so the search may
-# be sharp (a share of 0.1 costs half as many iterations again on text data).
-LINE_SHARE = 0.005
-# A new plane raises the model at its minimiser by at least this share of the gap, or it might be found for
-# ever.
-CUT_SHARE = 0.1
-# A line is searched after a Newton step until its slope is this share of that at its start.
-SLOPE_SHARE = 0.25
-# With so many rows Newton steps are taken from where the gap is this share of what can be won, for as long as
-# each leaves at most that share of the gap.
-NEWTON_ROWS = 1 << 15
-NEWTON_FROM, NEWTON_SHARE = 0.3, 0.5
+# The model is minimised to this fraction of the target gap.
+MODEL_FRACTION = 0.01
+# A line is searched to this fraction of the gap: evaluations are cheaper than products with X, so the search
+# may be sharp (a fraction of 0.1 costs half as many iterations again on text data).
+LINE_FRACTION = 0.005
+# A new plane must raise the model at its minimiser by at least this fraction of the gap; otherwise the method
+# could cycle.
+CUT_FRACTION = 0.1
+# Planes are dropped after this many iterations without a positive multiplier.
 IDLE_ITERATIONS = 40
+# With this many rows the mean over pairs is nearly smooth.
+NEWTON_ROWS = 1 << 15
 
 
-@dataclass
-class _Iterate:
-    """A point with its scores, loss, a subgradient c by the scores and the plane's offset."""
+class Bundle:
+    """Cutting planes: Algorithm 1 of Airola et al. (2011), or with a line search (Franc & Sonnenburg 2009).
 
-    coef: FloatVector
-    scores: FloatVector
-    objective: float
-    coefficients: FloatVector
-    offset: float
-    _slopes: FloatVector | None = None
-    error: float | None = None  # what the objective may be off by, once it is known
+    Algorithm 1 moves to the minimiser of the plane model and adds the plane there. With the line search, the
+    best point moves towards that minimiser as far as the objective falls, and the plane is taken just beyond
+    it, where the model needs it most. An iteration costs one product with X, one with X', and a few
+    evaluations of the loss.
 
-    def slopes(self, design: Design) -> FloatVector:
-        """Return X'c, of which the product is made once."""
-        if self._slopes is None:
-            self._slopes = design.rmatvec(self.coefficients)
-        return self._slopes
+    Parameters
+    ----------
+    objective : Objective
+    planes : Planes
+        The model, empty or of the same loss at another alpha. Planes are added to it.
+    start : array, optional
+        The first weights; zero by default, or if zero is better.
+    line_search : bool
+    newton_rows : int
+        The number of rows from which `NewtonByDifferences` is tried, if all rows are in memory.
+    continuation : Continuation, optional
+        Solves for larger alphas first if the bound of that many rows is vacuous.
+    """
+
+    def __init__(
+        self,
+        objective: Objective,
+        planes: Planes,
+        start: FloatVector | None = None,
+        *,
+        line_search: bool = True,
+        newton_rows: int = NEWTON_ROWS,
+        continuation: Continuation | None = None,
+    ):
+        self.objective, self.planes = objective, planes
+        self._errors = ErrorModel(objective.design.precision, objective.loss.bounds)
+        self.best, self._bound = self._first(start), 0.0  # neither loss nor penalty is negative
+        planes.add(self.best.slopes, self.best.offset)
+        self._options: dict[str, Any] = {"line_search": line_search, "newton_rows": newton_rows}
+        self._line_search, self._iteration = line_search, 0
+        self._guess: float | None = None
+        is_smooth = line_search and _is_nearly_smooth(self.best.scores, planes, newton_rows)
+        self._newton = NewtonByDifferences(objective, planes) if is_smooth else None
+        self._continuation = continuation if is_smooth else None
+
+    def _first(self, start: FloatVector | None) -> Iterate:
+        """Return the start, or zero if that is better."""
+        zero = np.zeros(self.objective.design.shape[1])
+        first = self.objective.at(zero if start is None else self.planes.feasible(start))
+        return self.objective.at(zero) if first.objective > self.objective.at_zero else first
+
+    @property
+    def coef(self) -> FloatVector:
+        """The best weights so far."""
+        return self.best.coef
+
+    def certificate(self, target_gap: float) -> Certificate:
+        """Minimise the model, whose minimum is a lower bound on that of the objective."""
+        alpha, planes = self.objective.alpha, self.planes
+        self._iteration += 1
+        self._minimiser, dual = planes.minimise(alpha, MODEL_FRACTION * target_gap)
+        error = self._errors.plane(alpha, self._minimiser, max(1.0, planes.largest_offset))
+        self._bound = max(self._bound, dual - error)
+        return self._certificate()
+
+    def recomputed(self) -> Certificate:
+        """Return the certificate with scores computed from the weights, not updated along lines."""
+        self.best = self.objective.at(self.planes.feasible(self.best.coef))
+        return self._certificate()
+
+    def _certificate(self) -> Certificate:
+        best, bound, alpha = self.best, self._bound, self.objective.alpha
+
+        def allowances() -> tuple[float, float]:
+            error = self._objective_error(best)
+            floor = self._errors.plane(alpha, best.coef, max(1.0, self.planes.largest_offset))
+            return certified_gap(best.objective, bound, error), 2.0 * (error + floor)
+
+        return Certificate(best.objective, bound, best.objective - bound, allowances)
+
+    def _objective_error(self, point: Iterate) -> float:
+        score_range = self._errors.precision.score_range(point.coef, point.scores)
+        return float(
+            self._errors.at(self.objective.alpha, point.coef, point.objective, score_range).objective
+        )
+
+    def settle(self) -> bool:
+        """Move from zero to the model's minimiser if rounding cannot tell their objectives apart.
+
+        Zero ranks nothing, and is the optimum only if the slopes of the loss are zero.
+        """
+        slopes = 2.0 * self.objective.alpha * self._minimiser
+        if not self.best.coef.any() and not self._errors.is_rounding_noise(slopes):
+            other = self.objective.at(self._minimiser)
+            if other.objective <= self.best.objective + self._objective_error(other):
+                self.best = other
+        return True
+
+    def step(self, target_gap: float) -> bool:
+        """Move the best point and add a plane; cutting planes always make progress."""
+        if self._needs_continuation():
+            self._continue_from_larger_alphas()
+            return True
+        gap, at_zero = self.best.objective - self._bound, self.objective.at_zero
+        moved = self._newton and self._newton.moved(self.best, gap, at_zero - self._bound, target_gap)
+        if moved:
+            self.best = cut = moved
+        elif self._line_search:
+            self.best, cut = self._search_line(gap)
+        else:
+            cut = self.objective.at(self._minimiser)
+            self.best = cut if cut.objective < self.best.objective else self.best
+        self.planes.add(cut.slopes, cut.offset)
+        self.planes.drop_idle(IDLE_ITERATIONS)
+        return True
+
+    def _needs_continuation(self) -> bool:
+        """Return whether the first planes give a vacuous bound, which is checked once."""
+        later, newton = self._continuation, self._newton
+        if later is None or newton is None or newton.is_over or self._iteration != later.after:
+            return False
+        return later.is_vacuous(self._bound, self.best.objective, self.objective.design.shape)
+
+    def _continue_from_larger_alphas(self) -> None:
+        """Move to the best point of a path of decreasing alphas; its planes are kept."""
+        objective, planes, best, continuation = self.objective, self.planes, self.best, self._continuation
+        assert continuation is not None
+        zero = objective.at(0.0 * best.coef)
+        planes.add(zero.slopes, zero.offset)  # bounds the objective at every alpha that is large enough
+        alphas = continuation_path(planes, objective.alpha, objective.at_zero)
+        progress = continuation.solve(self._at_alpha, alphas, objective.alpha, best)
+        self.best = objective.at(progress.best)
+        if progress.interrupted:
+            raise KeyboardInterrupt
+
+    def _at_alpha(self, alpha: float, start: FloatVector, monitor: Monitor) -> Bundle:
+        """Return the same method at another alpha, on the same planes."""
+        assert self._continuation is not None
+        later = replace(self._continuation, monitor=monitor)
+        objective = replace(self.objective, alpha=alpha)
+        return Bundle(objective, self.planes, start, **self._options, continuation=later)
+
+    def _search_line(self, gap: float) -> tuple[Iterate, Iterate]:
+        """Search the line to the model's minimiser; return the new best point and the point to cut at."""
+        best, target = self.best, self._minimiser
+        line = Line(best, target - best.coef, self.objective.design.matvec(target) - best.scores)
+        start, guess = line.start, self._guess
+        if guess is None:  # the step at which the tangent reaches zero
+            guess = min(1.0, start.value / max(-start.slope, 1e-300))
+        longest = self.planes.longest_step(best.coef, target)
+        found = minimise_on_line(line.at, start, guess, LINE_FRACTION * gap, longest=longest)
+
+        def at_minimiser(point: Point) -> float:
+            """Return the value of the point's plane plus the penalty at the model's minimiser, step 1."""
+            rest = 1.0 - point.step
+            return point.value + point.slope * rest + self.objective.alpha * line.curve * rest * rest
+
+        cut = found.best if found.beyond is None else found.beyond
+        if at_minimiser(cut) < start.value - (1.0 - CUT_FRACTION) * gap:
+            cut = line.at(1.0)
+        moved, self._guess = line.iterate(found.best), found.best.step or guess
+        return moved, moved if cut is found.best else line.iterate(cut)
+
+
+def _is_nearly_smooth(scores: Any, planes: Planes, newton_rows: int) -> bool:
+    """Return whether there are enough rows, all in memory, and no bounds on the weights."""
+    return isinstance(scores, np.ndarray) and len(scores) >= newton_rows and not planes.bounded
 
 
 def solve_bundle(
@@ -71,228 +212,38 @@ def solve_bundle(
     planes: Planes | None = None,
     line_search: bool = True,
     monitor: Monitor | None = None,
+    newton_rows: int = NEWTON_ROWS,
+    **continuation: Any,
 ) -> SolverResult:
-    """Minimise loss(X w) + alpha ||w||^2 by cutting planes until the gap has reached its `Goal`.
-
-    Algorithm 1 of Airola et al. (2011) moves to the minimiser of the plane model and adds the plane there
-    (`line_search=False`). With the line search that the paper names as future work (Franc & Sonnenburg 2009
-    for classification), the best point moves towards that minimiser as far as the objective falls, and the
-    plane is taken just beyond: the model then improves where it matters. A step on the line costs O(m log m)
-    and does not touch X, as the scores on the line are s + k ds.
-
-    Each iteration costs one product with X, one with X', and a few evaluations of the loss.
-
-    The mean over the pairs of very many rows is as good as smooth. As soon as the gap is small, the
-    best point then moves by Newton steps for as long as they halve it (see `DifferenceSteps`): every product
-    with the Hessian adds a plane, so that the certificate is the same. Where alpha is so small that the first
-    planes bound nothing, larger ones lead there (see `continuation`).
+    """Minimise loss(X w) + alpha ||w||^2 by cutting planes: see `Bundle`.
 
     Parameters
     ----------
     start : array of shape (n_features,), optional
-        Where to begin; zero by default, and where zero is better.
+        The first weights; zero by default, or if zero is better.
     planes : Planes, optional
-        A model of the same loss to go on with, for instance from another alpha. It is added to.
+        A model of the same loss to continue with, for instance from another alpha. Planes are added to it.
+    line_search : bool
+        Without it, this is Algorithm 1 of Airola et al. (2011).
+    newton_rows, **continuation :
+        When to try Newton steps, and the fields of `Continuation`.
 
     Returns
     -------
     SolverResult
-        `gap` is the objective at `coef`, computed afresh, minus the best dual value, plus what rounding may
-        have done to either.
+        `gap` is the objective at `coef`, computed from the weights, minus the best dual value, plus an
+        allowance for rounding errors.
     """
     require(loss, "plane", "The bundle method")
     monitor = Monitor() if monitor is None else monitor
-    design = design.centred()
-    rounding = Rounding.of(design)
-    planes = Planes(design.shape[1]) if planes is None else planes
-    best, bound, status, iteration = None, 0.0, "max_iter", 0  # no loss is negative, nor is a penalty
-    goal, guess = Goal(tol, loss.at_zero), None
-    aim = tol * goal.at_zero
-    try:
-        zero = np.zeros(design.shape[1])
-        best = _evaluate(design, loss, alpha, zero if start is None else planes.feasible(start))
-        if best.objective > loss.at_zero:
-            best = _evaluate(design, loss, alpha, zero)
-        planes.add(best.slopes(design), best.offset)
-        smooth = line_search and _smooth(best.scores, planes)
-        newton, last_gap = None, np.inf
-        while iteration < max_iter and not monitor.told_to_stop:
-            iteration += 1
-            target, dual = planes.minimise(alpha, 0.01 * aim)
-            bound = max(bound, dual - rounding.plane(alpha, target))
-            gap = best.objective - bound
-            rounded = _rounded(rounding, alpha, best) if goal.near(gap) else 0.0
-            aim = float(goal.gap(best.objective, gap, rounded))
-            monitor.record(iteration, best.objective, bound, best.coef, aim)
-            if monitor.told_to_stop:
-                break
-            if gap <= aim and gap <= share_left(aim, _error(rounding, alpha, best)):
-                best = _off_zero(design, loss, alpha, best, target, rounding)
-                status = "converged"
-                break
-            if smooth and iteration == BLIND_ITERATIONS and says_nothing(bound, best.objective, design.shape):
-                below = Below(
-                    monitor, alpha, State(iteration, best.objective, bound, gap, aim, 0.0, best.coef)
-                )
-                best = _led_down(design, loss, alpha, planes, below, tol, max_iter)
-                iteration = below.iteration
-                if below.interrupted:
-                    raise KeyboardInterrupt
-                continue
-            if smooth and newton is None and gap <= NEWTON_FROM * (goal.at_zero - bound):
-                newton = DifferenceSteps(design, loss, alpha, planes)
-            elif newton is not None and gap > NEWTON_SHARE * last_gap:
-                newton, smooth = None, False
-            last_gap = gap
-            moved = newton and _step_by_newton(newton, design, loss, alpha, best, aim)
-            if moved:
-                best = cut = moved
-            elif line_search:
-                newton, smooth = None, smooth and newton is None
-                line = _Line(loss, alpha, best, target - best.coef, design.matvec(target) - best.scores)
-                longest = planes.longest_step(best.coef, target)
-                best, cut, guess = _step_on_line(line, guess, gap, longest)
-            else:
-                cut = _evaluate(design, loss, alpha, target)
-                best = cut if cut.objective < best.objective else best
-            planes.add(cut.slopes(design), cut.offset)
-            planes.drop_idle(IDLE_ITERATIONS)
-        if monitor.told_to_stop:
-            status = "stopped"
-    except KeyboardInterrupt:
-        if best is None:
-            raise
-        status = "interrupted"
-    # The scores were updated along many lines: they are computed once more, from the weights alone.
-    best = _evaluate(design, loss, alpha, planes.feasible(best.coef))
-    gap = distance(best.objective, bound, _error(rounding, alpha, best))
-    left = _rounded(rounding, alpha, best)
-    return concluded(best.coef, best.objective, gap, iteration, status, monitor.history, goal, left)
-
-
-def _smooth(scores: Any, planes: Planes) -> bool:
-    """Return whether there are enough rows, all of them here, and no bounds on the weights."""
-    return isinstance(scores, np.ndarray) and len(scores) >= NEWTON_ROWS and not planes.bounded
-
-
-def _led_down(
-    design: Design,
-    loss: PiecewiseLinear,
-    alpha: float,
-    planes: Planes,
-    below: Below,
-    tol: float,
-    max_iter: int,
-) -> _Iterate:
-    """Return the best point to which larger alphas lead; their planes are added."""
-    zero = _evaluate(design, loss, alpha, 0.0 * below.best)
-    planes.add(zero.slopes(design), zero.offset)  # bounds the objective at every alpha that is large enough
-    solve = partial(solve_bundle, design, loss, tol=max(tol, ROUGH), planes=planes)
-    alphas = larger_alphas(planes, alpha, loss.at_zero)
-    return _evaluate(design, loss, alpha, come_down(solve, alphas, below, max_iter))
-
-
-def _evaluate(design: Design, loss: PiecewiseLinear, alpha: float, coef: FloatVector) -> _Iterate:
-    scores = design.matvec(coef)
-    value, coefficients, offset = loss.plane(scores)
-    return _Iterate(coef, scores, value + alpha * float(coef @ coef), coefficients, offset)
-
-
-def _error(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    if point.error is None:
-        reach = rounding.reach(point.coef, point.scores)
-        point.error = rounding.hinge(alpha, point.coef, reach, point.objective)
-    return point.error
-
-
-def _rounded(rounding: Rounding, alpha: float, point: _Iterate) -> float:
-    return rounding.left_to_hinge(alpha, point.coef, _error(rounding, alpha, point))
-
-
-def _off_zero(
-    design: Design,
-    loss: PiecewiseLinear,
-    alpha: float,
-    best: _Iterate,
-    target: FloatVector,
-    rounding: Rounding,
-) -> _Iterate:
-    """Return the model's minimiser in place of zero where rounding cannot tell their objectives apart.
-
-    Zero orders nothing, and is the optimum only where the slopes of the loss are zero.
-    """
-    if best.coef.any() or rounding.hidden(2.0 * alpha * target):
-        return best
-    other = _evaluate(design, loss, alpha, target)
-    return other if other.objective <= best.objective + _error(rounding, alpha, other) else best
-
-
-@dataclass
-class _Line:
-    """The objective on the line from a point, in steps of a move."""
-
-    loss: PiecewiseLinear
-    alpha: float
-    origin: _Iterate
-    move: FloatVector
-    move_scores: FloatVector
-
-    def __post_init__(self) -> None:
-        coef, move = self.origin.coef, self.move
-        self._square, self._cross, self.curve = (
-            float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move))
-        )
-        slope = float(self.origin.coefficients @ self.move_scores) + 2 * self.alpha * self._cross
-        extra = self.origin.coefficients, self.origin.offset
-        self.start = Point(0.0, self.origin.objective, slope, extra)
-
-    def at(self, step: float) -> Point:
-        """Return the point a step away."""
-        value, coefficients, offset = self.loss.plane(self.origin.scores + step * self.move_scores)
-        norm = self._square + 2 * step * self._cross + step * step * self.curve
-        slope = float(coefficients @ self.move_scores) + 2 * self.alpha * (self._cross + step * self.curve)
-        return Point(step, value + self.alpha * norm, slope, (coefficients, offset))
-
-    def iterate(self, point: Point) -> _Iterate:
-        """Return the weights and scores at a point of the line."""
-        if point is self.start:
-            return self.origin
-        coef = self.origin.coef + point.step * self.move
-        scores = self.origin.scores + point.step * self.move_scores
-        return _Iterate(coef, scores, point.value, *point.extra)
-
-
-def _step_by_newton(
-    newton: DifferenceSteps,
-    design: Design,
-    loss: PiecewiseLinear,
-    alpha: float,
-    best: _Iterate,
-    aim: float,
-) -> _Iterate | None:
-    """Return the point that a Newton step leads to, or None where the objective does not fall."""
-    step = newton.step(best.coef, best.scores, best.slopes(design), aim)
-    line = _Line(loss, alpha, best, step.coef, step.scores)
-    found = minimise_on_line(line.at, line.start, 1.0, 0.0, slope_share=SLOPE_SHARE).best
-    return None if found is line.start else line.iterate(found)
-
-
-def _step_on_line(
-    line: _Line, guess: float | None, gap: float, longest: float
-) -> tuple[_Iterate, _Iterate, float]:
-    """Search from the best point towards the model's minimiser: new best point, point to cut at, step."""
-    start = line.start
-    if guess is None:  # where the tangent would have used up the objective
-        guess = min(1.0, start.value / max(-start.slope, 1e-300))
-    found = minimise_on_line(line.at, start, guess, LINE_SHARE * gap, longest=longest)
-
-    def on_target(point: Point) -> float:
-        """Return what the plane at the point, with the penalty, says of the model's minimiser at step 1."""
-        rest = 1.0 - point.step
-        return point.value + point.slope * rest + line.alpha * line.curve * rest * rest
-
-    moved = line.iterate(found.best)
-    cut = found.best if found.beyond is None else found.beyond
-    if on_target(cut) < start.value - (1.0 - CUT_SHARE) * gap:
-        cut = line.at(1.0)
-    return moved, moved if cut is found.best else line.iterate(cut), found.best.step or guess
+    objective = Objective.of(design, loss, alpha, by_planes=True)
+    rule = StoppingRule(tol, objective.at_zero)
+    method = Bundle(
+        objective,
+        Planes(design.shape[1]) if planes is None else planes,
+        start,
+        line_search=line_search,
+        newton_rows=newton_rows,
+        continuation=Continuation(rule, max_iter, monitor, **continuation),
+    )
+    return run(method, rule, max_iter=max_iter, monitor=monitor)

@@ -10,13 +10,13 @@ import numpy as np
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design
 from rankwise.losses import LeastSquares
-from rankwise.solvers.certificates import certificate, outputs_result
-from rankwise.solvers.goal import Goal
+from rankwise.solvers.certificate import StoppingRule
+from rankwise.solvers.errors import ErrorModel, suboptimality
+from rankwise.solvers.least_squares_certificate import certificate, outputs_result
 from rankwise.solvers.result import STATUSES, Monitor, SolverResult
-from rankwise.solvers.rounding import Rounding
 
-# The run goes on to this share of the gap that is asked for, so that rounding has the rest.
-GAP_SHARE = 0.5
+# The run continues to this fraction of the target gap; the rest is left to rounding.
+GAP_FRACTION = 0.5
 
 
 def solve_conjugate_gradients(
@@ -31,13 +31,13 @@ def solve_conjugate_gradients(
     """Solve the normal equations by preconditioned conjugate gradients, one output after the other.
 
     Each iteration costs one product with Phi, one with Phi' and one with L, as in section 4.3. The design
-    knows how to precondition: by the diagonal of Phi'L Phi up to the means of queries, or better. The run
-    ends when the residual is at most `tol` times the right-hand side and the gap has reached its `Goal`,
-    which is then checked afresh.
+    has the preconditioner: the diagonal of Phi'L Phi up to the means of queries, or better. The run ends
+    when the residual is at most `tol` times the right-hand side and the gap is at its target, which is then
+    verified from the data.
     """
     monitor = Monitor() if monitor is None else monitor
     design = design.centred()
-    rounding = Rounding.of(design, form.mass, form.constant)
+    model = ErrorModel(design.precision, form.bounds)
     pull = design.rmatvec(form.pull) if form.pull.ndim == 1 else design.rmatmat(form.pull)
     constants = np.atleast_1d(form.constant)
     alphas = np.broadcast_to(alpha, constants.shape)
@@ -45,7 +45,8 @@ def solve_conjugate_gradients(
         shift: design.preconditioner(form, form.diagonal, shift) for shift in set(alphas.tolist())
     }
     columns, statuses, iterations = [], [], []
-    rounded = np.atleast_1d(rounding.left_to_square(alpha, 0.0 * pull, form.constant, 0.0))
+    errors = model.at(alpha, 0.0 * pull, form.constant, 0.0)
+    rounded = np.atleast_1d(2.0 * suboptimality(alpha, form.constant, 0.0, errors))
     each = zip(np.atleast_2d(pull.T), constants.tolist(), rounded.tolist(), alphas.tolist(), strict=True)
     for right, constant, least, shift in each:
         run = _Run(design, form, shift, precondition[shift], right, constant, least, monitor)
@@ -57,9 +58,8 @@ def solve_conjugate_gradients(
             raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
     coef = np.stack(columns, axis=1) if pull.ndim == 2 else columns[0]
     worst = max(statuses, key=STATUSES.index)
-    objective, gap, rounded = certificate(design, form, alpha, coef, rounding)
-    goal = Goal(tol, form.constant)
-    return outputs_result(coef, objective, gap, max(iterations), worst, monitor, goal, rounded)
+    found = certificate(design, form, alpha, coef, model)
+    return outputs_result(coef, found, max(iterations), worst, monitor, StoppingRule(tol, form.constant))
 
 
 class _Run:
@@ -86,9 +86,9 @@ class _Run:
         self.iteration, self.status, self.bound = 0, "max_iter", 0.0  # no objective is negative
 
     def go(self, tol: float, max_iter: int) -> None:
-        """Iterate; a residual that has drifted from its recurrence is computed afresh and worked off."""
+        """Iterate; restart from the true residual if the recurrence has drifted."""
         left = np.linalg.norm(self.right)
-        self.goal, self.least = Goal(tol, self.constant), tol * left
+        self.rule, self.least = StoppingRule(tol, self.constant), tol * left
         try:
             while self.status == "max_iter" and self.iteration < max_iter:
                 self._descend(max_iter)
@@ -107,8 +107,8 @@ class _Run:
 
     def _reached(self) -> bool:
         objective, gap = self._certified()
-        aim = GAP_SHARE * float(self.goal.gap(objective, gap, self.rounded))
-        return bool(np.linalg.norm(self.residual) <= self.least) and gap <= aim
+        target = GAP_FRACTION * float(self.rule.target(objective, gap, self.rounded))
+        return bool(np.linalg.norm(self.residual) <= self.least) and gap <= target
 
     def _descend(self, max_iter: int) -> None:
         direction, square = np.zeros_like(self.coef), 1.0
@@ -125,7 +125,7 @@ class _Run:
             self.residual -= length * product
             self.iteration += 1
             self._record()
-            if self.monitor.told_to_stop:
+            if self.monitor.stop_requested:
                 self.status = "stopped"
                 return
 
@@ -136,5 +136,5 @@ class _Run:
     def _record(self) -> None:
         objective, gap = self._certified()
         self.bound = max(self.bound, objective - gap)
-        aim = float(self.goal.gap(objective, objective - self.bound, self.rounded))
-        self.monitor.record(self.iteration, objective, self.bound, self.coef, aim)
+        target = float(self.rule.target(objective, objective - self.bound, self.rounded))
+        self.monitor.record(objective, self.bound, self.coef, target, self.iteration)

@@ -1,90 +1,120 @@
-"""The way down from larger alphas, for an alpha at which the first planes of a loss say nothing.
+"""Continuation in alpha, for alphas so small that the first cutting planes give a vacuous bound.
 
-Where alpha is tiny the minimiser of a few planes lies far out, and the bound stays at zero until there are as
-many planes as directions to go. Planes do not depend on alpha: those of larger ones, found in a few
-iterations each, bound the loss where it matters.
+If alpha is tiny, the minimiser of a few planes lies far out and the bound stays at zero until there are as
+many planes as dimensions. Planes do not depend on alpha: those of larger alphas, found in a few iterations
+each, bound the loss near the solution.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rankwise.core.types import FloatVector
+from rankwise.solvers.certificate import StoppingRule
+from rankwise.solvers.objective import Iterate
 from rankwise.solvers.planes import Planes
-from rankwise.solvers.result import Monitor, SolverResult, State
+from rankwise.solvers.result import Monitor
+from rankwise.solvers.run import run
 
-# The bound is looked at after so many iterations, and says nothing below this share of the objective.
-BLIND_ITERATIONS, BLIND_SHARE = 5, 0.1
-# The first alpha is one at which it would say this much, the next ones are smaller by a factor each.
-SEEING_SHARE, FACTOR = 0.5, 10.0
-# Fits on the way need not be better than this.
+if TYPE_CHECKING:
+    from rankwise.solvers.run import Method
+
+# A bound below this fraction of the objective is vacuous.
+VACUOUS_FRACTION = 0.1
+# At the first alpha the bound is this fraction of J(0); each next one is smaller by the factor.
+FIRST_FRACTION, FACTOR = 0.5, 10.0
+# The tolerance of the fits at larger alphas.
 ROUGH = 1e-2
 
 
-def says_nothing(bound: float, objective: float, shape: tuple[int, int]) -> bool:
-    """Return whether a bound is next to nothing, and rows are so many for their features that it pays.
+def is_vacuous(bound: float, objective: float, shape: tuple[int, int]) -> bool:
+    """Return whether a bound is close to zero and there are enough rows per feature for continuation to pay.
 
-    With more features than that, the planes of larger alphas are too few to help.
+    With more features, the planes of larger alphas are too few to help.
     """
     m, n = shape
-    return bound <= BLIND_SHARE * objective and n * n <= m
+    return bound <= VACUOUS_FRACTION * objective and n * n <= m
 
 
-def larger_alphas(planes: Planes, alpha: float, at_zero: float) -> list[float]:
-    """Return the alphas to come down by, from the first one at which the planes bound the objective well.
+def continuation_path(planes: Planes, alpha: float, at_zero: float) -> list[float]:
+    """Return decreasing alphas, from the first at which the planes bound the objective well.
 
-    One of the planes is that at zero, where the objective does not depend on alpha.
+    One of the planes must touch the loss at zero, where the objective does not depend on alpha.
     """
     alphas, bound = [alpha], 0.0
-    while bound < SEEING_SHARE * at_zero and np.isfinite(alphas[-1]):
+    while bound < FIRST_FRACTION * at_zero and np.isfinite(alphas[-1]):
         alphas.append(FACTOR * alphas[-1])
         _, bound = planes.minimise(alphas[-1], ROUGH * at_zero)
     return alphas[:0:-1]
 
 
-class Below(Monitor):
-    """Tells of iterations at larger alphas what the best weights so far are worth at the alpha meant.
+class ContinuationProgress(Monitor):
+    """Reports iterations at larger alphas by their objective at the requested alpha.
 
-    Parameters
-    ----------
-    monitor : Monitor
-        Is told of all iterations.
-    last : State
-        What it was told last.
+    It continues the count of the monitor it reports to, so that `max_iter` limits all iterations together.
     """
 
-    def __init__(self, monitor: Monitor, alpha: float, last: State):
+    def __init__(self, monitor: Monitor, alpha: float, best: Iterate):
         super().__init__()
-        self._monitor, self._alpha, self._last = monitor, alpha, last
-        self.iteration, self._objective, self.best = last.iteration, last.objective, last.coef
-        self.larger, self.interrupted = alpha, False
+        self._monitor, self._alpha, self.larger = monitor, alpha, alpha
+        self.objective, self.best = best.objective, best.coef
+        self.last, self.interrupted = monitor.last, False
 
-    def record(self, iteration: int, objective: float, bound: float, coef: Any, goal: float) -> None:
-        """Pass an iteration on, by the number that it has in all."""
+    @property
+    def iteration(self) -> int:
+        """The number of iterations recorded, at any alpha."""
+        return self._monitor.iteration
+
+    def record(
+        self, objective: float, bound: float, coef: Any, goal: float, iteration: int | None = None
+    ) -> None:
+        """Pass an iteration on, with the bound and the target that hold at the requested alpha."""
         objective -= (self.larger - self._alpha) * float(coef @ coef)
-        if objective < self._objective:
-            self._objective, self.best = objective, coef
-        self.iteration += 1
-        last = self._last
-        self._monitor.record(self.iteration, self._objective, last.bound, self.best, last.goal)
-        self.told_to_stop = self._monitor.told_to_stop
+        if objective < self.objective:
+            self.objective, self.best = objective, coef
+        assert self.last is not None
+        self._monitor.record(self.objective, self.last.bound, self.best, self.last.goal)
+        self.stop_requested = self._monitor.stop_requested
 
 
-def come_down(
-    solve: Callable[..., SolverResult], alphas: list[float], below: Below, max_iter: int
-) -> FloatVector:
-    """Return the best weights that the fits of larger alphas lead to, each from where the last one ended.
+@dataclass(frozen=True)
+class Continuation:
+    """The stopping rule, iteration limit and monitor of a run, for nested runs at larger alphas.
 
-    `solve(alpha, start=, monitor=, max_iter=)` adds to planes that all of them share. The run may end on the
-    way: `below` knows why.
+    Attributes
+    ----------
+    after : int
+        The iteration after which the bound is examined.
+    is_vacuous : callable
     """
-    start = below.best
-    for below.larger in alphas:
-        if below.told_to_stop or below.interrupted or below.iteration >= max_iter:
-            break
-        result = solve(below.larger, start=start, monitor=below, max_iter=max_iter - below.iteration)
-        start, below.interrupted = result.coef, result.status == "interrupted"
-    return below.best
+
+    rule: StoppingRule
+    max_iter: int
+    monitor: Monitor
+    after: int = 5
+    is_vacuous: Callable[[float, float, tuple[int, int]], bool] = is_vacuous
+
+    def solve(
+        self,
+        method_at: Callable[[float, FloatVector, Monitor], Method],
+        alphas: list[float],
+        alpha: float,
+        best: Iterate,
+    ) -> ContinuationProgress:
+        """Run a method at each alpha, warm-started from the previous one.
+
+        The run may end on the way; the progress that is returned has the reason and the best weights.
+        """
+        progress = ContinuationProgress(self.monitor, alpha, best)
+        rough, start = StoppingRule(max(self.rule.tol, ROUGH), self.rule.at_zero), progress.best
+        for progress.larger in alphas:
+            if progress.stop_requested or progress.interrupted or progress.iteration >= self.max_iter:
+                break
+            method = method_at(progress.larger, start, progress)
+            result = run(method, rough, max_iter=self.max_iter, monitor=progress)
+            start, progress.interrupted = result.coef, result.status == "interrupted"
+        return progress

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from rankwise.core.types import FloatVector
-from rankwise.solvers.rounding import UNIT, quotient
+from rankwise.data.precision import UNIT
+from rankwise.solvers.errors import quotient
 
 
 class DualBound:

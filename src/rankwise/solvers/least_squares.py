@@ -18,13 +18,20 @@ from numpy.typing import ArrayLike
 from rankwise.core.memory import available_memory, require_memory
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, as_design, float_matrix, row_blocks
+from rankwise.data.precision import Precision
 from rankwise.kernels import KernelDesign
 from rankwise.losses import LeastSquares
-from rankwise.solvers.certificates import certificate, closed_form
+from rankwise.solvers.certificate import StoppingRule
 from rankwise.solvers.conjugate_gradients import solve_conjugate_gradients
-from rankwise.solvers.goal import Goal
+from rankwise.solvers.errors import ErrorModel
+from rankwise.solvers.least_squares_certificate import (
+    Found,
+    certificate,
+    closed_form,
+    gradient_certificate,
+    normal_certificate,
+)
 from rankwise.solvers.result import SolverResult
-from rankwise.solvers.rounding import Rounding
 from rankwise.solvers.spectrum import Spectrum, solve_shifted
 
 # Entries of a block of rows that is centred and multiplied while it is in a cache.
@@ -47,30 +54,18 @@ def solve_primal(
 ) -> SolverResult:
     """Solve equation (28) by a Cholesky factorisation: O(m n^2 + n^3) for m rows of n features.
 
-    The certificate rests on the normal equations, without another pass over the data: with their residual p
-    the gradient is -2 p and the objective constant - w'q - w'p, where q = Phi'r. Where that is too coarse
-    for the `Goal`, the data are asked. Outputs may have an alpha each, here as in the other solvers. Where
-    the equations of the centred design are known, as `system`, it is O(n^3) and a look at the columns.
+    The certificate comes from the normal equations. If it is too coarse for the stopping rule, it takes a
+    pass over the data. Outputs may have an alpha each, here as in the other solvers. If the equations of the
+    centred design are given, as `system`, the cost is O(n^3) and the range of the columns.
     """
-    design, goal = design.centred(), Goal(tol, form.constant)
-    rounding = Rounding.of(design, form.mass, form.constant)
+    design, rule = design.centred(), StoppingRule(tol, form.constant)
+    model = ErrorModel(design.precision, form.bounds)
     gram, pull = design.normal_equations(form) if system is None else system
     coef = solve_shifted(gram.copy(), alpha, pull)
-    found = _normal_certificate(gram, pull, form, alpha, coef, rounding)
-    if not np.all(found[1] <= goal.gap(*found[:2])):
-        found = certificate(design, form, alpha, coef, rounding)
-    return closed_form(coef, *found, goal)
-
-
-def _normal_certificate(
-    gram: FloatArray, pull: FloatArray, form: LeastSquares, alpha: Any, coef: FloatArray, rounding: Rounding
-) -> tuple[Any, Any, Any]:
-    """Return what `certificate` does, from the normal equations."""
-    residual = pull - gram @ coef - alpha * coef
-    objective = form.constant - np.sum(coef * (pull + residual), axis=0)
-    gradient_norm = 2.0 * np.linalg.norm(residual, axis=0)
-    gap = rounding.certified(alpha, coef, objective, gradient_norm, rounding.reach(coef))
-    return objective, gap, rounding.left_to_square(alpha, coef, objective, rounding.reach(coef))
+    found = normal_certificate(gram, pull, form, alpha, coef, model)
+    if not np.all(found.gap <= rule.target(found.objective, found.gap)):
+        found = certificate(design, form, alpha, coef, model)
+    return closed_form(coef, found, rule)
 
 
 def solve_reduced(
@@ -78,8 +73,8 @@ def solve_reduced(
 ) -> SolverResult:
     """Solve the normal equations of b basis rows: O(m b) an iteration, after O(b^3).
 
-    The preconditioner is so near to the inverse that few iterations do. Where they do not, as with basis rows
-    that nearly depend on each other, and for few rows, equation (28) is solved in closed form: O(m b^2).
+    The preconditioner is close to the inverse, so that few iterations suffice. If they do not, as with nearly
+    dependent basis rows, and for few rows, equation (28) is solved in closed form: O(m b^2).
     """
     if design.stored * design.shape[1] > FEW_OPERATIONS:
         result = solve_conjugate_gradients(design, form, alpha, tol=tol, max_iter=FEW_ITERATIONS)
@@ -91,19 +86,19 @@ def solve_reduced(
 def solve_dual(design: Design, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:
     """Solve equation (17), made symmetric, in terms of the rows: O(m^2 n + m^3).
 
-    Products of sparse rows lose digits where the rows of a query lie far from zero. Where the gap is above
-    its `Goal` for that, they are centred first.
+    Products of sparse rows lose digits if the rows of a query lie far from zero. If the gap exceeds its
+    target for that reason, the rows are centred first.
     """
-    design, goal = design.centred(), Goal(tol, form.constant)
-    rounding = Rounding.of(design, form.mass, form.constant)
+    design, rule = design.centred(), StoppingRule(tol, form.constant)
+    model = ErrorModel(design.precision, form.bounds)
     ways = (dual_matrix, _centred_dual_matrix) if sp.issparse(design.X) else (dual_matrix,)
     for make in ways:
         S, lift = make(design, form)
         coef = lift(solve_shifted(S, alpha, form.root.target))
-        objective, gap, rounded = certificate(design, form, alpha, coef, rounding)
-        if np.all(gap <= goal.gap(objective, gap, rounded)):
+        found = certificate(design, form, alpha, coef, model)
+        if np.all(found.gap <= rule.target(*found)):
             break
-    return closed_form(coef, objective, gap, rounded, goal)
+    return closed_form(coef, found, rule)
 
 
 def solve_kernel(K: FloatArray, form: LeastSquares, alpha: Any, *, tol: float = 1e-6) -> SolverResult:
@@ -114,32 +109,31 @@ def solve_kernel(K: FloatArray, form: LeastSquares, alpha: Any, *, tol: float = 
     value, coefficients = form.value_and_coefficients(scores)
     objective = value + alpha * np.sum(a * scores, axis=0)
     half = coefficients / 2 + alpha * a  # of the gradient in the function space
-    gap, rounded = _kernel_gap(K, form, alpha, a, objective, half, 2.0 * np.abs(scores).max(axis=0))
-    return closed_form(a, objective, gap, rounded, Goal(tol, form.constant))
+    found = _kernel_certificate(K, form, alpha, a, objective, half, 2.0 * np.abs(scores).max(axis=0))
+    return closed_form(a, found, StoppingRule(tol, form.constant))
 
 
-def _kernel_gap(
+def _kernel_certificate(
     K: FloatArray,
     form: LeastSquares,
     alpha: Any,
     a: FloatArray,
     objective: Any,
     half: FloatArray,
-    reach: Any,
-) -> tuple[Any, Any]:
-    """Return what `certificate` does of the gap, as for weights: a row of K is a feature of each row.
+    score_range: Any,
+) -> Found:
+    """Return the certificate in the function space, where a row has the norm K_ii^(1/2).
 
-    In the function space a row has norm K_ii^(1/2), and what is summed for the function is not larger than
-    `length`, as if no two terms cancelled.
+    `length` bounds the sum of the absolute terms of the function.
     """
     size = np.sqrt(max(float(K.diagonal().max()), float(np.finfo(np.float64).tiny)))
-    rounding = Rounding.of_rows(len(K), size, form.mass, form.constant)
+    model = ErrorModel(Precision.of_span(len(K), size), form.bounds)
     magnitude = np.abs(K) @ np.abs(a)
     length = np.maximum(np.sqrt(np.sum(np.abs(a) * magnitude, axis=0)), magnitude.max(axis=0) / size)
-    lost = rounding.rows * (size * np.sum(np.abs(half), axis=0)) ** 2
+    lost = model.precision.rows * (size * np.sum(np.abs(half), axis=0)) ** 2
     gradient_norm = 2.0 * np.sqrt(np.maximum(np.sum(half * (K @ half), axis=0), 0.0) + lost)
-    where = alpha, np.asarray(length)[None], objective
-    return rounding.certified(*where, gradient_norm, reach), rounding.left_to_square(*where, reach)
+    weights = np.asarray(length)[None]
+    return gradient_certificate(model, alpha, weights, objective, gradient_norm, score_range)
 
 
 def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArray:
@@ -180,8 +174,8 @@ def path_solver(design: Design, form: LeastSquares, *, tol: float) -> Callable[[
 
     Cost O(m n^2 + n^3) once and O(n^2) for each alpha; if m < n, O(m^2 n + m^3) and O(m n).
     """
-    design, goal = design.centred(), Goal(tol, form.constant)
-    rounding = Rounding.of(design, form.mass, form.constant)
+    design, rule = design.centred(), StoppingRule(tol, form.constant)
+    model = ErrorModel(design.precision, form.bounds)
     primal, lift = design.shape[1] <= design.shape[0], None
     if primal:
         gram, pull = design.normal_equations(form)
@@ -193,10 +187,10 @@ def path_solver(design: Design, form: LeastSquares, *, tol: float) -> Callable[[
     def solve(alpha: float) -> SolverResult:
         coef = spectrum.solutions([alpha], lift)[0]
         if primal:
-            found = _normal_certificate(gram, pull, form, alpha, coef, rounding)
-            if found[1] <= goal.gap(*found[:2]):
-                return closed_form(coef, *found, goal)
-        return closed_form(coef, *certificate(design, form, alpha, coef, rounding), goal)
+            found = normal_certificate(gram, pull, form, alpha, coef, model)
+            if found.gap <= rule.target(found.objective, found.gap):
+                return closed_form(coef, found, rule)
+        return closed_form(coef, certificate(design, form, alpha, coef, model), rule)
 
     return solve
 

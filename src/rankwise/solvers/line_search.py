@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass
 class Point:
-    """A point on the line: the function there, its (one-sided) slope, and what else the caller keeps."""
+    """A point on the line: the value there, the (one-sided) slope, and data of the caller."""
 
     step: float
     value: float
@@ -20,7 +20,7 @@ class Point:
 
 @dataclass
 class LineMinimum:
-    """The lowest point seen, and the lowest point beyond the minimum (None where none was seen)."""
+    """The lowest point found, and the lowest one beyond the minimum (None if there is none)."""
 
     best: Point
     beyond: Point | None
@@ -32,18 +32,18 @@ def minimise_on_line(
     guess: float,
     tol: float,
     max_evaluations: int = 20,
-    slope_share: float = 0.0,
+    slope_fraction: float = 0.0,
     longest: float = inf,
 ) -> LineMinimum:
     """Minimise a convex function over steps from 0 to `longest` to within `tol` of its minimum.
 
-    A point below all others is good enough, too, where the slope is at most `slope_share` times that at the
-    origin, in absolute value.
+    The search also ends at the lowest point so far if the absolute slope there is at most `slope_fraction`
+    times that at the origin.
 
-    Two points with slopes of opposite sign bracket the minimum, and their tangents meet at a lower bound of
-    it: the search ends when the lowest value seen is within `tol` of that bound. Steps are roots of the
-    secant of the slope, kept off the ends of the bracket. Where the function does not fall at the origin,
-    one point is looked at and no more. Steps at which it overflows are taken back halfway.
+    Two points with slopes of opposite sign bracket the minimum, and their tangents meet at a lower bound on
+    it: the search ends when the lowest value is within `tol` of that bound. Steps are roots of the secant of
+    the slope, kept away from the ends of the bracket. If the slope at the origin is not negative, one point
+    is evaluated. A step that overflows is halved.
     """
     low, high, best = origin, None, origin
     step = min(guess, longest)
@@ -58,7 +58,7 @@ def minimise_on_line(
             low = point
         else:
             high = point
-        if not origin.slope < 0 or (point is best and abs(point.slope) <= slope_share * -origin.slope):
+        if not origin.slope < 0 or (point is best and abs(point.slope) <= slope_fraction * -origin.slope):
             break
         if high is None:
             if low.step >= longest:
@@ -68,7 +68,7 @@ def minimise_on_line(
         meeting, bound = _meeting_of_tangents(low, high)
         if point.slope == 0 or best.value - bound <= tol:
             break
-        # Every third step goes where the tangents meet: the secant alone may creep up on a kink.
+        # Every third step goes where the tangents meet: the secant alone may converge slowly to a kink.
         step = meeting if evaluation % 3 == 2 else _secant_root(low, high)
         width = high.step - low.step
         step = min(max(step, low.step + 0.02 * width), high.step - 0.02 * width)
@@ -78,12 +78,12 @@ def minimise_on_line(
 
 
 def _secant_root(low: Point, high: Point) -> float:
-    """Return where the secant of two slopes, the first of them negative, is zero."""
+    """Return the root of the secant of two slopes, the first of which is negative."""
     return low.step + (high.step - low.step) * (low.slope / (low.slope - high.slope))
 
 
 def _extrapolated(origin: Point, low: Point) -> float:
-    """Where the slope would reach zero if it went on rising as it did, but not much further."""
+    """Return the extrapolated root of the slope, limited to a multiple of the last step."""
     risen = low.slope - origin.slope
     root = low.step * origin.slope / -risen if risen > 0 else float("inf")
     return min(max(root, 1.5 * low.step), 8.0 * low.step)

@@ -3,90 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from rankwise.core.types import FloatVector
+from rankwise.data.design import ScoreVector
 
-# The last step aims at this share of the tolerance: what the quadratic model does not see has the rest.
-GOAL_SHARE = 0.5
-# Smaller shares of the gradient are not worth their products while the model is still that far off, unless
-# the step may be the last one.
-RESIDUAL_SHARE, LAST_RESIDUAL_SHARE = 0.25, 0.1
+# The last step aims at this fraction of the target gap: the error of the quadratic model takes the rest.
+TARGET_FRACTION = 0.5
+# Forcing terms: a smaller residual, relative to the gradient, does not pay until the last step.
+FORCING_TERM, LAST_FORCING_TERM = 0.25, 0.1
 
 
-def residual_square(gradient: FloatVector, first_norm: float, aim: float, alpha: float) -> float:
-    """Return the square of the residual to leave: one that would end the run, where that is near.
+def residual_square(gradient: FloatVector, first_norm: float, target_gap: float, alpha: float) -> float:
+    """Return the squared residual to stop at: one that would end the run, if that is within reach.
 
-    A gradient of norm r is a gap of r^2 / (4 alpha) at most, and `aim` is the gap to end with. Otherwise it
-    is a share of the gradient that falls as the gradient does, from `first_norm` on.
+    A gradient of norm r certifies a gap of r^2 / (4 alpha). Otherwise the forcing term falls with the
+    gradient, relative to the first one.
     """
     square = float(gradient @ gradient)
-    share = min(RESIDUAL_SHARE, float(np.sqrt(np.sqrt(square) / first_norm)))
-    last = GOAL_SHARE * aim * 4 * alpha / square
-    return square * (last if last >= min(share, LAST_RESIDUAL_SHARE) ** 2 else share**2)
+    if square == 0.0 or first_norm == 0.0:
+        return 0.0
+    forcing = min(FORCING_TERM, float(np.sqrt(np.sqrt(square) / first_norm)))
+    last = TARGET_FRACTION * target_gap * 4 * alpha / square
+    return square * (last if last >= min(forcing, LAST_FORCING_TERM) ** 2 else forcing**2)
 
 
 class NewtonStep:
-    """A mean of the points of conjugate gradients, with its scores: the mean with the smallest residual.
+    """The convex combination of conjugate-gradient iterates with the smallest residual, and its scores.
 
-    The gap falls with the norm of the residual, which may rise from one point to the next (Schönauer's
-    smoothing; Zhou and Walker, SIAM Journal on Scientific Computing 15, 1994). `way` adds up the absolute
-    values of the weights of the `n_terms` directions gone.
+    The gap falls with the norm of the residual, which is not monotone over the iterates (Schönauer's
+    smoothing; Zhou and Walker, SIAM Journal on Scientific Computing 15, 1994). `path_length` sums the
+    absolute weights of the `n_terms` moves.
     """
 
-    def __init__(self, residual: FloatVector, no_scores: Any):
-        self.residual, self.way, self.n_terms = residual, np.zeros_like(residual), 0
+    def __init__(self, residual: FloatVector, no_scores: ScoreVector):
+        self.residual, self.path_length, self.n_terms = residual, np.zeros_like(residual), 0
         self.coef, self.scores = np.zeros_like(residual), no_scores
-        self._ahead, self._ahead_scores = self.coef, no_scores  # what the last point has more than the mean
+        self._ahead, self._ahead_scores = self.coef, no_scores  # the last iterate minus the combination
 
     @property
     def square(self) -> float:
-        """The square of the residual's norm."""
+        """The squared norm of the residual."""
         return float(self.residual @ self.residual)
 
-    def add(self, move: FloatVector, move_scores: Any, residual: FloatVector) -> None:
-        """Take in the next point, `move` away from the last one, with its residual."""
-        share = _share(self.residual, residual)
+    def add(self, move: FloatVector, move_scores: ScoreVector, residual: FloatVector) -> None:
+        """Add the next iterate, at distance `move` from the last one, with its residual."""
+        weight = _shortest(self.residual, residual)
         ahead, ahead_scores = self._ahead + move, self._ahead_scores + move_scores
-        self.residual = self.residual + share * (residual - self.residual)
-        self.coef, self.scores = self.coef + share * ahead, self.scores + share * ahead_scores
-        self._ahead, self._ahead_scores = (1 - share) * ahead, (1 - share) * ahead_scores
-        self.way, self.n_terms = self.way + np.abs(move), self.n_terms + 1
+        self.residual = self.residual + weight * (residual - self.residual)
+        self.coef, self.scores = self.coef + weight * ahead, self.scores + weight * ahead_scores
+        self._ahead, self._ahead_scores = (1 - weight) * ahead, (1 - weight) * ahead_scores
+        self.path_length, self.n_terms = self.path_length + np.abs(move), self.n_terms + 1
 
 
 def newton_step(
     gradient: FloatVector,
-    no_scores: Any,
-    product: Callable[[FloatVector], tuple[Any, FloatVector]],
+    no_scores: ScoreVector,
+    product: Callable[[FloatVector], tuple[ScoreVector, FloatVector]],
     precondition: Callable[[FloatVector], FloatVector],
     residual_square: float,
     max_terms: int | None = None,
 ) -> NewtonStep:
-    """Solve Hessian step = -gradient by conjugate gradients until the residual's square is that small.
+    """Solve Hessian step = -gradient by conjugate gradients until the squared residual is small enough.
 
     Parameters
     ----------
-    no_scores :
-        The scores of no step: zeros, where the design keeps its scores.
+    no_scores : ScoreVector
+        The scores of a zero step.
     product : callable
-        Returns the scores of a direction, and the product of the Hessian with it.
+        Returns the scores of a direction, and the Hessian times the direction.
     precondition : callable
-        Returns what is near to the product with the inverse of the Hessian.
+        Multiplies by an approximate inverse of the Hessian.
+    residual_square : float
+        The squared residual to stop at.
     max_terms : int, optional
-        The number of products to end with at the latest: ten for each weight by default.
+        The largest number of products; ten per weight by default.
     """
     residual = -gradient
     step, scaled = NewtonStep(residual, no_scores), precondition(residual)
     direction, square = scaled, float(residual @ scaled)
     for _ in range(10 * len(residual) + 10 if max_terms is None else max_terms):
-        direction_scores, bent = product(direction)
-        curvature = float(direction @ bent)
+        direction_scores, hessian_direction = product(direction)
+        curvature = float(direction @ hessian_direction)
         if not curvature > 0:  # lost in rounding
             break
         length = square / curvature
-        residual = residual - length * bent
+        residual = residual - length * hessian_direction
         step.add(length * direction, length * direction_scores, residual)
         if step.square <= residual_square:
             break
@@ -96,8 +99,8 @@ def newton_step(
     return step
 
 
-def _share(first: FloatVector, second: FloatVector) -> float:
-    """Return how far to go from one vector towards another for the shortest one."""
+def _shortest(first: FloatVector, second: FloatVector) -> float:
+    """Return the step from one vector towards another, within [0, 1], at which the norm is smallest."""
     move = second - first
     square = float(move @ move)
     return float(np.clip(-(first @ move) / square, 0.0, 1.0)) if square > 0 else 1.0

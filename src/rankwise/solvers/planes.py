@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise.core.types import FloatVector
-from rankwise.solvers.rounding import UNIT, terms
+from rankwise.data.precision import UNIT, rounding_terms
 
-# The dual is computed to about this share of its largest term in double precision.
+# The relative accuracy of the dual in double precision, in units of its largest term.
 ROUNDING = 1e-13
 MAX_STEPS = 20_000
 
@@ -22,12 +22,12 @@ class Planes:
     alpha, so one model serves a whole path of alphas.
 
     With unscaled features the entries of G / alpha lie many orders of magnitude above the tolerance of the
-    dual, and their rounding drowns it. From then on G is kept in twice the digits of a double.
+    dual, and rounding dominates. From then on G is kept in double-double precision.
 
     Cost: O(t n) to add the t-th plane of n weights; t is some dozens.
     """
 
-    bounded = False  # whether some weights may not take all values
+    bounded = False  # whether some weights are constrained
 
     def __init__(self, n_features: int):
         self._planes = np.empty((8, n_features))
@@ -38,6 +38,7 @@ class Planes:
         self._z = np.zeros(8)
         self._precise = False
         self.count = 0
+        self.largest_offset = 0.0  # in absolute value, of all planes ever added
 
     def add(self, gradient: FloatVector, offset: float) -> None:
         """Add the plane gradient'w + offset."""
@@ -46,24 +47,25 @@ class Planes:
         t = self.count
         self._planes[t] = gradient
         self._offsets[t] = offset
+        self.largest_offset = max(self.largest_offset, abs(offset))
         self._idle[t] = 0
         self._z[t] = 0.0
         self.count += 1
         self._fill_gram(t)
 
     def feasible(self, coef: FloatVector) -> FloatVector:
-        """Return weights that the minimiser may take: here all of them."""
+        """Return the nearest feasible weights (here the weights themselves)."""
         return coef
 
     def longest_step(self, coef: FloatVector, target: FloatVector) -> float:
-        """Return how far a line from one point through another may be gone: here without end."""
+        """Return the largest feasible step along a line (unbounded here)."""
         return np.inf
 
     def minimise(self, alpha: float, tol: float) -> tuple[FloatVector, float]:
         """Return the minimiser of the model plus alpha ||w||^2 and a lower bound of its minimum.
 
-        The bound is the dual value, so it holds however accurately the programme was solved; what the
-        rounding of the planes' combination may have added to it is taken off.
+        The bound is the dual value less its rounding error, so it holds however accurately the program was
+        solved.
         """
         t, scale = self.count, 2.0 * alpha
         start = self._z[:t].copy()
@@ -88,10 +90,10 @@ class Planes:
         return w, float(offsets @ z + offsets @ z_low - alpha * (w @ w)) - self._error(alpha, z, w)
 
     def _error(self, alpha: float, z: FloatVector, w: FloatVector) -> float:
-        """Return what the dual value may be off by: w is a sum of planes, which may be far longer than w."""
+        """Return the error of the dual value: w is a sum of planes, which may be far longer than w."""
         longest = 0.0 if self._precise else float(np.sqrt(self._gram.diagonal()[: len(z)]) @ z)
         length = np.linalg.norm(w)
-        return UNIT * terms(len(z)) * float(1.0 + length * longest + alpha * length**2)
+        return UNIT * rounding_terms(len(z)) * float(1.0 + length * longest + alpha * length**2)
 
     def _fill_gram(self, t: int) -> None:
         """Compute row and column t of G, up to the diagonal."""
@@ -105,7 +107,7 @@ class Planes:
             gram[: t + 1, t] = column
 
     def drop_idle(self, iterations: int) -> None:
-        """Forget the planes that took no part for so many iterations."""
+        """Drop the planes whose multipliers were zero for this many iterations."""
         keep = np.flatnonzero(self._idle[: self.count] < iterations)
         if len(keep) == self.count:
             return

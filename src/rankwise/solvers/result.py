@@ -1,4 +1,4 @@
-"""What a solver returns, and what it tells while it runs."""
+"""The result of a solver, and the monitor of its progress."""
 
 from __future__ import annotations
 
@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.solvers.goal import Goal
-
 
 @dataclass
 class State:
-    """One iteration, as handed to a callback.
+    """One iteration, as passed to a callback.
 
-    `gap` bounds how far `objective` is above the optimum; `bound` is `objective - gap` at its best so far.
-    The fit ends when the gap, with an allowance for rounding, is at most `goal`.
+    `gap` bounds the suboptimality of `objective`, and `bound` is the best lower bound so far. The fit ends
+    when the gap, with an allowance for rounding, is at most `goal`.
     """
 
     iteration: int
@@ -31,15 +29,15 @@ class State:
     coef: NDArray[np.float64] = field(repr=False)
 
 
-# How a run may end, from the best to the worst.
+# How a run can end, from best to worst.
 STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
 
 
 @dataclass
 class SolverResult:
-    """The best point found, with its certificate; for several outputs an array with one entry for each.
+    """The best point found, with its certificate; arrays with one entry per output if there are several.
 
-    `rounding` is how much of the gap rounding may be to blame for: twice what it may have done to it.
+    `rounding` is the part of the gap that rounding can explain, with a safety factor of 2.
     """
 
     coef: NDArray[np.float64]
@@ -52,60 +50,20 @@ class SolverResult:
 
 
 def require(loss: Any, method: str, solver: str) -> None:
-    """Refuse a loss that lacks what a solver asks for."""
+    """Refuse a loss without a method that the solver needs."""
     if not hasattr(loss, method):
         raise TypeError(
             f"{solver} needs a loss with the method {method}, which {type(loss).__name__} does not have."
         )
 
 
-def concluded(
-    coef: NDArray[np.float64],
-    objective: Any,
-    gap: Any,
-    n_iter: int,
-    status: str,
-    history: dict[str, NDArray[np.float64]],
-    goal: Goal,
-    rounding: Any = 0.0,
-) -> SolverResult:
-    """Return what a run came to: it has converged where the gap has reached its goal, and only there.
-
-    Every solver ends here, so that no gap above its goal, and none that is not a number, passes for a
-    solution. Numbers that have overflowed are refused.
-    """
-    if not (np.isfinite(coef).all() and np.isfinite(objective).all()):
-        raise ValueError(
-            "The fit overflowed: the features, labels or weights are too large or alpha is too small for "
-            "numbers of double precision; scale the features and the labels."
-        )
-    reached = bool(np.all(gap <= goal.gap(objective, gap, rounding)))  # what is not a number has not
-    if status == "converged" and not reached:
-        status = "stalled"
-    elif reached and status in ("stalled", "max_iter"):
-        status = "converged"
-    if np.ndim(objective) == 0:
-        objective, gap = float(objective), float(gap)
-    return SolverResult(coef, objective, gap, n_iter, status, history, rounding)
-
-
-def distance(objective: float, bound: float, error: float) -> float:
-    """Return how far an objective may be above its minimum, given a lower bound and the objective's error.
-
-    A bound above the objective by more than the error contradicts it, and counts for nothing: what is left is
-    that no objective is negative.
-    """
-    gap = objective - bound + error
-    return gap if gap >= 0 else objective + error
-
-
 class Monitor:
-    """Keeps the history, prints progress and listens to the callback.
+    """Keeps the history, prints progress and calls the callback.
 
     Parameters
     ----------
     verbose : int
-        1 prints a line for each iteration to standard error.
+        1 prints a line per iteration to standard error.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the run.
     """
@@ -116,19 +74,35 @@ class Monitor:
         self.verbose = verbose
         self.callback = callback
         self._rows: list[tuple[float, ...]] = []
+        self.last: State | None = None
         self._start = perf_counter()
         self.coef: NDArray[np.float64] | None = None
-        self.told_to_stop = False
+        self.stop_requested = False
+
+    @property
+    def iteration(self) -> int:
+        """The number of iterations recorded."""
+        return len(self._rows)
 
     def record(
-        self, iteration: int, objective: float, bound: float, coef: NDArray[np.float64], goal: float
+        self,
+        objective: float,
+        bound: float,
+        coef: NDArray[np.float64],
+        goal: float,
+        iteration: int | None = None,
     ) -> None:
-        """Keep and print an iteration, and hand it to the callback, which may set `told_to_stop`."""
-        self.coef = coef  # the best so far, for a run that cannot go on
+        """Keep and print an iteration and call the callback, which may request a stop.
+
+        `iteration` is its number, if not one more than that of the last one.
+        """
+        iteration = self.iteration + 1 if iteration is None else iteration
+        self.coef = coef  # the best so far, if the run has to be abandoned
         shown = coef.view()
         shown.flags.writeable = False  # the solver goes on with these numbers
         seconds = perf_counter() - self._start
         state = State(iteration, objective, bound, objective - bound, float(goal), seconds, shown)
+        self.last = state
         self._rows.append((state.objective, state.bound, state.gap, state.seconds))
         if self.verbose:
             print(
@@ -136,7 +110,7 @@ class Monitor:
                 f"   {state.seconds:.2f} s",
                 file=sys.stderr,
             )
-        self.told_to_stop = bool(self.callback is not None and self.callback(state))
+        self.stop_requested = bool(self.callback is not None and self.callback(state))
 
     @property
     def history(self) -> dict[str, NDArray[np.float64]]:
