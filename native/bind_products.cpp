@@ -60,8 +60,8 @@ nb::tuple column_range(DenseArray<Value, Order> X) {
     return nb::make_tuple(lowest, highest);
 }
 
-// X w, or X' c with Transposed, or the same of the squares of X. An array in memory order F is the transpose of one in
-// order C.
+// X w, or X' c if Transposed; with the squares of the entries of X if Squared. An array in memory order F is the
+// transpose of one in order C.
 template <bool Transposed, bool Squared, class Value, class Order>
 OutputVector dense_product(DenseArray<Value, Order> X, InputVector<double> vector, int n_threads) {
     check_length(vector.size(), X.shape(Transposed ? 0 : 1), "the vector does not fit the array");
@@ -111,7 +111,7 @@ nb::tuple simplex_qp_extended(InputMatrix Q, InputMatrix Q_low, InputVector<doub
 
 nb::tuple extended_products(InputMatrix A, InputVector<double> x) {
     const std::size_t rows = A.shape(0), columns = A.shape(1);
-    check_length(x.size(), columns, "x must have as many numbers as A has columns");
+    check_length(x.size(), columns, "x needs one entry for each column of A");
     OutputVector high = new_vector(rows), low = new_vector(rows);
     {
         nb::gil_scoped_release unlocked;
@@ -126,8 +126,8 @@ nb::tuple extended_products(InputMatrix A, InputVector<double> x) {
 
 OutputVector extended_combination(InputMatrix A, InputVector<double> z, InputVector<double> z_low) {
     const std::size_t rows = A.shape(0), columns = A.shape(1);
-    check_length(z.size(), rows, "z must have as many numbers as A has rows");
-    check_length(z_low.size(), rows, "z_low must have as many numbers as A has rows");
+    check_length(z.size(), rows, "z needs one entry for each row of A");
+    check_length(z_low.size(), rows, "z_low needs one entry for each row of A");
     std::vector<double> sum;
     {
         nb::gil_scoped_release unlocked;
@@ -174,7 +174,7 @@ void bind_dense(nb::module_& m) {
           "(lowest, highest) value of each column of an array of float32 or float64 in memory order C or F.");
 }
 
-// noconvert: an array of another type is refused, not silently copied.
+// noconvert: an array of another type raises a TypeError instead of being copied.
 template <class Value, class Index>
 void bind_sparse(nb::module_& m) {
     m.def("csr_matvec", &csr_matvec<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
@@ -183,10 +183,11 @@ void bind_sparse(nb::module_& m) {
     m.def("csr_rmatvec", &csr_rmatvec<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
           nb::arg("data").noconvert(), nb::arg("c").noconvert(), nb::arg("n_features"), nb::arg("n_threads") = 1,
           nb::arg("squared") = false,
-          "X' c (of the squared entries of X, if asked) for a CSR matrix X of float32 or float64; the same bits for any number of threads.");
+          "X' c for a CSR matrix X of float32 or float64, of its squared entries if `squared`; the same bits for any "
+          "number of threads.");
     m.def("csr_scale", &csr_scale<Value, Index>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
           nb::arg("data").noconvert(), nb::arg("n_features"),
-          "(scale, full): the largest absolute value of each column, and whether every row stores it.");
+          "(scale, full): the largest absolute value of each column, and whether every row stores an entry in it.");
 }
 
 }  // namespace
@@ -196,12 +197,12 @@ void bind_products(nb::module_& m) {
           "Maximise b'z - z'Qz/2 over the simplex from z0; Q may be larger than len(b). Returns (z, gap, n_iter).");
     m.def("simplex_qp_extended", &simplex_qp_extended, nb::arg("Q"), nb::arg("Q_low"), nb::arg("b"), nb::arg("z0"),
           nb::arg("tol"), nb::arg("max_iter"),
-          "simplex_qp for Q + Q_low with twice the digits, solved by z + z_low. Returns (z, z_low, gap, n_iter).");
+          "simplex_qp for Q + Q_low in double-double precision, solved by z + z_low. Returns (z, z_low, gap, n_iter).");
     m.def("extended_products", &extended_products, nb::arg("A"), nb::arg("x"),
-          "A @ x with twice the digits, as (high, low).");
+          "A @ x in double-double precision, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),
-          "(z + z_low) @ A, summed with twice the digits.");
-    bind_pair_sums<&rankwise::score_rows>(m, "row_scores", "x_i' z_j, the quickest way for few rows of Z.");
+          "(z + z_low) @ A, summed in double-double precision.");
+    bind_pair_sums<&rankwise::score_rows>(m, "row_scores", "x_i' z_j for all rows of X and Z; the fastest way for few rows of Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::Product>>(m, "row_products", "x_i' z_j for all rows of X and Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::SquaredDifference>>(
         m, "squared_distances", "The sum over k of (x_ik - z_jk)^2 for all rows of X and Z.");

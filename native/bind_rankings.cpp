@@ -12,12 +12,12 @@
 namespace rankwise::python {
 namespace {
 
-// For a result that is written for the rows of a ranking; those of weight zero, which are not in it, have 0.
+// Room for a result by row. Rows of weight zero, which are left out of the ranking, have 0.
 OutputVector by_row(std::size_t n_rows, std::size_t n_ranked) {
     return n_ranked == n_rows ? new_vector(n_rows) : zeros(n_rows);
 }
 
-// Rows by query and label, and the scratch that belongs to them; Python keeps it, and pickles it without the scratch.
+// The arrays of a rankwise::Ranking, which states their layout, and the scratch of its counts and sums.
 struct RankingIndex {
     using Ints = InputVector<std::int32_t>;
     Ints row, level_begin;
@@ -285,11 +285,11 @@ nb::tuple logistic_ranking(InputVector<double> scores, RankingIndex& index, cons
                                                  n_threads, widest), nb::none());
 }
 
-// The number of each name in the dict, where new names are entered with the next number.
+// The number of each name in the dict; new names are added with the next numbers.
 Output<std::int32_t> number_names(nb::list names, nb::dict number_of) {
     auto numbers = new_vector<std::int32_t>(names.size());
     for (std::size_t k = 0; k < numbers.size(); ++k) {
-        const nb::object name = names[k];  // held, since comparing names may run code that changes the list
+        const nb::object name = names[k];  // owned: comparing names may run code that changes the list
         PyObject* found = PyDict_GetItemWithError(number_of.ptr(), name.ptr());
         if (found == nullptr) {
             if (PyErr_Occurred()) throw nb::python_error();
@@ -347,7 +347,7 @@ nb::tuple logistic_comparisons(InputVector<std::int32_t> first, InputVector<std:
 }  // namespace
 
 void bind_rankings(nb::module_& m) {
-    nb::class_<RankingIndex>(m, "RankingIndex", "Rows by query and label, with scratch for what is counted of them.")
+    nb::class_<RankingIndex>(m, "RankingIndex", "Rows by query, then by label, with scratch for counts and sums.")
         .def(nb::init<RankingIndex::Ints, RankingIndex::Ints, InputVector<std::int64_t>, RankingIndex::Ints>(),
              nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"), nb::arg("position"));
     m.def("stable_order", &stable_order, nb::arg("numbers"), "A stable argsort of finite numbers.");
@@ -357,7 +357,7 @@ void bind_rankings(nb::module_& m) {
     m.def("count_violations", &count_violations, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
           nb::arg("n_threads"), "The number of violated pairs of each query.");
     m.def("count_order_errors", &count_order_errors, nb::arg("scores"), nb::arg("index"), nb::arg("n_threads"),
-          "(wrong, wrong or tied): pairs of each query in the wrong order, compared one by one.");
+          "(wrong, wrong or tied): the number of pairs in the wrong order in each query, compared one by one.");
     m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("method"),
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(),
           nb::arg("n_threads"),
@@ -395,13 +395,13 @@ void bind_rankings(nb::module_& m) {
           nb::arg("balance").none(), nb::arg("direction").none(), nb::arg("diagonal").none(),
           nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true);
     m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
-          "The number of each name of a list; names that the dict does not know yet get the next numbers.");
+          "The number of each name of a list; names that are not in the dict get the next numbers.");
     m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),
           nb::arg("weight").none(), nb::arg("n_items"), nb::arg("ordered"),
-          "(first, second, wins, losses, ties): distinct pairs, sorted, with sums of weights; outcomes are 2, 0, 1.");
+          "(first, second, wins, losses, ties): the distinct pairs, sorted, with the weight of each outcome (2, 0, 1).");
     m.def("logistic_comparisons", &logistic_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("share"),
           nb::arg("lead"), nb::arg("scores"), nb::arg("order_effect"), nb::arg("widest") = true,
-          "(loss, gradient by scores and order effect, second derivative by the difference of each entry).");
+          "(loss, gradient with respect to scores and order effect, second derivative with respect to each difference).");
 }
 
 }  // namespace rankwise::python

@@ -54,7 +54,7 @@ nb::dict take_rows(rankwise::SvmlightReader<Value>& reader) {
 template <class Value>
 void bind_reader(nb::module_& m, const char* name) {
     using Reader = rankwise::SvmlightReader<Value>;
-    nb::class_<Reader>(m, name, "Reads svmlight lines into columns, text by text.")
+    nb::class_<Reader>(m, name, "Reads svmlight lines into columns, one text after the other.")
         .def(
             "__init__",
             [](Reader* self, std::int64_t first_index, std::int64_t last_index, bool keep_comments, int n_threads) {
@@ -62,8 +62,8 @@ void bind_reader(nb::module_& m, const char* name) {
             },
             nb::arg("first_index"), nb::arg("last_index"), nb::arg("keep_comments"), nb::arg("n_threads"))
         .def("read", &read_lines<Value>, nb::arg("text").noconvert(), nb::arg("n_characters_left"),
-             "Reads whole lines; (offset, sentence) of the first problem, or None.")
-        .def("take", &take_rows<Value>, "Gives the columns of the rows read since the last call.")
+             "Reads whole lines; returns (offset, message) of the first problem, or None.")
+        .def("take", &take_rows<Value>, "Returns the columns of the rows read since the last call.")
         .def_prop_ro("n_rows", &Reader::n_rows)
         .def_ro("n_lines", &Reader::n_lines)
         .def_ro("largest_index", &Reader::largest_index)
@@ -103,7 +103,7 @@ void bind_writer(nb::module_& m) {
     m.def("svmlight_text", &svmlight_text<Value>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
           nb::arg("data").noconvert(), nb::arg("y").noconvert(), nb::arg("queries").none(),
           nb::arg("comments").none(), nb::arg("first_index"),
-          "The rows of a CSR matrix as svmlight lines; queries and comments are (text, end of each row's word).");
+          "The rows of a CSR matrix as svmlight lines; queries and comments are (text, end of the word of each row).");
 }
 
 }  // namespace

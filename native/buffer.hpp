@@ -1,5 +1,5 @@
-// Scratch memory whose entries are not set. Large buffers ask for huge pages: counting scatters over the whole
-// of its scratch, and with small pages most of the time at some million rows goes into address translation.
+// Uninitialised scratch memory. Large buffers use huge pages: counting accesses its scratch at random, and from a
+// million rows on, address translation of small pages would take most of the time.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// A growing array of plain values that keeps to the memory it fills. It grows by realloc, which for large arrays
-// moves pages instead of copying them, and room that is reserved but not yet written takes no memory.
+// A growing array of trivially copyable values. It grows by realloc, which for large arrays moves pages instead of
+// copying them. Capacity that is reserved but not yet written occupies no physical memory.
 #pragma once
 
 #include <algorithm>
@@ -33,16 +33,16 @@ public:
     T back() const { return memory_[size_ - 1]; }
     void clear() { size_ = 0; }
 
-    // Room for n entries in all.
+    // Ensures capacity for n entries.
     void reserve(std::size_t n) {
         if (n > capacity_) resize_memory(n);
     }
-    // Empty, with room for n entries.
+    // Clears the column and ensures capacity for n entries.
     void restart(std::size_t n) {
         size_ = 0;
         reserve(n);
     }
-    // Only where room was reserved.
+    // Requires spare capacity.
     void push(T value) { memory_[size_++] = value; }
 
     void append(T value) {
@@ -54,13 +54,13 @@ public:
         if (n > 0) std::memcpy(data() + size_, values, n * sizeof(T));
         size_ += n;
     }
-    // The new entries are not set.
+    // Appends n uninitialised entries.
     void grow(std::size_t n) {
         reserve(size_ + n);
         size_ += n;
     }
 
-    // Gives the memory away, cut to what is filled, and leaves an empty column.
+    // Returns the memory, cut to the size of the column, and leaves the column empty.
     Owned<T> release() {
         resize_memory(size_);
         size_ = capacity_ = 0;

@@ -1,6 +1,5 @@
-// How far the columns of a matrix reach, in one pass that costs about as much as a product with a vector. What is
-// not a number is passed over. A column without rows has infinity as its lowest and minus infinity as its highest
-// value.
+// The lowest and the highest value of each column of a matrix, in one pass that costs about as much as a product with a
+// vector. NaN is ignored. A column without rows has infinity as its lowest and minus infinity as its highest value.
 #pragma once
 
 #include <algorithm>
@@ -16,10 +15,10 @@ namespace rankwise {
 
 namespace detail {
 
-// Few columns are looked at several rows at a time, as if these were one row of about this many entries.
+// If columns are few, several rows are treated as one strip of about this many entries.
 constexpr std::size_t entries_per_strip = 64;
 
-// Lowest and highest values in the type of the data: no digit is lost, and none is converted.
+// Lowest and highest values in the type of the data: no conversion, no rounding.
 template <class Value>
 struct Extremes {
     explicit Extremes(std::size_t n) : low(std::make_unique_for_overwrite<Value[]>(n)),
@@ -40,7 +39,7 @@ RANKWISE_INLINE Value higher(Value a, Value b) {
     return a > b ? a : b;
 }
 
-// Takes in rows one after the other, as they follow each other in memory.
+// Updates the extremes by rows that are consecutive in memory.
 struct TakeRows {
     template <class Cpu, class Value>
     static RANKWISE_INLINE void run(Cpu, const Value* row, std::size_t n_rows, std::size_t n,
@@ -57,7 +56,7 @@ struct TakeRows {
 
 }  // namespace detail
 
-// For rows that follow each other in memory; lowest and highest have n_columns entries.
+// For a row-major matrix; lowest and highest have n_columns entries.
 template <class Value>
 void row_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, double* lowest, double* highest) {
     const std::size_t rows = std::max<std::size_t>(1, detail::entries_per_strip / std::max<std::size_t>(n_columns, 1));
@@ -65,7 +64,7 @@ void row_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, 
     const detail::Extremes<Value> extremes(width);
     detail::on_this_cpu([&](auto cpu) {
         detail::run<detail::TakeRows>(cpu, X, n_strips, width, extremes);
-        // The rows that fill no strip go to the first row of the extremes.
+        // The remaining rows, fewer than a strip, update the first row of the extremes.
         detail::run<detail::TakeRows>(cpu, X + n_strips * width, n_rows - n_strips * rows, n_columns, extremes);
     });
     for (std::size_t j = 0; j < n_columns; ++j) {
@@ -79,7 +78,7 @@ void row_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, 
     }
 }
 
-// For columns that follow each other in memory; an entry need not wait for the one before it.
+// For a column-major matrix. Several running extremes per column avoid a chain of dependent comparisons.
 template <class Value>
 void column_major_range(const Value* X, std::size_t n_rows, std::size_t n_columns, double* lowest, double* highest) {
     constexpr std::size_t lanes = 64 / sizeof(Value);
@@ -102,7 +101,7 @@ void column_major_range(const Value* X, std::size_t n_rows, std::size_t n_column
     }
 }
 
-// The largest absolute value of each column of a CSR matrix in which no index repeats within a row.
+// The largest absolute value of each column of a CSR matrix without duplicate indices.
 template <class Value, class Index>
 void csr_scale(const CsrView<Value, Index>& X, double* scale) {
     const auto largest = std::make_unique<Value[]>(X.n_columns);
@@ -113,7 +112,8 @@ void csr_scale(const CsrView<Value, Index>& X, double* scale) {
     std::copy_n(largest.get(), X.n_columns, scale);
 }
 
-// Which columns of such a matrix are stored in every row. It looks at no more rows than it takes to rule all out.
+// full[j]: every row of a CSR matrix without duplicate indices stores column j. Stops at the row that rules out the
+// last candidate.
 template <class Value, class Index>
 void csr_full_columns(const CsrView<Value, Index>& X, bool* full) {
     const auto rows_so_far = std::make_unique<Index[]>(X.n_columns);

@@ -9,7 +9,7 @@
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-// A piece of the entries, which stays in the nearest cache between the steps; past its end all numbers are zero.
+// A piece of the entries that fits the first-level cache. Its arrays are padded with zeros.
 class ComparisonPiece {
 public:
     ComparisonPiece(const LogisticComparisons& task, std::int64_t begin)
@@ -23,7 +23,7 @@ public:
 
     static constexpr int most = 256;
 
-    // Adds to the gradient, writes the curvature of each entry, returns the loss.
+    // Adds to the gradient, writes the curvature of each entry and returns the loss.
     double add() {
         Lanes value = all(0.0);
         for (int k = 0; k < n_; k += lanes) {

@@ -1,4 +1,4 @@
-// Comparisons of items by number: how often each pair met and who won, and the logistic loss of their scores.
+// Comparisons of numbered items: the outcomes of each pair, and the logistic loss of the items' scores.
 #pragma once
 
 #include <cstdint>
@@ -10,12 +10,13 @@ namespace rankwise {
 
 enum Outcome : std::int8_t { loss, tie, win };
 
-// Counts equal pairs. Matches are sorted by the second and then, stably, by the first item, each time by counting: this
-// costs O(matches + items) and keeps matches of one pair in the order given, so that sums of weights are always the same.
+// Counts the outcomes of each pair. Two counting sorts, by the second and then by the first item, take
+// O(matches + items). They are stable: the matches of a pair stay in the order given, which fixes the rounding of the
+// sums of weights.
 class ComparisonCounter {
 public:
-    // Without outcomes the first item won every match; without weights each counts as one. Unless the order matters, the
-    // item with the lower number is the first of a pair.
+    // Without outcomes the first item won every match. Unless `ordered`, the item with the lower number becomes the
+    // first of a pair.
     ComparisonCounter(const std::int32_t* first, const std::int32_t* second, const std::int8_t* outcome,
                       std::int64_t n_matches, std::int32_t n_items, bool ordered)
         : n_(n_matches), matches_(new Match[n_matches]) {
@@ -38,7 +39,7 @@ public:
         return n;
     }
 
-    // `sums` has a row for each outcome.
+    // `sums` has an array for each outcome. Without weights each match counts 1.
     void write(const double* weight, std::int32_t* first, std::int32_t* second, double* const (&sums)[3]) const {
         std::int64_t entry = -1;
         for (std::int64_t k = 0; k < n_; ++k) {
@@ -73,7 +74,7 @@ private:
     }
 };
 
-// What is asked of counted pairs, and where it goes.
+// Counted pairs and the scores of the items, and the arrays for the results.
 struct LogisticComparisons {
     const std::int32_t *first, *second;
     const double *share, *lead, *scores;
@@ -82,10 +83,10 @@ struct LogisticComparisons {
     double *gradient, *curvature;
 };
 
-// The loss of counted pairs is the sum over entries of share log(2 cosh(d / 2)) - lead d, d = s_first - s_second + order
-// effect; share is an entry's part of all weight, lead half of what its first item won more than lost, as such a part.
-// Returns it, adds its gradient by the scores and, as one entry more, by the order effect, and writes p q share for each
-// entry, the second derivative by d. The same bits for either instruction set.
+// The loss is the sum over entries of share log(2 cosh(d / 2)) - lead d, with d = s_first - s_second + order_effect.
+// `share` is the weight of an entry as a fraction of the total, `lead` half of its wins less its losses, as such a
+// fraction. Returns the loss, adds its gradient with respect to the scores and, in a last entry, to the order effect,
+// and writes the second derivative with respect to the d of each entry. The same bits for any instruction set.
 double logistic_comparisons(const LogisticComparisons& task, bool widest = true);
 
 }  // namespace rankwise

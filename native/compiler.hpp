@@ -1,11 +1,10 @@
-// What compilers and systems have beyond the standard, all in one place; elsewhere there is a plain way beside it.
-// RANKWISE_PORTABLE takes the plain ways on any machine, as Visual Studio does, so that they are tested on any
-// (`make test-portable`).
+// The extensions of compilers and systems in use. Standard C++ stands beside each of them. RANKWISE_PORTABLE selects
+// the standard code on any machine, as for Visual Studio, so that `make test-portable` can test it anywhere.
 #pragma once
 
 #if !defined(RANKWISE_PORTABLE)
 
-// Vectors, hints and built-in functions, as Clang has them too.
+// Vectors, hints and built-in functions of GCC and Clang.
 #if defined(__GNUC__)
 #define RANKWISE_GNU
 #if defined(__x86_64__)
@@ -37,7 +36,7 @@
 #define RANKWISE_UNROLL_LEVELS
 #endif
 
-// A function for CPUs that have more than the compiler may take for granted; it multiplies and adds in one step.
+// Compiles a function for CPUs with the given features and contracts a * b + c to a fused multiply-add.
 #if defined(__clang__)
 #define RANKWISE_TARGET(features) __attribute__((target(features)))
 #define RANKWISE_CONTRACT _Pragma("clang fp contract(fast)")
@@ -46,7 +45,7 @@
 #define RANKWISE_CONTRACT
 #endif
 
-// The numbers with the most digits, which with some compilers are those of a double.
+// The widest floating-point type. With some compilers it is double.
 namespace rankwise {
 #if defined(RANKWISE_PORTABLE)
 using LongReal = double;

@@ -1,7 +1,7 @@
-// Numbers as decimal text, both ways: what is read is the nearest double, what is written is the shortest text
-// that reads back as the same number. No locale has a say.
+// Decimal text to numbers and back, in any locale. Reading yields the nearest double; writing yields the shortest text
+// that reads back as the same number.
 //
-// Text that is read must end with a character that belongs to no number, such as a line feed.
+// Text to read must end with a character that is no part of a number, such as a line feed.
 #pragma once
 
 #include <bit>
@@ -15,7 +15,7 @@
 
 #include "compiler.hpp"
 
-// libc++ writes no floating-point numbers before macOS 13.3 and read none for longer: there, the C library does.
+// libc++ cannot write floating-point numbers before macOS 13.3 and could not read them until later. The C library can.
 #if !defined(RANKWISE_C_NUMBERS) && !(defined(__cpp_lib_to_chars) && __cpp_lib_to_chars >= 201611L)
 #define RANKWISE_C_NUMBERS
 #endif
@@ -33,7 +33,7 @@ namespace rankwise {
 
 enum class NumberStatus { good, malformed, not_finite, too_large };
 
-// No number takes more characters than this to write.
+// The most characters of a number.
 constexpr std::size_t longest_number = 32;
 
 namespace detail {
@@ -43,8 +43,8 @@ inline bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; 
 constexpr double power_of_ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
                                    1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
 
-// Each byte of eight_digits holds a digit's character, the first digit in the lowest byte. Neighbours are joined
-// three times: to four numbers of two digits, two of four, one of eight.
+// Each byte of eight_digits holds the character of a digit, the first one in the lowest byte. Neighbours are joined
+// three times: to four numbers of two digits, two of four digits and one of eight.
 inline std::uint64_t join_digits(std::uint64_t eight_digits) {
     std::uint64_t joined = eight_digits & 0x0F0F0F0F0F0F0F0F;
     joined = (joined * 10 + (joined >> 8)) & 0x00FF00FF00FF00FF;
@@ -52,13 +52,13 @@ inline std::uint64_t join_digits(std::uint64_t eight_digits) {
     return (joined * 10000 + (joined >> 32)) & 0xFFFFFFFF;
 }
 
-// A digit's character is 0x30 to 0x39: adding six leaves the upper half of its byte at three.
+// Digits are the characters 0x30 to 0x39: the upper half of the byte is 3, and still is after adding 6.
 inline bool all_digits(std::uint64_t eight) {
     constexpr std::uint64_t upper = 0xF0F0F0F0F0F0F0F0, three = 0x3030303030303030;
     return ((eight & upper) == three) && (((eight + 0x0606060606060606) & upper) == three);
 }
 
-// Appends the digits at p to number, modulo 2^64, and gives where they end.
+// Appends the digits at p to number, modulo 2^64, and returns their end.
 inline const char* read_digits(const char* p, const char* end, std::uint64_t& number) {
     if constexpr (std::endian::native == std::endian::little) {
         while (end - p >= 8) {
@@ -73,9 +73,9 @@ inline const char* read_digits(const char* p, const char* end, std::uint64_t& nu
     return p;
 }
 
-// A number's text, taken apart: (-1)^negative * digits * 10^exponent, if there are at most 19 digits.
+// (-1)^negative * digits * 10^exponent, exact for at most 19 digits.
 struct Decimal {
-    const char* begin;  // behind the sign
+    const char* begin;  // after the sign
     const char* end;
     std::uint64_t digits = 0;
     std::int64_t n_digits = 0;
@@ -83,7 +83,7 @@ struct Decimal {
     bool negative;
 };
 
-// False when the exponent has no digits.
+// Returns false if the exponent has no digits.
 inline bool read_exponent(const char* end, Decimal& decimal) {
     const char* p = decimal.end + 1;
     const bool negative = *p == '-';
@@ -132,7 +132,7 @@ inline locale_t c_locale() {
 inline double nearest(const Decimal& decimal, double) { return strtod_l(decimal.begin, nullptr, c_locale()); }
 inline float nearest(const Decimal& decimal, float) { return strtof_l(decimal.begin, nullptr, c_locale()); }
 #else
-// Of a number out of range, the size of its first digit tells on which side: towards zero or infinity.
+// from_chars does not distinguish overflow from underflow; the place of the first digit does.
 template <class Value>
 Value nearest(const Decimal& decimal, Value) {
     Value value = 0;
@@ -147,7 +147,7 @@ Value nearest(const Decimal& decimal, Value) {
 #ifdef RANKWISE_LONG_DIGITS
 __extension__ typedef unsigned __int128 Wide;
 
-// The first 128 bits of 1 / 5^k, cut off: floor(2^shift / 5^k), with shift such that the first bit is set.
+// The first 128 bits of 1 / 5^k, truncated: floor(2^shift / 5^k), with a shift that sets the highest bit.
 struct Reciprocal {
     std::uint64_t high, low;
     int shift;
@@ -159,7 +159,7 @@ constexpr Reciprocal reciprocal_of_power(std::int64_t k) {
     std::uint64_t power = 1;
     for (std::int64_t i = 0; i < k; ++i) power *= 5;
     Reciprocal result{0, 0, 127 + static_cast<int>(std::bit_width(power))};
-    std::uint64_t rest = 1;  // division by hand, bit for bit, behind the leading 1 of 2^shift
+    std::uint64_t rest = 1;  // long division, bit by bit, after the leading 1 of 2^shift
     for (int bit = 0; bit < result.shift; ++bit) {
         rest *= 2;
         const bool fits = rest >= power;
@@ -178,10 +178,10 @@ struct Reciprocals {
 };
 inline constexpr Reciprocals reciprocals;
 
-// digits * 10^-k, or a negative number where 128 bits do not tell how to round. digits is not 0.
+// digits * 10^-k, or a negative number if 128 bits do not determine the rounding. digits is not 0.
 //
-// The reciprocal is too small by less than one unit of its last bit, so the first 128 bits of the product, `top`,
-// are too small by less than two units: only a rest that near to one half leaves the rounding open.
+// The reciprocal is too small by less than one unit of its last bit. So the first 128 bits of the product, `top`, are
+// too small by less than two units: the rounding is undetermined only if the remainder is that close to one half.
 inline double divide_by_power(std::uint64_t digits, std::int64_t k) {
     const Reciprocal& reciprocal = reciprocals.of[k];
     const int zeros = std::countl_zero(digits);
@@ -198,7 +198,7 @@ inline double divide_by_power(std::uint64_t digits, std::int64_t k) {
 }
 #endif
 
-// Up to 2^53 the digits are a double, and so are powers of ten up to 22: one rounding, that of the result.
+// Digits up to 2^53 and powers of ten up to 10^22 are exact doubles: their product or quotient is rounded once.
 inline double magnitude(const Decimal& decimal) {
     constexpr std::uint64_t exact = std::uint64_t{1} << 53;
     if (decimal.n_digits <= 19 && decimal.digits <= exact && decimal.exponent >= -22 && decimal.exponent <= 22) {
@@ -215,8 +215,8 @@ inline double magnitude(const Decimal& decimal) {
     return nearest(decimal, double{});
 }
 
-// Rounding first to double, then to float, goes wrong only where the double lies half-way between two floats;
-// below the smallest normal float half-way points are everywhere.
+// Rounding to double and then to float is wrong only if the double is half-way between two floats. Below the smallest
+// normal float the half-way points are elsewhere.
 inline float narrow(const Decimal& decimal, double value) {
     if (value == 0) return 0;
     const bool half_way = (std::bit_cast<std::uint64_t>(value) & 0x1FFFFFFF) == 0x10000000;
@@ -227,8 +227,8 @@ inline float narrow(const Decimal& decimal, double value) {
 
 }  // namespace detail
 
-// Reads the number at p, a finite decimal with or without sign, point and exponent; p moves behind it if good.
-// What is too small becomes the nearest number, a denormal one or zero.
+// Reads the number at p, a finite decimal with or without sign, point and exponent, and moves p past it if good. A
+// number that underflows becomes the nearest denormal number or zero.
 template <class Value>
 NumberStatus read_number(const char*& p, const char* end, Value& value) {
     detail::Decimal decimal;
@@ -245,7 +245,7 @@ NumberStatus read_number(const char*& p, const char* end, Value& value) {
     return NumberStatus::good;
 }
 
-// Writes a finite number at p, which has room for longest_number characters, and gives where it ends.
+// Writes a finite number at p, which has room for longest_number characters, and returns its end.
 template <class Value>
 char* write_number(char* p, Value value) {
 #ifdef RANKWISE_C_NUMBERS

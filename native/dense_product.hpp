@@ -1,8 +1,8 @@
-// X w and X' c for an array X of float32 or float64, from the one copy of the data that the caller holds.
+// X w and X' c for an array X of float32 or float64, without a copy of X.
 //
-// Sums are kept in double whatever the type of the data. How X is cut depends on its shape alone, and partial sums
-// are added in the order of the parts: the result is the same, bit for bit, for any number of threads. An array in
-// memory order F is the transpose of one in order C.
+// Sums are in double for any type of data. The partition of X depends on its shape alone, and partial sums are added in
+// the order of the parts: the result is the same, bit for bit, for any number of threads. An array in memory order F is
+// the transpose of one in order C.
 #pragma once
 
 #include <algorithm>
@@ -27,9 +27,9 @@ struct DenseView {
 
 namespace detail {
 
-// Columns whose part of w, or of the sums, stays in a cache while the rows pass by.
+// Columns per piece: their part of w, or of the sums, stays in a cache while the rows are read.
 constexpr std::size_t columns_at_once = 1 << 13;
-// Numbers of X for a thread to work on before it asks for more.
+// Numbers of X per task of a thread.
 constexpr std::size_t numbers_per_task = 1 << 17;
 
 struct Part {
@@ -40,8 +40,6 @@ inline Part part_of(std::size_t n, std::size_t step, std::size_t number) {
     return {number * step, std::min((number + 1) * step, n)};
 }
 
-// Rows are read one after the other: the CPU then sees that they follow each other in memory, and fetches ahead.
-
 // The number itself, or its square.
 template <bool Squared, class Number>
 RANKWISE_INLINE Number power(const Number& x) {
@@ -49,7 +47,8 @@ RANKWISE_INLINE Number power(const Number& x) {
     return x;
 }
 
-// sums[i] = x_i' w over some columns, by several sums at once so that none waits for the one before it.
+// sums[i] = x_i' w over some columns. Several partial sums avoid a chain of dependent additions; rows are read in the
+// order of memory, which the hardware prefetches.
 template <bool Squared>
 struct RowDots {
     static constexpr std::size_t chains = 4;
@@ -66,9 +65,11 @@ struct RowDots {
         RANKWISE_CONTRACT
         typename Cpu::Lanes sum[chains] = {};
         std::size_t k = 0;
-        for (; k + chains * Cpu::width <= n; k += chains * Cpu::width)
-            RANKWISE_UNROLL for (std::size_t i = 0; i < chains; ++i)
+        for (; k + chains * Cpu::width <= n; k += chains * Cpu::width) {
+            RANKWISE_UNROLL
+            for (std::size_t i = 0; i < chains; ++i)
                 sum[i] += power<Squared>(load<Cpu>(x + k + i * Cpu::width)) * load<Cpu>(w + k + i * Cpu::width);
+        }
         for (; k + Cpu::width <= n; k += Cpu::width) sum[0] += power<Squared>(load<Cpu>(x + k)) * load<Cpu>(w + k);
         double rest = 0;
         for (; k < n; ++k) rest += power<Squared>(static_cast<double>(x[k])) * w[k];
@@ -109,7 +110,7 @@ struct AddRows {
 
 }  // namespace detail
 
-// out = X w, or with the squares of X; w has n_columns entries, out has n_rows.
+// out = X w, with the squares of X if Squared; w has n_columns entries, out has n_rows.
 template <bool Squared, class Value>
 void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n_threads) {
     const std::size_t n_pieces = std::max<std::size_t>(1, detail::blocks(X.n_columns, detail::columns_at_once));
@@ -129,8 +130,8 @@ void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n
         for (std::size_t row = 0; row < X.n_rows; ++row) out[row] += spare[(piece - 1) * X.n_rows + row];
 }
 
-// out = X' c, or with the squares of X; c has n_rows entries, out has n_columns. Few columns are summed for blocks of
-// rows, many by themselves.
+// out = X' c, with the squares of X if Squared; c has n_rows entries, out has n_columns. Tasks are blocks of rows, or
+// pieces of columns if there are many.
 template <bool Squared, class Value>
 void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int n_threads) {
     std::fill_n(out, X.n_columns, 0.0);

@@ -1,4 +1,4 @@
-// Numbers of twice the digits of a double, for sums in which a double drowns.
+// Double-double arithmetic, for sums in which double precision would lose all digits.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 namespace rankwise {
 
 // An unevaluated sum high + low with |low| <= half a unit in the last place of high: about 32 digits.
-// Correct only where the compiler neither reorders nor contracts floating-point operations.
+// Correct only if the compiler neither reorders nor contracts floating-point operations.
 struct Extended {
     double high = 0, low = 0;
 
@@ -18,7 +18,7 @@ struct Extended {
     explicit operator double() const { return high + low; }
 };
 
-// Exact when |a| >= |b|.
+// Exact if |a| >= |b|.
 inline Extended ordered_sum(double a, double b) {
     const double sum = a + b;
     return {sum, b - (sum - a)};
@@ -70,7 +70,7 @@ inline Extended sqrt(Extended a) {
     return ordered_sum(root, (a - exact_product(root, root)).high / (2 * root));
 }
 
-// x'y with twice the digits of its arguments: an entry of the Gram matrix, Q and Q_low.
+// x'y in double-double precision: an entry of the Gram matrix, Q and Q_low.
 inline Extended extended_dot(const double* x, const double* y, std::size_t n) {
     Extended sum;
     for (std::size_t i = 0; i < n; ++i) sum += exact_product(x[i], y[i]);

@@ -14,7 +14,7 @@
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-// A vector with room to read and write past its end, where the numbers are zero.
+// A vector padded with zeros, so that four entries may be read and written from any index.
 class Padded {
 public:
     void resize(std::int64_t n) {
@@ -28,7 +28,8 @@ private:
     std::vector<double> numbers_;
 };
 
-// log of a product of many positive numbers; each number's logarithm is at most `largest` in size.
+// The logarithm of a product of many positive numbers, each of which has a logarithm of absolute value at most
+// `largest`.
 class LogProduct {
 public:
     explicit LogProduct(double largest) : period_(std::max(1, static_cast<int>(700 / largest))), left_(period_) {}
@@ -52,20 +53,22 @@ private:
     }
 };
 
-// Pairs by way of e^s, one division for four pairs and no logarithm: scores within `narrow_range` of each other.
+// Pairs of scores within `narrow_range` of each other are summed by e^s, with one division for four pairs and no
+// logarithm.
 constexpr double narrow_range = 40.0;
 
-// Sums how the partners of row i push it, with u_i = 1, or the sum of u_j curvature(s_i - s_j), or, with u_i = 1, both.
+// The sums at row i: the derivatives of the losses of its pairs (pushes, u = 1), the sum of u_j curvature(s_i - s_j),
+// or both with u = 1.
 enum class Asked { pushes, curvature, both };
 template <Kernel kernel>
 constexpr Asked asked_of = kernel == curvature_kernel ? Asked::curvature : Asked::pushes;
 
 class NarrowPairs {
 public:
-    Padded amount, sum, curved;  // u_i; what is asked for; and the curvature where both are
+    Padded amount, sum, curved;  // u; the sums; the sums of the curvature if both are asked for
 
-    // Scores, about the middle of their range. A row that is the worse one of no pair (can_be_worse: 0 or 1, or a null
-    // pointer) lies infinitely low as such.
+    // Takes scores relative to the middle of their range. A row with can_be_worse 0 (null pointer: all have 1) has a
+    // score of minus infinity as the worse one of a pair.
     void set(const double* score, const double* can_be_worse, std::int64_t n, double middle) {
         n_ = static_cast<std::int32_t>(n);
         for (Padded* column : {&grown_, &shrunk_, &worse_, &amount, &sum, &curved}) column->resize(n);
@@ -80,7 +83,7 @@ public:
         for (std::int64_t i = 0; i < n; ++i) worse_[i] = can_be_worse ? can_be_worse[i] * grown_[i] : grown_[i];
     }
 
-    // Row p makes a pair with every row q < begin[p] - offset. Returns the loss where pushes are asked for.
+    // Row p makes a pair with every row q < begin[p] - offset. Returns the loss if pushes are asked for.
     template <Asked asked>
     double run(const std::int32_t* begin, std::int32_t offset, double range) {
         LogProduct product(lanes * (range + 1));
@@ -92,7 +95,7 @@ private:
     Padded grown_, shrunk_, worse_;  // e^s and e^-s, and e^s as the worse one of a pair
     std::int32_t n_ = 0;
 
-    // Four rows p against all q; those q that make a pair with all four need no masks.
+    // Four rows p against all q. Rows q that make a pair with all four need no masks.
     template <Asked asked>
     void for_blocks(const std::int32_t* begin, std::int32_t offset, LogProduct& product) {
         for (std::int32_t p = 0; p < n_; p += lanes) {
@@ -142,13 +145,13 @@ private:
         }
     }
 
-    // Four better rows: e^s and e^-s, u, and their sums.
+    // Four better rows: e^s, e^-s, u and their sums.
     struct Four {
         Lanes grown[lanes], inverse[lanes], given[lanes], received[lanes], curved[lanes];
     };
 
-    // total = e^s_p + e^s_q, value = e^s_q / total, which is how p pushes q, or the curvature; returns the product of
-    // the totals.
+    // total = e^s_p + e^s_q; value = e^s_q / total, the push of the pair, or the curvature. Returns the product of the
+    // totals.
     template <Asked asked>
     static RANKWISE_INLINE Lanes kernels(const Lanes* p, Lanes q, Lanes* total, Lanes* value) {
         for (int k = 0; k < lanes; ++k) total[k] = p[k] + q;
@@ -185,9 +188,8 @@ private:
     }
 };
 
-// Pairs of any scores and any weights: row p as the better one of a pair weighs better[p], row q as the worse one
-// worse[q], and with gains (no null pointer) the pair weighs their difference too. Columns are read up to three
-// entries past the last row.
+// Pairs of any scores and weights: the weight of a pair is better[p] worse[q], times the difference of their gains if
+// `gain` is not null. Columns are read up to three entries past the last row.
 struct PairColumns {
     const double *score, *better, *worse, *gain, *direction;
 
@@ -199,9 +201,9 @@ struct PairColumns {
 
 class AnyPairs {
 public:
-    Padded sum;  // how the partners of row i push it, or the sum of w_ij direction_j curvature(s_i - s_j)
+    Padded sum;  // at row i, the pushes of its pairs or the sum of w_ij direction_j curvature(s_i - s_j)
 
-    // Row p makes a pair with every row q < begin[p] - offset. Returns the loss of the pairs where they push.
+    // Row p makes a pair with every row q < begin[p] - offset. Returns the loss with the slope kernel.
     template <Kernel kernel>
     double run(const PairColumns& rows, const std::int32_t* begin, std::int32_t offset, std::int64_t n) {
         sum.resize(n);
@@ -225,7 +227,7 @@ public:
     }
 
 private:
-    Padded grown_, shrunk_;  // e^s and e^-s, about the middle of a range that is narrow
+    Padded grown_, shrunk_;  // e^s and e^-s relative to the middle of the range, if it is narrow
     bool narrow_ = false;
 
     void grow(const double* score, std::int64_t n) {

@@ -1,8 +1,8 @@
-// Large arrays in files without a name: memory that the system may write out and read back, page by page.
+// Large arrays in unnamed files: memory that the system may write out and read back, page by page.
 //
-// A map of a file that is shared is no anonymous memory: where memory is short, its pages go to the file, and an
-// array may be larger than all memory. The blocks of the file are reserved at once, so that a full disk is met here
-// and not when the array is written to. The file has no name and ends with its array.
+// The pages of a shared map of a file are not anonymous memory: if memory is short, they go to the file, so an array
+// may be larger than the memory. The blocks of the file are reserved at once; so a full disk is an error of the
+// allocation, not a crash at a later write. The file is deleted with its array.
 #pragma once
 
 #include <cstddef>
@@ -23,16 +23,16 @@
 
 namespace rankwise::file_memory {
 
-// Maps begin at a page, whose size is a multiple of this everywhere.
+// Maps begin at a page; page sizes are multiples of this on all systems.
 constexpr std::uintptr_t page_divisor = 4096;
 
-// Where arrays of so many bytes and more go; a folder without a name is none.
+// The folder for arrays of at least fewest_bytes; an empty name stands for none.
 struct Place {
     std::string folder;
     std::size_t fewest_bytes;
 };
 
-// The place of the arrays that this thread makes.
+// The place of the arrays of this thread.
 inline Place& place() {
     static thread_local Place here{};
     return here;
@@ -48,14 +48,14 @@ constexpr bool supported = false;
 
 namespace detail {
 
-// The arrays that are in files, with their sizes. Any thread may end an array.
+// The arrays in files with their sizes. Any thread may free an array.
 struct Maps {
     std::mutex lock;
     std::unordered_map<void*, std::size_t> bytes;
 };
 
 inline Maps& maps() {
-    static Maps* const all = new Maps;  // never destroyed: arrays may end after all else
+    static Maps* const all = new Maps;  // never destroyed: arrays may outlive all other objects
     return *all;
 }
 
@@ -86,7 +86,7 @@ inline void unmap(void*, std::size_t) {}
 
 }  // namespace detail
 
-// Zeros in a file, or a null pointer where there is no room for them.
+// Zeros in a file, or a null pointer if there is no room.
 inline void* allocate(std::size_t bytes) {
     void* memory = detail::map_file(bytes);
     if (!memory) return nullptr;
@@ -103,7 +103,7 @@ inline std::size_t size_of(void* memory) {
     return found == detail::maps().bytes.end() ? 0 : found->second;
 }
 
-// The bytes of all arrays that are in files.
+// The total size in bytes of the arrays in files.
 inline std::size_t total() {
     const std::lock_guard<std::mutex> guard(detail::maps().lock);
     std::size_t sum = 0;
@@ -120,7 +120,7 @@ inline void release(void* memory) {
     detail::unmap(memory, bytes);
 }
 
-// What numpy asks of who gives memory to its arrays (its NEP 49): small arrays are from the heap, as ever.
+// The memory handler of numpy's arrays (NEP 49). Small arrays stay on the heap.
 struct NumpyAllocator {
     void* context;
     void* (*malloc)(void*, std::size_t);

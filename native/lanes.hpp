@@ -1,6 +1,6 @@
-// Four numbers at a time: a register where there are registers of four (RANKWISE_WIDE) or Clang, which makes do with
-// shorter ones, and otherwise two of two, or plain numbers. The operations are the same in the same order, and none is
-// contracted, so that wide registers change the time and no bit of a result.
+// Four numbers at a time: one vector if registers hold four numbers (RANKWISE_WIDE) or with Clang, which splits it if
+// necessary; otherwise two vectors of two, or plain numbers. The operations and their order are the same, and none is
+// contracted: the width of registers changes the time and no bit of a result.
 #pragma once
 
 #include <bit>
@@ -24,13 +24,14 @@ RANKWISE_INLINE Lanes where_less(Lanes a, Lanes b, Lanes yes, Lanes no) { return
 RANKWISE_INLINE Lanes times_power_of_two(Lanes x, Lanes shifted) {
     return (Lanes)((WholeLanes)x + ((WholeLanes)shifted << 52));
 }
-// The exponents of positive numbers, which are left between 1 and 2. 2^52 plus a whole number has that in its low bits.
+// Returns the exponents of positive numbers and scales the numbers to [1, 2). The low bits of 2^52 + k hold the integer
+// k.
 RANKWISE_INLINE Lanes take_exponents(Lanes& x) {
     const WholeLanes bits = (WholeLanes)x;
     x = (Lanes)((bits & 0xfffffffffffffu) | 0x3ff0000000000000u);
     return (Lanes)((bits >> 52) | 0x4330000000000000u) - (4503599627370496.0 + 1023.0);
 }
-// The whole parts of numbers from 0 to 2^31, also written to `to`.
+// The integer parts of numbers from 0 to 2^31, also written to `to`.
 RANKWISE_INLINE Lanes whole_parts(Lanes x, std::int32_t* to) {
     const ShortLanes whole = __builtin_convertvector(x, ShortLanes);
     std::memcpy(to, &whole, sizeof whole);
@@ -100,7 +101,7 @@ RANKWISE_INLINE Lanes load(const double* p) {
     return v;
 }
 RANKWISE_INLINE void store(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
-// One number or four, for code that is the same for both.
+// One number or four, for code that works on both.
 template <class Number>
 RANKWISE_INLINE Number get(const double* p) {
     if constexpr (std::is_same_v<Number, double>) return *p;
@@ -117,7 +118,7 @@ RANKWISE_INLINE void transpose(Lanes (&v)[lanes]) {
     for (int k = 0; k < lanes; ++k) v[k] = Lanes{a[k], b[k], c[k], d[k]};
 }
 
-// Sum of c[k] x^k, as four sums in x^4 side by side: a single one would wait for each of its steps.
+// The sum of c[k] x^k, as four independent sums in x^4: one sum would be a chain of dependent steps.
 template <std::size_t n>
 RANKWISE_INLINE Lanes polynomial(Lanes x, const double (&c)[n]) {
     const Lanes x2 = x * x, x4 = x2 * x2;
@@ -132,7 +133,7 @@ RANKWISE_INLINE Lanes polynomial(Lanes x, const double (&c)[n]) {
     return (part[0] + x * part[1]) + x2 * (part[2] + x * part[3]);
 }
 
-// e^x for |x| <= 700. Adding 1.5 2^52 leaves the nearest whole number in the lowest bits.
+// e^x for |x| <= 700. Adding 1.5 2^52 leaves the nearest integer in the lowest bits.
 RANKWISE_INLINE Lanes exponential(Lanes x) {
     const Lanes shifted = x * 1.4426950408889634 + 6755399441055744.0;
     const Lanes whole = shifted - 6755399441055744.0;
@@ -144,8 +145,8 @@ RANKWISE_INLINE Lanes exponential(Lanes x) {
     return times_power_of_two(polynomial(rest, inverse_factorials), shifted);
 }
 
-// log(1 + e) and 1 / (1 + e) for 0 <= e <= 1, by one division. The logarithm of z = 1 + e is 2 artanh((z - 1) / (z + 1)),
-// where z is above the root of 2 that of z over the root and the logarithm of the root.
+// log(1 + e) and 1 / (1 + e) for 0 <= e <= 1, by one division. With z = 1 + e, the logarithm is
+// 2 artanh((z - 1) / (z + 1)); for z above sqrt(2) it is that of z / sqrt(2), plus log(sqrt(2)).
 struct LogAndInverse {
     Lanes log, inverse;
 };

@@ -1,9 +1,9 @@
-// How the rows of a query are grouped by label for sums that take every pair of different labels.
+// The rows of a query grouped by label, for sums over every pair of different labels.
 //
-// An even function of s_i - s_j does not care which row is the better one. Its sum over the pairs of a ranking is the
-// sum over all pairs of rows without the pairs of equal labels. So large levels (the rows of one label) become groups
-// that act on all others but not on themselves, and the small ones together are a last group, the rest, that acts on
-// itself too; what the small levels do to themselves, their ties, is then taken off pair by pair.
+// An even function of s_i - s_j does not depend on which row is the better one. Its sum over the pairs of a ranking is
+// the sum over all pairs of rows less that over the pairs of equal labels. So large levels (the rows of one label)
+// become groups that act on all others but not on themselves. The small levels together are one more group, the rest,
+// that also acts on itself; the pairs within small levels, their ties, are then subtracted pair by pair.
 #pragma once
 
 #include <cstdint>
@@ -13,20 +13,20 @@
 
 namespace rankwise {
 
-// The last group of a query. Where what is left of its sums is small beside these sizes, digits are lost.
+// The group of the small levels of a query. If its sums are small relative to these magnitudes, digits have cancelled.
 struct Rest {
-    double square = -1;   // sum of the rows' squared weights, -1 where there is no rest
-    double partners = 0;  // the largest weight times the weight of all rows
-    double ties = 0;      // the largest weight times that of the heaviest level of the rest
+    double square = -1;   // sum of the rows' squared weights, -1 if there is no rest
+    double partners = 0;  // the largest weight times the total weight
+    double ties = 0;      // the largest weight times the weight of the heaviest level of the rest
     bool any() const { return square >= 0; }
 };
 
 struct LevelGroups {
     std::vector<std::uint16_t> group;          // by row
     std::vector<std::int64_t> n_groups;        // by query
-    std::vector<std::int64_t> first_row;       // by query: its rows are this one and those after it, or -1
-    std::vector<std::int64_t> tie_begin;       // by query: the first of its ties, and in the end their number
-    std::vector<std::int32_t> ties;            // first position in the query and number of rows of each tied level
+    std::vector<std::int64_t> first_row;       // by query: its first row if its rows are consecutive, else -1
+    std::vector<std::int64_t> tie_begin;       // by query: its first tie; the last entry is the number of ties
+    std::vector<std::int32_t> ties;            // of each tied level: first position in the query, number of rows
     std::vector<double> rest;                  // by query: the numbers of its Rest
 };
 
@@ -42,9 +42,9 @@ struct LevelGroupsView {
 namespace detail {
 
 constexpr std::int64_t few_levels = 6;
-constexpr std::int64_t group_rows = 128;   // from here on a group costs less than pairs
+constexpr std::int64_t group_rows = 128;   // from this size on, a group costs less than pairs
 constexpr std::int64_t most_groups = 60000;
-// A level with much of the weight gets a group of its own: taken off a sum, it would take its digits along.
+// A level with this fraction of the weight gets a group of its own: subtracting it from a sum would cancel digits.
 constexpr double group_weight = 1.0 / 16;
 
 class LevelGrouper {
@@ -76,12 +76,12 @@ private:
         number_groups(order, total, largest);
     }
 
-    // Groups from 1 on for levels of their own and 0 for the rest, or from 0 on where there is none.
+    // Numbers the groups of single levels from 1 on if there is a rest, which is group 0, else from 0 on.
     void number_groups(const LabelOrder& order, double total, double largest) {
         const bool few = static_cast<std::int64_t>(level_end_.size()) <= few_levels;
         const std::int64_t large = std::max(group_rows, order.n / most_groups);
         Rest rest;
-        std::vector<std::int64_t> apart;  // first position of each level with a group of its own
+        std::vector<std::int64_t> apart;  // first position of each level with its own group
         std::int64_t begin = 0;
         for (const std::int64_t end : level_end_) {
             double own = 0, square = 0;
@@ -122,7 +122,7 @@ private:
 
 }  // namespace detail
 
-// A function of labels and weights alone, for any number of calls with scores.
+// Depends on labels and weights alone: computed once for all scores.
 inline LevelGroups group_levels(const Ranking& ranking, const double* weight, std::int64_t n_rows) {
     return detail::LevelGrouper(ranking, weight, n_rows).take();
 }

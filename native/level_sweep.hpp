@@ -1,8 +1,8 @@
 // Sums over the violated partners of rows with few labels, by one sweep along the scores for each side.
 //
-// A vector holds the sums of the rows passed so far, one for each label: of those with a higher one (or, from the other
-// end, with a lower one). The ends of windows only move forward along the scores, so the vectors of a short stretch are
-// all that has to be kept.
+// A vector holds a sum for each label: that of the rows passed so far with a higher label (or, from the other end, with
+// a lower one). The ends of windows only move forward along the scores, so only the vectors of a short stretch are
+// stored.
 #pragma once
 
 #include <algorithm>
@@ -15,10 +15,10 @@ namespace rankwise::detail {
 
 constexpr int most_levels = fan_out;
 
-// The first position of each of up to eight levels, and the number of rows where there are fewer.
+// The first position of each of up to eight levels; the number of rows for missing levels.
 struct FewLevels {
     std::array<std::int32_t, most_levels> begin;
-    bool few;  // whether these are all levels
+    bool few;  // there are no further levels
 
     explicit FewLevels(const LabelOrder& order) {
         begin.fill(static_cast<std::int32_t>(order.n));
@@ -29,7 +29,7 @@ struct FewLevels {
         }
         few = at == end;
     }
-    // Comparisons are added up, since which level a row has is a toss that no branch predictor learns.
+    // Adds comparisons, because the level of a row cannot be predicted by branches.
     std::uint8_t level(std::int32_t place) const {
         const auto& b = begin;
         return static_cast<std::uint8_t>(((place >= b[1]) + (place >= b[2])) + ((place >= b[3]) + (place >= b[4])) +
@@ -37,7 +37,7 @@ struct FewLevels {
     }
 };
 
-// Rows in score order, with K numbers each.
+// Rows in score order, with K numbers per row.
 struct Sweep {
     const RowSlot* rows;
     const std::uint8_t* level;
@@ -50,7 +50,7 @@ template <int K, bool better>
 struct SweepLoop {
     static constexpr std::int64_t stretch = 128;
 
-    // From the lowest score on for better partners, and otherwise from the highest.
+    // Sweeps from the lowest score for better partners, from the highest for worse ones.
     template <class Cpu>
     static RANKWISE_INLINE void run(Cpu, const Sweep& sweep) {
         using Lanes = typename Cpu::Lanes;
@@ -84,7 +84,7 @@ struct SweepLoop {
     static RANKWISE_INLINE int lane(const Sweep& sweep, std::int64_t r) {
         return better ? most_levels - 1 - sweep.level[r] : sweep.level[r];
     }
-    // x in the lanes after one, of those that part v has.
+    // x in the lanes of part v that come after `lane`, and 0 in the others.
     template <class Cpu>
     static RANKWISE_INLINE typename Cpu::Lanes after(int lane, int v, double x) {
 #if defined(RANKWISE_GNU)
@@ -101,9 +101,8 @@ struct SweepLoop {
     }
 };
 
-// Sums over the violated partners of the rows of few levels. given(place, score) has the K numbers of a row, the score
-// being 0 where K is 1, and found(place, numbers, better, worse) receives its sums. Returns the sum of what `found`
-// returns.
+// Sums over the violated partners of rows of few levels. given(place, score) returns the K numbers of a row; the score
+// is 0 if K is 1. found(place, numbers, better, worse) receives its sums. Returns the sum of the values of `found`.
 template <int K, class Given, class Found>
 double sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
                   Scratch& scratch, int n_threads, Given&& given, Found&& found) {
@@ -115,10 +114,10 @@ double sweep_levels(const LabelOrder& order, const FewLevels& levels, const doub
     double* numbers[3] = {K <= 2 ? in_spare : scratch.take<double>(K * order.n),
                           K == 1 ? in_spare + order.n : scratch.take<double>(K * order.n),
                           scratch.take<double>(K * order.n)};
-    // Apart from what follows: a byte that is written might be a part of anything, as far as the compiler knows.
+    // A loop of its own: bytes may alias any object, so stores of bytes would prevent optimisations of the next loop.
     over_rows(order.n, n_threads, [=](std::int64_t r) { level[r] = levels.level(rows[r].window.place); });
     over_rows(order.n, n_threads, [=, spare = spare, out = numbers[0]](std::int64_t r) {
-        // Several numbers have a place of their own where the sorted row was.
+        // With K > 1 the numbers of a row overwrite at most its own slot of `spare`, whose key is read first.
         const double score = K > 1 ? key_score(spare[r].keyed.key) : 0.0;
         const auto own = given(rows[r].window.place, score);
         for (int k = 0; k < K; ++k) out[r * K + k] = own[k];

@@ -1,8 +1,8 @@
 // The logistic sums for processors with AVX2.
 //
-// A compiler flag would apply to the standard library's templates too, and the linker might keep the copies of this file
-// for the whole extension, which then would not run without AVX2. So all code outside namespace avx2 is included before
-// AVX2 is switched on (tests/test_native.py holds this true).
+// A compiler flag would apply to the standard library's templates too, and the linker might keep the copies of this
+// file for the whole extension, which then would not run without AVX2. So all code outside namespace avx2 is included
+// before AVX2 is switched on (tests/test_native.py holds this true).
 #include "logistic_functions.hpp"
 
 #ifdef RANKWISE_X86

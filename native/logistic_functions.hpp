@@ -1,4 +1,5 @@
-// The logistic sums of each instruction set (instruction_set.hpp), among which logistic_ranking.cpp chooses at run time.
+// The logistic sums of each instruction set (instruction_set.hpp), among which logistic_ranking.cpp chooses at run
+// time.
 #pragma once
 
 #include "comparisons.hpp"

@@ -2,10 +2,10 @@
 // Hessian. docs/counting_smooth.md explains the method.
 //
 // The loss is log(2 cosh(d / 2)) - d / 2: an even function of d and a linear term. The sum of the linear terms is the
-// product of the scores with `balance`, which depends on labels and weights alone. The sum of the even parts takes linear
-// time for any labels (score_bins.hpp, level_groups.hpp). Few labels need no such split, nor do small queries, which are
-// summed pair by pair (few_pairs.hpp). If a pair weighs a difference of gains, if some rows cannot be worse, or if linear
-// and even part would cancel, rows are taken in label order (ordered_sums.hpp).
+// product of the scores with `balance`, which depends on labels and weights alone. The sum of the even parts takes
+// linear time for any labels (score_bins.hpp, level_groups.hpp). Few labels need no such split, nor do small queries,
+// which are summed pair by pair (few_pairs.hpp). If a pair weighs a difference of gains, if some rows cannot be worse,
+// or if linear and even part would cancel, rows are taken in label order (ordered_sums.hpp).
 //
 // All results are the same bits for any number of threads and any instruction set; `widest` allows the widest registers
 // of this processor.
@@ -28,8 +28,8 @@ struct LogisticPairs {
     int n_threads;
 };
 
-// Returns the loss, each query times its factor, and writes its gradient and, unless `diagonal` is null, the diagonal of
-// its Hessian. balance_i is half of (the weight of the pairs with a row better than i less that with a worse row).
+// Returns the loss, each query times its factor, and writes its gradient and, unless `diagonal` is null, the diagonal
+// of its Hessian. balance_i is half of (the weight of the pairs with a row better than i less that with a worse row).
 double logistic_gradient(const LogisticPairs& pairs, const double* balance, double* gradient, double* diagonal,
                          bool widest = true);
 

@@ -27,15 +27,15 @@ struct LogisticTask {
     double* curvature;  // for the diagonal beside the gradient
 };
 
-// The rows of a query in consecutive memory: in place, or copied in label order. A null pointer stands for ones (weight,
-// direction), or for sums in which each pair has its sign already (balance).
+// The rows of a query in consecutive memory: in place, or copied in label order. A null pointer stands for ones
+// (weight, direction), or for sums in which each pair has its sign already (balance).
 struct LineOfRows {
     std::int64_t n;
     const double *score, *weight, *direction, *balance, *diagonal;
     const std::uint16_t* group;
     double* out;
 
-    // Of row i, or of four rows from i on.
+    // The weight of row i, or of four rows from i on.
     template <class Number>
     Number weight_of(std::int64_t i) const {
         return weight ? get<Number>(weight + i) : Number{} + 1.0;
@@ -46,7 +46,7 @@ struct LineOfRows {
     }
 };
 
-// Turns the sum at a row into what is asked for.
+// Turns the sum at a row into its result: gradient, diagonal or product.
 template <Kernel kernel>
 struct Finish {
     LineOfRows rows;
@@ -75,14 +75,14 @@ struct Finish {
     }
 };
 
-// Memory of one task, reused from query to query.
+// Memory of one thread's task, reused for all of its queries.
 struct LogisticScratch {
     NarrowPairs narrow;
     AnyPairs any;
     Padded score, better, worse, gain, direction, out;
     std::vector<double> balance, diagonal;
     std::vector<std::uint16_t> group;
-    std::vector<std::int32_t> before;  // 0, 1, 2, ...: every row with all before it
+    std::vector<std::int32_t> before;  // 0, 1, 2, ...: each row makes a pair with all rows before it
 };
 
 inline bool are_narrow(std::int64_t n, double range) { return n > 2 * lanes && range < narrow_range; }
@@ -117,7 +117,7 @@ public:
     LevelSums(const LineOfRows& rows, std::int64_t n_groups, const Rest& rest, ScoreBins& bins)
         : rows_(rows), bins_(bins), n_groups_(n_groups), rest_(rest) {}
 
-    // Sums over all rows of other groups, and in the rest over all rows; returns the loss without the ties'.
+    // Sums over all rows of other groups and, for rows of the rest, over the rest too. Returns the loss, ties included.
     double run(Finish<kernel> finish) {
         const std::uint16_t* group = n_groups_ > 1 ? rows_.group : nullptr;
         std::vector<double> tables = bins_.gather_groups(
@@ -138,7 +138,7 @@ private:
     struct GroupFinish {
         Finish<kernel> finish;
         const std::uint16_t* group;
-        double met;  // curvature at 0 where there is a rest, whose rows met themselves
+        double met;  // curvature at 0 if there is a rest: the pair of a row of the rest with itself is subtracted
 
         double linear() const { return finish.linear(); }
 
@@ -180,7 +180,7 @@ public:
     bool has_curvature() const { return has_curvature_; }
 
 private:
-    static constexpr std::int64_t line_rows = 1 << 11;  // from here on rows are not copied where they lie together
+    static constexpr std::int64_t line_rows = 1 << 11;  // from this size on, consecutive rows are not copied
     static constexpr std::int64_t most_few = 512;
 
     const LogisticTask& task_;
@@ -210,7 +210,7 @@ private:
         return to.data();
     }
 
-    // Copies the columns in label order and brings the result back.
+    // Copies the columns in label order and copies the result back.
     template <class Work>
     double in_label_order(Work&& work) {
         const double* weight = copy(scratch_.better, task_.pairs.weight, 1.0);
@@ -241,7 +241,7 @@ private:
 
     Finish<kernel> finisher() const { return {rows_, factor_, rows_.score[0]}; }
 
-    // Whether pairs cost less than bins, in nanoseconds or so.
+    // Whether pairs cost less than bins; the constants are about nanoseconds.
     bool few() const {
         if (order_.n > most_few) return false;
         const bool narrow = !task_.pairs.weight || kernel == curvature_kernel;
@@ -267,7 +267,7 @@ private:
         return factor_ * loss;
     }
 
-    // Gradient and diagonal at once, for little more than either.
+    // Gradient and diagonal together cost little more than either.
     double with_curvature(double low, double high) {
         NarrowPairs& pairs = scratch_.narrow;
         pairs.set(rows_.score, nullptr, rows_.n, 0.5 * (low + high));
@@ -295,12 +295,12 @@ private:
         return loss;
     }
 
-    // place(p) is where the row at label position p lies in the line.
+    // place(p) is the index in rows_ of the row at label position p.
     template <class Where>
     double by_bins(Where&& place) {
         ScoreBins bins(rows_.score, rows_.n, n_threads_);
         const std::int64_t n_groups = task_.pairs.groups.n_groups[q_];
-        // Bins so many that a table for each group would not fit: label order needs few at a time.
+        // Too many bins for a table per group: label order needs few tables at a time.
         if (n_groups > 16 && n_groups * bins.table() > 4 * rows_.n) return in_segments();
         if (!rows_.group) {
             scratch_.group.resize(rows_.n);
@@ -317,8 +317,9 @@ private:
         return in_label_order([this] { return by_order(); });
     }
 
-    // Whether rows of the rest have lost digits: the line against the slopes, where nearly all pairs are in the right
-    // order by far; or curvature against that of a row's ties and of itself, where no other scores are near.
+    // Whether digits of the rest have cancelled: the linear term against the slopes, if nearly all pairs are in the
+    // right order by a wide margin; or the curvature against that of ties and of each row with itself, if no other
+    // scores are near.
     bool cancelled() const {
         if (!rest_.any()) return false;
         const double* left = rows_.diagonal ? rows_.diagonal : rows_.out;
@@ -358,7 +359,8 @@ private:
         return factor_ * even;
     }
 
-    // Of pairs summed as if each row were better than those before it, takes the line off the pushes and returns it.
+    // For pairs summed as if each row were better than those before it, subtracts the linear term from the pushes and
+    // returns it.
     static double straighten(LogisticScratch& scratch, std::int64_t n) {
         double before = 0, after = 0, line = 0;
         for (std::int64_t k = 0; k < n; ++k) after += scratch.better[k];

@@ -1,4 +1,4 @@
-// Pairs in the wrong order, compared one by one: for queries of some hundred rows that is faster than sorting them.
+// Pairs in the wrong order, compared one by one: up to some hundred rows per query this is faster than sorting.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct CompareRows {
 #if defined(RANKWISE_GNU)
         constexpr std::int64_t width = Cpu::width;
         using Lanes = typename Cpu::Lanes;
-        auto above = Lanes{} < Lanes{}, not_below = above;  // a lane counts down where a comparison holds
+        auto above = Lanes{} < Lanes{}, not_below = above;  // true is -1: a lane counts down
 #endif
         for (std::int64_t p = 0; p < order.n; ++p) {
             const double own = scores[p];
@@ -51,7 +51,7 @@ struct CompareRows {
 
 }  // namespace detail
 
-// For each query the pairs whose better row has the lower score, and these with the pairs of equal scores.
+// For each query the number of pairs whose better row has the lower score, and of these and the pairs of equal scores.
 inline void count_order_errors(const Ranking& ranking, const double* scores, int n_threads, std::int64_t* wrong,
                                std::int64_t* wrong_or_tied) {
     detail::for_each_query(

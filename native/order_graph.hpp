@@ -1,4 +1,4 @@
-// Classes with an order graph: every row of an edge's higher class should be above every row of its lower one.
+// Classes with an order graph: every row of the higher class of an edge should be above every row of the lower one.
 // Each class is sorted by score once; an edge is then one walk over its two classes.
 #pragma once
 
@@ -20,7 +20,7 @@ struct OrderGraph {
 
 namespace detail {
 
-// The rows of all classes, each class in score order, and running sums of what a row adds to its partners.
+// The rows of all classes, each class in score order, with running sums of the numbers that rows add to their partners.
 template <int K>
 struct SortedClasses {
     std::vector<std::int32_t> row;
@@ -32,7 +32,7 @@ struct SortedClasses {
         score.resize(n);
         up.assign(n * K, 0.0);
         down.assign(n * K, 0.0);
-        // One more entry a class: the sum over none of its rows.
+        // One more entry per class: the empty sum.
         from_start.resize((n + graph.n_classes) * K);
         to_end.resize((n + graph.n_classes) * K);
         parallel_for(graph.n_classes, n_threads, [&](std::size_t k) {
@@ -63,7 +63,7 @@ struct SortedClasses {
         }
     }
 
-    // One walk through the scores of two classes, as in pair_count.hpp; returns the weight of the edge's violated pairs.
+    // One walk through the scores of two classes. Returns the weight of the violated pairs of the edge.
     double walk_edge(const OrderGraph& graph, std::int64_t edge, double margin, const double* weight) {
         const std::int64_t high_class = graph.higher[edge], low_class = graph.lower[edge];
         const std::int64_t end = graph.class_begin[low_class + 1], high_end = graph.class_begin[high_class + 1];

@@ -1,5 +1,5 @@
-// The order-statistic red-black tree of Airola et al. 2011, section 4.2: equal keys share a node, each node
-// knows the sum of its subtree. Kept as the faithful reference for the counting methods.
+// The order-statistic red-black tree of Airola et al. 2011, section 4.2: equal keys share a node, and each node holds
+// the sum of its subtree. It is the reference for the faster counting methods.
 #pragma once
 
 #include <array>

@@ -1,9 +1,9 @@
-// Sums over pairs that are not alike in both directions: by difference of gains, or with rows that are never the worse
-// one of a pair. And over any pairs that nearly all are in the right order by far, as nothing cancels here.
+// One-sided sums, whose pairs are not symmetric: by difference of gains, or with rows that cannot be worse. Also for
+// any pairs of which nearly all are in the right order by a wide margin, because nothing cancels here.
 //
-// Rows in label order are cut into segments. The bins of all rows below a segment, which are its worse partners, act on
-// it, and those of all rows above it; then each segment is cut in turn, and a short one is done pair by pair:
-// O(n log n).
+// Rows in label order are cut into segments. The bins of all rows below a segment, its worse partners, act on it, and
+// so do those of all rows above it. Then each segment is cut in turn, and short ones are summed pair by pair: O(n log
+// n).
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ namespace rankwise::RANKWISE_INSTRUCTIONS {
 template <Kernel kernel>
 class OrderedSums {
 public:
-    // Where every pair weighs one, `unit_weights`, the columns better and worse hold ones and zeros.
+    // unit_weights: every pair weighs 1, and the columns better and worse hold ones and zeros.
     OrderedSums(const PairColumns& rows, bool unit_weights, const std::int32_t* level_begin, double factor, double* sum)
         : rows_(rows), channels_(channels_of(rows)),
           unit_weights_(unit_weights), leaf_rows_(unit_weights ? 128 : 64), level_begin_(level_begin),
@@ -68,7 +68,7 @@ private:
         AnyPairs any;
     };
 
-    // All pairs of the segment but those inside the parts that are left to do.
+    // Sums all pairs of the segment except those within the parts added to `left`.
     double work(Segment whole, std::vector<Segment>& left) {
         Pairs pairs;
         if (whole.size() <= leaf_rows_) return pair_by_pair(whole, pairs);
@@ -105,7 +105,7 @@ private:
         return parts;
     }
 
-    // What row p (or four from p on) gives in a channel.
+    // The amount that row p (or four rows from p on) gives in a channel.
     template <class Number>
     RANKWISE_INLINE Number given(int channel, std::int64_t p) const {
         if (channel == 0) return get<Number>(rows_.worse + p);

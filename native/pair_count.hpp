@@ -1,9 +1,10 @@
-// Violated pairs per row of one query: rows enter a tree over ranks in label order.
+// Violated pairs per row of one query: rows enter a tree over ranks in label order. docs/counting.md explains the
+// method.
 //
-// In score order, the better partners that violate row i are the rows with a higher label among the first `high`, and
-// the worse partners are the rows with a lower label from `low` on. When the rows below a label have entered the tree,
-// it knows the worse partners of that label's rows; when the label's own rows have entered too, the rows that are
-// missing among the first `high` are the better ones.
+// In score order, the violated better partners of row i are the rows with a higher label among the first `high`, and
+// the violated worse partners are the rows with a lower label from `low` on. After the rows below a label have entered
+// the tree, it yields the worse partners of the rows of that label. After these rows have entered too, the rows that
+// are missing among the first `high` are the better partners.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +21,13 @@ struct LabelOrder {
     const std::int32_t* level_begin;
     std::int64_t n;
 
-    // Where one of several parts of the query begins: between two labels.
+    // The begin of one of several parts of the query: a boundary between two labels.
     std::int64_t part_begin(std::int64_t part, std::int64_t n_parts) const {
         return part == n_parts ? n : level_begin[n * part / n_parts];
     }
 };
 
-// The rows of a query in score order with their windows, and as much memory that is free again.
+// The rows of a query in score order with their windows, and an array of the same size for reuse.
 struct ByScore {
     const RowSlot* rows;
     RowSlot* spare;
@@ -46,7 +47,7 @@ inline ByScore rows_by_score(const LabelOrder& order, const double* scores, doub
     return {windows, sorted};
 }
 
-// The rows in ascending order of finite numbers, equal ones in the order in which they stand.
+// A stable argsort of finite numbers.
 inline void stable_order(const double* numbers, std::int64_t n, std::int32_t* order) {
     Scratch scratch;
     auto *rows = scratch.take<RowSlot>(n), *spare = scratch.take<RowSlot>(n);
@@ -60,7 +61,7 @@ inline void stable_order(const double* numbers, std::int64_t n, std::int32_t* or
     }
 }
 
-// Windows in label order, each with its row's rank by score.
+// Windows in label order, each with the rank of its row by score.
 inline const Window* windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
                                       int n_threads) {
     static_assert(sizeof(RowSlot) == sizeof(Window));
@@ -75,7 +76,7 @@ inline const Window* windows_by_label(const LabelOrder& order, const double* sco
     return windows;
 }
 
-// The label boundary nearest the middle of [begin, end), or `end` when all its rows share one label.
+// The label boundary nearest to the middle of [begin, end), or `end` if all of its rows have one label.
 inline std::int32_t split_position(const std::int32_t* level_begin, std::int32_t begin, std::int32_t end) {
     const std::int32_t middle = begin + (end - begin) / 2;
     const std::int32_t below = level_begin[middle];
@@ -94,7 +95,7 @@ struct PartnerCounts {
 
 namespace detail {
 
-// The rows [begin, end) of a query, which are whole labels.
+// The rows [begin, end) of a query: all rows of some labels.
 struct CountPart {
     LabelOrder order;
     const Window* windows;
@@ -107,8 +108,7 @@ template <int depth>
 struct CountLoop {
     template <class Cpu>
     static RANKWISE_INLINE void run(Cpu, const CountPart& given, const RankCounts<depth>& tree) {
-        // Copies: of what it could reach by an address, the compiler would look up everything again after every store
-        // of a vector.
+        // Copies: the compiler would reload everything behind a reference after every store of a vector.
         const CountPart part = given;
         RankCounts<depth> counts = tree;
         const Window* windows = part.windows;
@@ -131,7 +131,7 @@ struct CountLoop {
 }  // namespace detail
 
 // Counts the violated partners of each row (c_i and d_i of equations (5) and (6) of Airola et al. 2011); returns the
-// number of violated pairs. Counts are exact, so that there may be a part for each thread.
+// number of violated pairs. Counts are exact, so the number of parts may depend on the number of threads.
 inline std::int64_t count_partners(const LabelOrder& order, const Window* windows, Scratch& scratch, int n_threads,
                                    const PartnerCounts& out) {
     using namespace detail;

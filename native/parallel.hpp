@@ -1,5 +1,5 @@
-// Fork-join over a fixed number of tasks. Tasks are dealt out by an atomic counter, so which thread runs a
-// task varies; what a task computes must not depend on it.
+// Fork-join over a fixed number of tasks. An atomic counter assigns the tasks to threads; the result of a task must not
+// depend on its thread.
 #pragma once
 
 #include <algorithm>
@@ -36,14 +36,14 @@ void parallel_for(std::size_t n_tasks, int n_threads, Task&& task) {
     try {
         for (std::size_t t = 1; t < workers; ++t) helpers.emplace_back(work);
     } catch (const std::system_error&) {
-        // No more threads to be had: those that there are do all the tasks.
+        // The system has no more threads: the existing ones run all tasks.
     }
     work();
     for (auto& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
 }
 
-// Runs both, the second on a thread of its own where one is to be had; neither may throw.
+// Runs both, the second on another thread if the system has one. Neither may throw.
 template <class Here, class Elsewhere>
 void run_both(Here&& here, Elsewhere&& elsewhere) {
     std::thread helper;

@@ -1,6 +1,6 @@
 // Weighted sums over the violated partners of each row of one query: rows enter a tree over ranks in label order, once
-// from the lowest label on and once from the highest. Weighted hinge, squared hinge, its Hessian and the weighted
-// metrics are all read off these sums.
+// from the lowest label on and once from the highest. The weighted hinge, the squared hinge, its Hessian and the
+// weighted metrics follow from these sums.
 #pragma once
 
 #include <array>
@@ -11,26 +11,26 @@
 
 namespace rankwise {
 
-// Optional columns, one number per row; a null pointer stands for ones (weight, can_be_worse) or for nothing. A row
-// with can_be_worse 0 (a censored one) is the worse one of no pair.
+// Optional columns, one number per row. A null pointer stands for ones (weight, can_be_worse) or for no column (gain,
+// moment). A row with can_be_worse 0 (a censored one) is the worse one of no pair.
 struct RowColumns {
     const double* weight;
     const double* can_be_worse;
     const double* gain;
     const double* moment;
-    double origin = 0;  // what moments are counted from
+    double origin = 0;  // subtracted from the moments
 };
 
 // For row i and its violated partners j: up[0] = sum over better j of w_ij, up[1] = sum of w_ij moment_j, and
-// `down` the same over worse j, where w_ij is the product of the rows' weights and, with gains, of their
-// absolute difference in gain. Null up[1], down[1] where there is no moment.
+// `down` the same over worse j. w_ij is the product of the weights of the rows and, with gains, of the absolute
+// difference of their gains. up[1] and down[1] are null without a moment.
 struct RowSums {
     double* up[2];
     double* down[2];
 };
 
-// K numbers per row, by label position: `own` is what a row adds to its partners; `sum` holds what it receives, K
-// sums over its better partners and then K over its worse ones.
+// K numbers per row, by label position: a row adds `own` to the sums of its partners; `sum` holds K sums over its
+// better partners and then K over its worse ones.
 struct Channels {
     std::vector<double> own, can_be_worse;
     double* sum;
@@ -70,7 +70,7 @@ inline std::array<double, channel_count<Gain, Moment>> row_channels(const RowCol
     }
 }
 
-// The weights, and with them the moments, of a row's better or worse partners, from what its channels received.
+// The weight and, with Moment, the moment of the better or worse partners of a row, from the sums of its channels.
 template <bool Gain, bool Moment, bool better>
 inline std::array<double, Moment ? 2 : 1> of_side(const RowColumns& columns, std::int64_t row, const double* received) {
     constexpr int moments = Moment ? 2 : 1;
@@ -103,7 +103,7 @@ inline void add(double* to, const double* from, double factor = 1.0) {
     for (int k = 0; k < K; ++k) to[k] += factor * from[k];
 }
 
-// Whole labels [begin, end) of a query. K numbers a row, by label position.
+// The rows [begin, end) of a query: all rows of some labels. K numbers per row, by label position.
 struct SumPart {
     LabelOrder order;
     const Window* windows;
@@ -113,8 +113,8 @@ struct SumPart {
     double* sums;
 };
 
-// One side of the rows' partners. Better ones enter from the highest label on, worse ones from the lowest, and by ranks
-// from the highest score on, so that a window is always what lies below its end.
+// One side of the partners. Better ones enter from the highest label on, worse ones from the lowest with ranks counted
+// from the highest score: so a window always consists of the ranks below its end.
 template <int K, bool better>
 struct Side {
     SumPart part;
@@ -131,7 +131,7 @@ struct Side {
         const double factor = better || !part.can_be_worse ? 1.0 : part.can_be_worse[p];
         for (int k = 0; k < K; ++k) values[k] = factor * part.given[p * K + k];
     }
-    // A row that is some rows further on.
+    // A row that is read or entered some steps later.
     RANKWISE_INLINE std::int64_t ahead(std::int64_t p) const {
         constexpr std::int64_t rows = 12;
         const std::int64_t last = part.order.n - 1;
@@ -139,8 +139,7 @@ struct Side {
     }
 };
 
-// Side and tree are copies: of what it could reach by an address, the compiler would look up everything again after
-// every store of a vector.
+// Side and tree are copies: the compiler would reload everything behind a reference after every store of a vector.
 template <int K, bool better, int depth>
 struct SumLoop {
     Side<K, better> side;
@@ -198,15 +197,15 @@ void sum_side(const SumPart& part, Scratch& scratch) {
 
 }  // namespace detail
 
-// What rows give to partners and have of them, K numbers a row, by label position. Only a row whose can_be_worse is not
-// 0 gives to better ones; all have sums over better ones.
+// The numbers that rows add to the sums of their partners, and these sums: K numbers per row, by label position. A row
+// with can_be_worse 0 adds nothing to better rows; the caller discards its own sums over better rows.
 struct WindowSums {
     double* given;
     const double* can_be_worse;
     double *better, *worse;
 };
 
-// Sums over the violated partners: O(n log n). How many parts there are depends on n alone, and so does every sum.
+// Sums over the violated partners: O(n log n). The number of parts, and so the rounding, depends on n alone.
 template <int K>
 void sum_partners(const LabelOrder& order, const Window* windows, const WindowSums& sums, ScratchPool& pool,
                   int n_threads) {
@@ -267,7 +266,7 @@ void sum_by_pairs(const LabelOrder& order, const double* scores, double margin, 
     }
 }
 
-// Every pair of different labels, whatever the scores, by running sums over the labels: O(n), without scratch.
+// Every pair of different labels, for any scores, by running sums over the labels: O(n), without scratch.
 template <bool Gain, bool Moment>
 void sum_by_label(const LabelOrder& order, const RowColumns& columns, const RowSums& out) {
     using namespace detail;

@@ -1,5 +1,5 @@
-// numpy's arrays as the files bind*.cpp, and no others, take and give them. Arrays come in as they are (float64, int32,
-// contiguous): rankwise's Python side makes them so; what goes out is a new numpy array.
+// numpy arrays as arguments and results, for the files bind*.cpp only. Arguments are used without conversion: the
+// Python side passes contiguous arrays of the right type. Results are new arrays.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -53,7 +53,7 @@ Output<T> vector_in_file(std::size_t n) {
     return Output<T>(static_cast<T*>(entries), {n}, owner);
 }
 
-// A new numpy vector whose entries are not set.
+// A new, uninitialised numpy vector.
 template <class T = double>
 Output<T> new_vector(std::size_t n) {
     if (rankwise::file_memory::wanted(n * sizeof(T))) return vector_in_file<T>(n);

@@ -1,10 +1,10 @@
-// Counts and sums over ranks, while rows are entered one after the other.
+// Counts and sums over the ranks below a given one, while rows are entered one after the other. docs/counting.md
+// explains why the counting needs them.
 //
-// A tree over the ranks in which each node has eight children. Entry c of a node holds what was entered below its
-// children 0 to c - 1. To enter a row is to put it into its leaf, which has several ranks, and to add to the entries
-// after its child in one node of each level, which lie side by side. What was entered below a rank is what its leaf
-// holds below it, and one entry a level. Nothing is ever taken off, so that sums keep the digits of what they are made
-// of.
+// The tree over the ranks has eight children per node. Entry c of a node holds the sum over its children 0 to c - 1. To
+// enter a row is to put it into its leaf, which has several ranks, and to add it to the entries after its child in one
+// node per level; these are adjacent in memory. The sum below a rank is that within its leaf and one entry per level.
+// Nothing is ever subtracted, so no digits cancel.
 #pragma once
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace rankwise::detail {
 
 constexpr int fan_out = 8, fan_bits = 3;
 
-// Entries after child c of a node.
+// For each child of a node, the entries after it.
 struct AfterChild {
     alignas(64) std::int64_t mask[fan_out][fan_out];
     alignas(64) std::int32_t one[fan_out][fan_out];
@@ -40,7 +40,7 @@ inline constexpr AfterChild after_child = make_after_child();
 
 constexpr int leaf_ranks = 16, leaf_bits = 4;
 
-// From entry leaf_ranks - c on, all bits are set in c entries and none in the others.
+// From index leaf_ranks - c on: c entries with all bits set, then entries of 0.
 struct FirstInLeaf {
     std::int64_t mask[2 * leaf_ranks];
 };
@@ -56,7 +56,7 @@ inline constexpr FirstInLeaf first_in_leaf = make_first_in_leaf();
 #if defined(RANKWISE_GNU)
 template <class Cpu>
 RANKWISE_INLINE void add_after(double* node, std::uint32_t child, double x) {
-    // Four at most: of a wider store, some CPUs hand nothing over to a load that follows at once.
+    // At most four: some CPUs do not forward wider stores to a load that follows immediately.
     constexpr std::size_t width = Cpu::width < 4 ? Cpu::width : 4;
     using Lanes = typename LanesOf<width>::type;
     typedef std::int64_t Mask __attribute__((vector_size(sizeof(Lanes))));
@@ -121,7 +121,7 @@ inline std::int32_t ones_in(std::uint64_t bits) { return std::popcount(bits); }
 inline void fetch_ahead(const void*) {}
 #endif
 
-// Where the levels of a tree over n + 1 places begin, `tables` numbers to an entry, and in the end how many there are.
+// The begin of each level of a tree over n + 1 places with `tables` numbers per entry; last, the total size.
 template <int depth>
 constexpr std::array<std::int64_t, depth + 1> level_starts(std::int64_t n, int tables) {
     std::array<std::int64_t, depth + 1> start{};
@@ -168,7 +168,7 @@ public:
         for (int k = 0; k < K * leaf_ranks; k += fan_out) fetch_ahead(leaf(rank) + k);
     }
 
-    // Many rows at once: each is put, and then all are settled, which takes linear time.
+    // Many rows at once, in linear time: `put` each, then `settle`.
     RANKWISE_INLINE void put(std::uint32_t rank, const double* values) {
         for (int k = 0; k < K; ++k) leaf(rank)[k * leaf_ranks + rank % leaf_ranks] = values[k];
     }
@@ -205,7 +205,7 @@ private:
     }
 };
 
-// How many rows lie below every rank from 0 to n < 64 8^depth: a bit for each rank, and a tree over words of 64 bits.
+// The number of rows below every rank from 0 to n < 64 8^depth: a bit per rank, and a tree over words of 64 bits.
 template <int depth>
 class RankCounts {
 public:
@@ -236,7 +236,7 @@ public:
         return count;
     }
 
-    // Many rows at once, as for sums.
+    // Many rows at once, as in RankSums.
     RANKWISE_INLINE void put(std::uint32_t rank) { words_[rank >> word_bits] |= std::uint64_t{1} << rank % 64; }
     void settle() {
         for (std::int64_t i = 0; i < n_words_; ++i) level_[0][i] = std::popcount(words_[i]);
@@ -258,8 +258,8 @@ private:
     std::array<std::int32_t*, depth + 1> level_;
 };
 
-// Calls work with the smallest of some depths (as a type) with 8^depth > n, for n below 2^27: there are less than 2^31
-// rows, and several to a leaf or a word.
+// Calls work with the smallest of some depths (as a type) with 8^depth > n. n is below 2^27: there are less than 2^31
+// rows and at least 16 per leaf or word.
 template <int depth>
 struct Depth {
     static constexpr int value = depth;

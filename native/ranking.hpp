@@ -1,5 +1,5 @@
-// A ranking, or one ranking a query, over all rows: counts and sums of violated pairs, threaded over queries
-// and, where a query is large, inside it. What is computed never depends on the number of threads.
+// Counts and sums over the violated pairs of a ranking of each query, threaded over queries and within large ones. The
+// results do not depend on the number of threads.
 #pragma once
 
 #include <numeric>
@@ -12,12 +12,12 @@
 
 namespace rankwise {
 
-// The rows by query, then by label. rankwise.preferences.row_order.RowOrder builds this layout; all counts and sums over
-// a ranking read it.
+// The rows by query, then by label. rankwise.preferences.row_order.RowOrder builds this layout; all counts and sums
+// over a ranking read it.
 //
 //     row          the row at each position: query by query, in ascending order of label, equal labels in the order of
 //                  their rows; rows of weight zero are left out
-//     level_begin  for each position, the first position of the query with the same label, counted from the beginning of
+//     level_begin  for each position, the first position of the query with the same label, counted from the begin of
 //                  the query. This is the number of rows of the query with a lower label, the possible worse partners.
 //     query_begin  query q has the positions from query_begin[q] up to, not including, query_begin[q + 1]; it may have
 //                  none. The last entry, query_begin[n_queries], is the number of positions.
@@ -52,13 +52,13 @@ namespace detail {
 
 constexpr std::int64_t large_query = 2 * parallel_rows;
 constexpr std::int64_t task_rows = 1 << 13;
-constexpr std::int64_t few_pairs_per_row = 400;  // numbers of pairs a row; from there on, a sort costs less
+constexpr std::int64_t few_pairs_per_row = 400;  // in numbers added per row; from there on, a sort costs less
 
 struct QueryRange {
     std::int64_t begin, end;
 };
 
-// Consecutive queries that are not large, in tasks of some thousand rows.
+// Tasks of consecutive queries of some thousand rows in all; large queries are skipped if large_apart.
 inline std::vector<QueryRange> small_query_tasks(const Ranking& ranking, bool large_apart) {
     std::vector<QueryRange> tasks;
     std::int64_t rows = 0;
@@ -81,7 +81,7 @@ inline std::vector<QueryRange> small_query_tasks(const Ranking& ranking, bool la
     return tasks;
 }
 
-// Calls work(q, scratch, threads) for each query; make_scratch() is called once a task.
+// Calls work(q, scratch, threads) for each query and make_scratch() once per task.
 template <class MakeScratch, class Work>
 void for_each_query(const Ranking& ranking, int n_threads, MakeScratch&& make_scratch, Work&& work) {
     const bool large_apart = n_threads > 1;
@@ -98,7 +98,7 @@ void for_each_query(const Ranking& ranking, int n_threads, MakeScratch&& make_sc
     });
 }
 
-// Whether the pairs of a query, with so many numbers each, cost less than a sort and a tree.
+// Whether summing over the pairs of a query, with this number of channels, costs less than a sort and a tree.
 inline bool few_rows(const LabelOrder& order, int channels) {
     constexpr std::int64_t most = 1024;
     if (order.n > most) return false;
@@ -107,8 +107,8 @@ inline bool few_rows(const LabelOrder& order, int channels) {
     return (1 + channels) * pairs < few_pairs_per_row * order.n;
 }
 
-// Results are found by label position and then read row by row, since reads do not wait for each other as writes do.
-// Calls row(i, its numbers) for each row i; those that stand nowhere have zeros.
+// Calls row(i, numbers of row i) for each row i, with zeros for rows that are left out. Results are stored by label
+// position and then gathered by row, because scattered reads are faster than scattered writes.
 template <int count, class Number, class Row>
 void read_by_row(const Ranking& ranking, int n_threads, const Number* by_position, Row&& row) {
     constexpr std::int64_t ahead = 24;
@@ -128,7 +128,7 @@ inline double net_score(const LabelOrder& order, const std::int32_t* net, const 
                          [&](std::int64_t p) { return net[p] * (scores[order.row[p]] - reference); });
 }
 
-// As `count_partners`, pair by pair.
+// count_partners, pair by pair.
 inline std::int64_t count_few_rows(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
                                    const PartnerCounts& out) {
     FewRows<1> rows(scratch, order.level_begin, order.n, margin, false);
@@ -152,7 +152,7 @@ inline std::int64_t count_few_levels(const LabelOrder& order, const FewLevels& l
         [&](std::int64_t p, const double*, const double* better, const double* worse) {
             out.better[p] = static_cast<std::int32_t>(*better);
             out.worse[p] = static_cast<std::int32_t>(*worse);
-            return 0.0;  // doubles might not hold the number of pairs
+            return 0.0;  // a double may not hold the number of pairs exactly
         });
     return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
 }
@@ -175,14 +175,14 @@ inline QueryCounts count_query(const LabelOrder& order, const double* scores, do
         return {out, count_few_levels(order, levels, scores, margin, scratch, n_threads, out)};
     }
     const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
-    const PartnerCounts out = room();  // where the scores were
+    const PartnerCounts out = room();  // reuses the memory of the scores
     return {out, count_partners(order, windows, scratch, n_threads, out)};
 }
 
 }  // namespace detail
 
-// For each row c_i - d_i, for each query the number of violated pairs and the sum of their hinge losses,
-// sum of (c_i - d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. Null pointers: only the numbers.
+// For each row c_i - d_i, for each query the number of violated pairs and the sum of their hinge losses, sum of (c_i -
+// d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. If net and losses are null, only counts.
 inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool,
                           int n_threads, std::int64_t* violations, double* net, double* losses) {
     constexpr std::size_t bytes_to_count = 2 * sizeof(RowSlot) + sizeof(double) + 1;
@@ -257,7 +257,7 @@ inline WindowSums window_sums(const LabelOrder& order, int tables, const double*
     return {numbers(), events, numbers(), numbers()};
 }
 
-// Without weights, `unit`, the first number is 1 in every row, and what is summed is a count.
+// unit: no weights, so the first number of every row is 1 and its sum is a count.
 template <bool Gain, bool Moment, bool unit, class Found>
 double sum_by_windows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
                       ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
@@ -293,8 +293,8 @@ double sum_by_windows(const LabelOrder& order, const double* scores, double marg
     });
 }
 
-// The sums of a query in whichever way costs least. found(p, own, better, worse) receives the channels of the row at
-// position p, and what they have of its better and of its worse partners. Returns the sum of what `found` returns.
+// The sums of a query by the cheapest method. found(p, own, better, worse) receives the channels of the row at position
+// p and their sums over its better and its worse partners. Returns the sum of the values of `found`.
 template <bool Gain, bool Moment, class Found>
 double sum_query(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
                  ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
@@ -305,7 +305,7 @@ double sum_query(const LabelOrder& order, const double* scores, double margin, c
         return sweep_levels<K>(
             order, levels, scores, margin, scratch, n_threads,
             [&](std::int64_t p, double score) {
-                if constexpr (!Gain && Moment)  // no row has to be looked up
+                if constexpr (!Gain && Moment)  // the score is at hand: no access by row
                     if (unit && columns.moment == scores) return std::array{1.0, score - columns.origin};
                 return row_channels<Gain, Moment>(columns, order.row[p]);
             },

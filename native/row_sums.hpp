@@ -1,9 +1,9 @@
 // Sums over the features of two rows: dot products, squared distances and sums of absolute differences.
 //
-// A sum depends on the numbers of its two rows and on nothing else: not on where the rows stand, how many there
-// are, how their memory is aligned or which thread adds them up. BLAS promises none of this. Each sum goes over
-// the features in one order, and what is left over at an edge is padded and takes the same way as the rest. On
-// another type of CPU the rounding may differ, because a multiplication and an addition may be one step there.
+// A sum depends on the numbers of its two rows and on nothing else: not on the positions or the number of the rows,
+// their alignment in memory or the number of threads. BLAS guarantees none of this. Each sum goes over the features in
+// one order, and incomplete tiles are padded and summed in the same way. On another type of CPU the rounding may
+// differ, because of fused multiply-adds.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace rankwise {
 
 struct Rows {
-    const double* data;  // one row after the other
+    const double* data;  // row-major
     std::size_t n_rows;
     std::size_t n_columns;
 
@@ -26,19 +26,19 @@ struct Rows {
 
 namespace detail {
 
-// Rows of X in a tile, vectors of rows of Z in a tile, and features that are summed before the sum is put down.
+// Rows of X per tile, vectors of rows of Z per tile, and features that are summed before the sums are stored.
 constexpr std::size_t tile_rows = 4, tile_vectors = 3, features_per_pass = 256;
-// Rows of Z whose sums are formed side by side.
+// Rows of Z per tile.
 template <class Cpu>
 constexpr std::size_t panel_rows = tile_vectors * Cpu::width;
-// Rows of X that are read again and again while the rows of Z pass by.
+// Rows of X per task, which stay in a cache while all rows of Z are read.
 constexpr std::size_t rows_per_task = 64;
-// Below this many multiplications a thread costs more to start than it saves.
+// Below this number of multiplications, starting a thread costs more than it saves.
 constexpr std::size_t work_worth_a_thread = 1 << 18;
 
 }  // namespace detail
 
-// The terms of a sum: those of x with each of the numbers z.
+// The terms of a sum: x with each of the numbers z.
 struct Product {
     template <class Lanes>
     static RANKWISE_INLINE void add(double x, const Lanes& z, Lanes& sum) {
@@ -93,7 +93,7 @@ RANKWISE_INLINE void sum_tile(const double* const* x, const double* panel, std::
     std::memcpy(sums, sum, sizeof sum);
 }
 
-// Puts down the sums of a tile, those of padding aside; sums of earlier features are there already.
+// Stores the sums of a tile without padding; adds them to those of earlier features unless these features are first.
 template <class Cpu>
 RANKWISE_INLINE void put_down(const double* sums, std::size_t n_rows, std::size_t n_columns, bool first, double* out,
                               std::size_t stride) {
@@ -119,7 +119,7 @@ RANKWISE_INLINE void sum_rows(const Rows& X, std::size_t begin, std::size_t end,
         }
 }
 
-// A panel of rows of Z, with zeros where Z has no more rows.
+// Copies a panel of rows of Z, padded with rows of zeros.
 template <std::size_t Panel>
 void pack(const Rows& Z, std::size_t first_row, const Pass& pass, double* panel) {
     const std::size_t n_rows = std::min(Panel, Z.n_rows - first_row);
@@ -130,20 +130,22 @@ void pack(const Rows& Z, std::size_t first_row, const Pass& pass, double* panel)
     }
 }
 
-// Four vectors of sums, so that an addition need not wait for the one before it.
+// Four vectors of partial sums avoid a chain of dependent additions.
 template <class Cpu>
 RANKWISE_INLINE double dot(const double* x, const double* w, std::size_t n) {
     RANKWISE_CONTRACT
     constexpr std::size_t n_sums = 4 * Cpu::width;
     typename Cpu::Lanes sum[4] = {};
     std::size_t k = 0;
-    for (; k + n_sums <= n; k += n_sums)
-        RANKWISE_UNROLL for (std::size_t j = 0; j < 4; ++j) {
+    for (; k + n_sums <= n; k += n_sums) {
+        RANKWISE_UNROLL
+        for (std::size_t j = 0; j < 4; ++j) {
             typename Cpu::Lanes a, b;
             std::memcpy(&a, x + k + j * Cpu::width, sizeof a);
             std::memcpy(&b, w + k + j * Cpu::width, sizeof b);
             sum[j] += a * b;
         }
+    }
     double total[n_sums];
     std::memcpy(total, sum, sizeof sum);
     for (std::size_t lane = 0; k < n; ++k, ++lane) total[lane] += x[k] * w[k];
@@ -180,7 +182,7 @@ struct ScoreRows {
 }  // namespace detail
 
 // out[i, j] = the sum over features k of the term of x_ik and z_jk; out has a row for each row of X and a column
-// for each row of Z. Needs a copy of as many features of Z as are summed at a time.
+// for each row of Z. Copies features_per_pass features of Z at a time.
 template <class Term>
 void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
     if (X.n_columns == 0) std::fill_n(out, X.n_rows * Z.n_rows, 0.0);

@@ -1,13 +1,14 @@
 // Sums over all rows j of u_j kernel(s_i - s_j) at every row i, without visiting a pair.
 //
-// A row j that is better than row i pushes it by 1 / (1 + e^(s_j - s_i)), which is 1/2 + slope(s_i - s_j), and one that
-// is worse by -1 / (1 + e^(s_i - s_j)) = -1/2 + slope. So the slope is all that rows near each other need, and far from
-// each other a pair counts in full or, in the right order, only by what fades like e^-u: nothing cancels.
+// The derivative of the loss of a pair with respect to s_i, its push on row i, is 1 / (1 + e^(s_j - s_i)) = 1/2 +
+// slope(s_i - s_j) if row j is the better one, and -1 / (1 + e^(s_i - s_j)) = -1/2 + slope if it is the worse one. Near
+// pairs are summed by the slope. The push of a distant pair is 1 in size in the wrong order and decays like e^-|u| in
+// the right order, u being the difference of scores; it is summed without the 1/2, so nothing cancels.
 //
-// Rows fall into bins of scores. What a bin's rows do to others depends on sixteen moments alone, the sums of
-// u x^k over its rows, x being the row's place in the bin from -1 to 1. Bins act on bins, which makes in each bin a
-// polynomial in x (by a matrix where they are near, and otherwise through sixteen exponentials and a straight line,
-// carried from bin to bin), and each row reads the polynomial of its bin: O(16 n) for the rows, O(bins) between.
+// Rows fall into bins of scores. The effect of a bin's rows on others depends on sixteen moments alone: the sums of u
+// x^k over its rows, x being the position of the row in the bin from -1 to 1. The effect of all bins on a bin is a
+// polynomial in x: by a matrix from near bins, and by sixteen exponentials and a linear function, carried from bin to
+// bin, from distant ones. Each row evaluates the polynomial of its bin. O(16 n) for the rows and O(bins) between bins.
 //
 // A table holds `terms` numbers for each bin.
 #pragma once
@@ -25,13 +26,13 @@
 
 namespace rankwise::RANKWISE_INSTRUCTIONS {
 
-// Bins of four rows, and their places in them.
+// The bins of four rows, and the positions of the rows in them.
 struct FourPlaces {
     std::int32_t bin[lanes];
     Lanes x;
 };
 
-// From the score. `low` is a multiple of the width, so that neither the end of a bin nor x rounds.
+// Computed from the score. `low` is a multiple of the width, so neither the ends of bins nor x are rounded.
 struct EvenPlaces {
     const double* score;
     double low;
@@ -51,12 +52,12 @@ struct ListedPlaces {
     }
 };
 
-// Some of the rows of a line, which has at least four.
+// Some of the rows before line_end, of which there are at least four.
 struct RowRange {
     std::int64_t begin, end, line_end;
 };
 
-// Calls four(i, from, to) for each four rows i to i + 3, of which those from `from` to before `to` are meant.
+// Calls four(i, from, to) for blocks of four rows i to i + 3; the rows of the range are i + from to i + to - 1.
 template <class Four>
 RANKWISE_INLINE void by_fours(RowRange rows, Four&& four) {
     std::int64_t i = rows.begin;
@@ -66,7 +67,7 @@ RANKWISE_INLINE void by_fours(RowRange rows, Four&& four) {
     four(start, static_cast<int>(i - start), static_cast<int>(rows.end - start));
 }
 
-// Which of several tables a row has; a null pointer stands for the first.
+// The offset of a row's bin in the tables, one table per group; a null pointer stands for a single table.
 struct TableOf {
     const std::uint16_t* group;
     std::int64_t table;
@@ -75,8 +76,8 @@ struct TableOf {
     }
 };
 
-// Adds amount(i) x^k of the rows to their tables. With a stride, consecutive rows take turns with four copies of the
-// tables that far apart, since a sum in memory is not at once ready for the next row of the same bin.
+// Adds amount(i) x^k of the rows to their tables. With a stride, consecutive rows alternate between four copies of the
+// tables at this distance, because the next row of the same bin would wait for a sum in memory.
 template <class Places, class Amount>
 void add_moments(RowRange rows, Places place, const Amount& amount, TableOf of, std::int64_t stride,
                  double* tables) {
@@ -96,8 +97,8 @@ void add_moments(RowRange rows, Places place, const Amount& amount, TableOf of, 
     });
 }
 
-// Calls finish(i, polynomial of its bin in its table) for the rows, for four at a time where it can, and returns it. It
-// is a copy, so that what it adds up can stay in registers.
+// Calls finish(i, value of the polynomial of its bin) for the rows, four at a time if possible, and returns `finish`.
+// It is a copy, so that its sums can stay in registers.
 template <class Places, class Finish>
 Finish read_rows(RowRange rows, Places place, TableOf of, const double* tables, Finish finish) {
     by_fours(rows, [&](std::int64_t i, int from, int to) {
@@ -132,7 +133,7 @@ struct BinLanes {
     void store_to(double* p) const {
         for (int r = 0; r < terms / lanes; ++r) store(p + r * lanes, part[r]);
     }
-    // += numbers times matrix. Even and odd rows are summed apart: an addition takes some cycles.
+    // += numbers times matrix. Separate sums of even and odd rows shorten the chain of dependent additions.
     RANKWISE_INLINE void add_product(const SmoothKernels::Matrix& matrix, const double* numbers) {
         BinLanes odd = zero();
         for (int l = 0; l < terms; l += 2)
@@ -152,13 +153,13 @@ RANKWISE_INLINE double dot(const double* a, const double* b) {
     return sum_of(sum);
 }
 
-// Moments of better and of worse rows, and what they are to be multiplied by.
+// Moments of better and of worse rows, and their factors.
 struct Sources {
     const double *better, *worse;
     double better_sign, worse_sign;
 };
 
-// Which bins there are, and how they act on each other.
+// The bins and their effects on each other.
 class BinChain {
 public:
     void set_numbers(std::vector<double> numbers) {
@@ -167,7 +168,7 @@ public:
     }
     std::int64_t size() const { return static_cast<std::int64_t>(numbers_.size()); }
 
-    // result = table of what the sources do: how they push, or the sums of the curvature.
+    // result = the table of the effects of the sources: their pushes, or the sums of the curvature.
     void act(Kernel kernel, const Sources& sources, double* result) {
         for (std::int64_t b = 0; b < size(); ++b) bins_[b].set(sources, b * terms);
         std::fill_n(result, size() * terms, 0.0);
@@ -175,7 +176,8 @@ public:
         sweep<true>(kernel, result);
     }
 
-    // The loss of all pairs of the rows behind `own` with the sources, times the factor. Pushes are its derivative.
+    // The loss of all pairs of the rows with moments `own` and the sources, times the factor: the integral of the
+    // pushes.
     double loss(const double* own, const double* push, double factor) const {
         const SmoothKernels& t = SmoothKernels::tables();
         double total = 0, next[terms], of_next[terms];
@@ -190,7 +192,7 @@ public:
 
 private:
     struct Bin {
-        SmoothKernels::Row moments[2];      // as they are; mirrored, with odd powers negative
+        SmoothKernels::Row moments[2];      // plain; mirrored, with odd powers negated
         double side[2][2];   // [better, worse]: their weight and first moment
         double loss;         // of a row at the centre
         bool used;
@@ -207,18 +209,19 @@ private:
             }
             loss = 0;
         }
-        // Of the rows that make a pair in the wrong order with a row far above (mirrored: far below), or of the others.
+        // Of the rows that make a pair in the wrong order with a row far above (mirrored: far below), or in the right
+        // order.
         double weight(bool mirror, bool wrong) const { return side[mirror == wrong][0]; }
         double moment(bool mirror, bool wrong) const { return (mirror ? -1.0 : 1.0) * side[mirror == wrong][1]; }
     };
 
-    std::vector<double> numbers_;  // ascending; not a whole-number type, as scores may be 1e300 apart
+    std::vector<double> numbers_;  // ascending; not of an integer type, as scores may be 1e300 apart
     std::vector<Bin> bins_;
 
-    // Distant bins that a sweep has passed, seen from the bin it is at.
+    // The distant bins that a sweep has passed, relative to its current bin.
     struct Passed {
         BinLanes waves = BinLanes::zero();  // e^(k ...)
-        double weight = 0, lag = 0;         // of rows in the wrong order; times their distance in half bins
+        double weight = 0, lag = 0;         // of rows in the wrong order; the same times their distance in half bins
 
         void step(double bins) {
             waves.scale(decay(bins));
@@ -237,8 +240,8 @@ private:
         }
     };
 
-    // Each bin with those below it (and itself), from the lowest to the highest bin; mirrored, with those above it,
-    // from the highest to the lowest, which is the same in a mirror: odd powers change their sign.
+    // Adds to each bin the effects of those below it and of itself, from the lowest to the highest bin; mirrored, of
+    // those above it, from the highest to the lowest: the same with scores negated, so odd powers change their sign.
     template <bool mirror>
     void sweep(Kernel kernel, double* result) {
         const SmoothKernels& t = SmoothKernels::tables();
@@ -292,7 +295,7 @@ private:
     }
 };
 
-// The bins of n rows that lie in a line.
+// The bins of n consecutive rows.
 class ScoreBins {
 public:
     ScoreBins(const double* score, std::int64_t n, int n_threads) : score_(score), n_(n), n_threads_(n_threads) {
@@ -340,8 +343,8 @@ public:
         with_places([&](auto place) { read_rows({begin, end, n_}, place, {nullptr, 0}, table_in, finish); });
     }
 
-    // The moments of all rows as a table for each group (a null pointer: one group). Chunks of rows are added up in
-    // order, whichever thread took them.
+    // The moments of all rows, a table per group (a null pointer: one group). The sums of chunks of rows are added in
+    // order, for any assignment to threads.
     template <class Amount>
     std::vector<double> gather_groups(Amount&& amount, const std::uint16_t* group, std::int64_t n_groups) const {
         const std::int64_t size = n_groups * table();
@@ -356,7 +359,7 @@ public:
         return tables;
     }
 
-    // Calls finish(row, sum) for all rows; returns what finish.linear() has come to.
+    // Calls finish(row, sum) for all rows; returns the sum of finish.linear().
     template <class Finish>
     double read_groups(const std::vector<double>& tables, const std::uint16_t* group,
                        const Finish& finish) const {
@@ -379,7 +382,7 @@ private:
     int n_threads_;
     double low_;
     BinChain chain_;
-    std::vector<std::int32_t> bin_;  // where they are listed
+    std::vector<std::int32_t> bin_;  // empty unless places are listed
     std::vector<double> x_;
 
     template <class Run>
@@ -403,7 +406,7 @@ private:
             tables[k] = (own[k] + own[size + k]) + (own[2 * size + k] + own[3 * size + k]);
     }
 
-    // Scores so far apart that most bins would be empty: only those with rows are kept.
+    // For scores so far apart that most bins would be empty: lists the bins that have rows.
     void list_places() {
         std::vector<std::pair<double, std::int32_t>> order(n_);
         bin_.resize(n_);
@@ -423,26 +426,27 @@ private:
     }
 };
 
-// How rows act on each other, as one or two sums. What a row takes in the one sum it gives in the other:
+// The weights of pairs as one or two products of an amount of each row. A row gives in one sum the amount that it takes
+// in the other:
 //
-//     alike     w_i w_j              each gives w and takes w
-//     by_gain   w_i w_j |g_i - g_j|  gives w and takes g w; gives g w and takes w, better and worse rows with other signs
-//     censored  w_i e_j w_j          worse rows give e w, which better ones take by w; and the other way round
+//     alike     w_i w_j              gives w, takes w
+//     by_gain   w_i w_j |g_i - g_j|  gives w, takes g w; gives g w, takes w; opposite signs for better and worse rows
+//     censored  w_i e_j w_j          worse rows give e w, better ones take w; better rows give w, worse ones take e w
 struct Channels {
     int n;
     double better[2], worse[2];
 };
 constexpr Channels alike{1, {1, 0}, {1, 0}}, by_gain{2, {-1, 1}, {1, -1}}, censored{2, {0, 1}, {1, 0}};
 
-// Puts in place of the moments of each part of the rows, in label order, the polynomials of what the other parts do to
-// it; returns the loss of their pairs times the factor. Where the first is a rest, rows of any labels that also acts on
-// itself, half of every row counts as better than all others and half as worse.
+// Replaces the moments of each part of the rows, in label order, by the polynomials of the effects of the other parts;
+// returns the loss of their pairs times the factor. If the first part is a rest, of several labels, it also acts on
+// itself, and half of every row counts as better than all others and half as worse.
 template <Kernel kernel>
 double act_by_label(BinChain& chain, const Channels& channels, std::int64_t n_parts, bool has_rest, double factor,
                     std::vector<double>& tables) {
     const std::int64_t table = chain.size() * terms, size = channels.n * table;
     std::vector<double> from(tables), before(size), others(has_rest ? size : 0), received(size);
-    from.resize(tables.size() + size);  // of part g and all after it
+    from.resize(tables.size() + size);  // moments of part g and all parts after it
     for (std::int64_t k = static_cast<std::int64_t>(tables.size()) - size - 1; k >= 0; --k) from[k] += from[k + size];
     double value = 0;
     for (std::int64_t g = 0; g < n_parts; ++g) {

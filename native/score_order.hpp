@@ -13,8 +13,8 @@
 
 namespace rankwise {
 
-// The one test that decides whether a pair is violated. It is monotone in both scores, so every counting
-// method may use it in its own order and all of them agree on every pair, rounding included.
+// The only test of whether a pair is violated. It is monotone in both scores, so all counting methods agree on every
+// pair, rounding included, in whatever order they apply it.
 inline bool violated(double better, double worse, double margin) { return better - worse < margin; }
 
 struct KeyedRow {
@@ -24,14 +24,14 @@ struct KeyedRow {
 };
 
 // The ends of a row's windows in score order: `high` rows lie below its score plus the margin, and the rows from `low`
-// on lie above its score minus the margin. Where windows are in score order, `place` is the row's position by label;
-// where they are in label order, it is its rank by score.
+// on lie above its score minus the margin. If windows are in score order, `place` is the position of the row by label;
+// if they are in label order, it is its rank by score.
 struct Window {
     std::int32_t high, low, place, unused;
 };
 static_assert(sizeof(KeyedRow) == sizeof(Window));
 
-// Both views of one slot of scratch: a row is a KeyedRow until it is sorted and a Window afterwards.
+// A slot of scratch: a KeyedRow until the rows are sorted, then a Window.
 union RowSlot {
     KeyedRow keyed;
     Window window;
@@ -53,7 +53,7 @@ namespace detail {
 constexpr int radix_bits = 11;
 constexpr std::size_t radix_size = std::size_t{1} << radix_bits;
 constexpr std::int64_t radix_threshold = 512;
-constexpr std::int64_t most_even = 4096;  // rows that are dealt out in even steps
+constexpr std::int64_t most_even = 4096;  // the most rows that are distributed in even steps
 constexpr std::int64_t parallel_rows = 1 << 16;
 
 using Histogram = std::array<std::int32_t, radix_size>;
@@ -62,7 +62,7 @@ inline std::size_t digit(std::uint64_t key, int shift) { return (key >> shift) &
 
 inline bool by_key(const RowSlot& a, const RowSlot& b) { return a.keyed.key < b.keyed.key; }
 
-// Sorts rows that agree from bit `shift` on upwards by comparison, run by run.
+// Sorts runs of rows with equal bits from `shift` on upwards, by comparison.
 inline void sort_runs(RowSlot* rows, std::int64_t n, int shift) {
     for (std::int64_t i = 0; i < n;) {
         std::int64_t j = i + 1;
@@ -72,7 +72,7 @@ inline void sort_runs(RowSlot* rows, std::int64_t n, int shift) {
     }
 }
 
-// Turns counts into the first place of each digit.
+// Turns the counts of digits into their first places.
 inline void to_places(Histogram& counts) {
     std::int32_t place = 0;
     for (auto& count : counts) {
@@ -82,7 +82,7 @@ inline void to_places(Histogram& counts) {
     }
 }
 
-// Sorts rows that agree from bit `shift` on upwards, in place, by the two digits below and then by comparison.
+// Sorts rows with equal bits from `shift` on upwards, in place, by the next two digits and then by comparison.
 inline void sort_bucket(RowSlot* rows, RowSlot* spare, std::int64_t n, int shift) {
     if (n < radix_threshold || shift == 0) {
         if (n > 1 && !std::is_sorted(rows, rows + n, by_key)) std::sort(rows, rows + n, by_key);
@@ -101,7 +101,7 @@ inline void sort_bucket(RowSlot* rows, RowSlot* spare, std::int64_t n, int shift
     sort_runs(rows, n, lower);
 }
 
-// Which of the even steps from the lowest score on a score lies in: never one before that of a lower score.
+// The step of a score among even steps from the lowest score on: a monotone function.
 struct EvenSteps {
     double low, scale;
     std::int64_t operator()(const RowSlot& slot) const {
@@ -109,8 +109,8 @@ struct EvenSteps {
     }
 };
 
-// Sorts some thousand rows: deals them out by score in even steps, and then moves each past the few before it that are
-// higher. Scores in which most rows share a step are left to comparison.
+// Sorts some thousand rows: distributes them by score in even steps and finishes by insertion sort. If many rows share
+// a step, sorts by comparison.
 inline RowSlot* sort_few(RowSlot* rows, RowSlot* spare, std::int64_t n) {
     constexpr std::int64_t fewest = 24, most_in_step = 16;
     std::array<std::int32_t, most_even + 1> place{};
@@ -141,7 +141,7 @@ struct Blocks {
     static Blocks of(std::int64_t n, int n_threads) { return {n, n < parallel_rows ? 1 : std::max(1, n_threads)}; }
 };
 
-// Calls body(i) for the rows from 0 to n, in blocks on several threads where they are many.
+// Calls body(i) for 0 <= i < n, on several threads if rows are many.
 template <class Body>
 void over_rows(std::int64_t n, int n_threads, Body&& body) {
     const Blocks blocks = Blocks::of(n, n_threads);
@@ -150,7 +150,7 @@ void over_rows(std::int64_t n, int n_threads, Body&& body) {
     });
 }
 
-// The sum of term(i) over the rows from 0 to n, in chunks of fixed size.
+// The sum of term(i) over 0 <= i < n, in chunks of fixed size.
 template <class Term>
 double sum_over_rows(std::int64_t n, int n_threads, Term&& term) {
     constexpr std::int64_t chunk = 1 << 13;
@@ -168,9 +168,8 @@ double sum_over_rows(std::int64_t n, int n_threads, Term&& term) {
 
 }  // namespace detail
 
-// Sorts `rows` by key, using `spare` of the same size; returns where the sorted rows are (one of the two).
-// One pass deals the rows out to buckets by the first digit in which keys differ; each bucket is then sorted by
-// itself, where it lies in a cache.
+// Sorts `rows` by key, with `spare` of the same size; returns the one of the two that holds the sorted rows. One pass
+// distributes the rows to buckets by the first digit in which keys differ. Each bucket is then sorted within a cache.
 inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n_threads) {
     using namespace detail;
     if (n < most_even) return sort_few(rows, spare, n);
@@ -215,24 +214,24 @@ inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n
 
 namespace detail {
 
-// Walks the rows [begin, end) as worse partners against all rows as better partners, one step of either a
-// time. Row j violates row i exactly when j < high[i], which is i >= low[j], so one walk yields both ends:
-// whichever pointer stands still at a step has its end overwritten until the step that settles it. The walk
-// settles exactly the better rows that no row before `begin` settles and the last of its rows does.
+// Walks the rows [begin, end) as worse partners against all rows as better partners, one step of either at a time. Row
+// j violates row i if and only if j < high[i], that is i >= low[j], so one walk yields both ends: each step writes the
+// ends of both rows, and the last write is the final one. The walk completes exactly the better rows that no row before
+// `begin` completes and the last of its rows does.
 class WindowWalk {
 public:
     WindowWalk(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin, std::int64_t end,
                double margin)
         : scores_(scores), out_(out), margin_(margin), i_(begin), end_(end) {
         auto high_of = [&](std::int64_t row) -> std::int64_t {
-            return std::partition_point(scores, scores + n,
-                                        [&](double s) { return violated(s, scores[row], margin); }) - scores;
+            auto violates = [&](double s) { return violated(s, scores[row], margin); };
+            return std::partition_point(scores, scores + n, violates) - scores;
         };
         high_ = begin > 0 ? high_of(begin - 1) : 0;
         stop_ = begin < end ? high_of(end - 1) : high_;
     }
 
-    // A number, so that several are joined by one branch.
+    // An integer, so that several are combined in one branch.
     int walking() const { return (i_ < end_) & (high_ < stop_); }
 
     void step() {
@@ -243,7 +242,7 @@ public:
         i_ += !up;
     }
 
-    // Returns the first better row that the walk leaves unsettled.
+    // Returns the first better row that the walk does not complete.
     std::int64_t finish() {
         while (walking()) step();
         for (; i_ < end_; ++i_) out_[i_].window.high = static_cast<std::int32_t>(stop_);
@@ -257,7 +256,7 @@ private:
     std::int64_t i_, end_, high_, stop_;
 };
 
-// A walk waits for each comparison before it knows the next; four at a time fill the wait.
+// The steps of a walk depend on each other; four interleaved walks hide the latency.
 inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin,
                          std::int64_t end, double margin) {
     const std::int64_t quarter = (end - begin) / 4;

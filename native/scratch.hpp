@@ -1,5 +1,5 @@
-// Memory that outlives a call, so that the next one finds it in place: fresh memory has to be cleared by the system,
-// page by page, which for large rankings would take longer than counting.
+// Memory that is kept between calls: the system clears new memory page by page, which for large rankings would take
+// longer than counting.
 #pragma once
 
 #include <algorithm>
@@ -12,10 +12,10 @@
 
 namespace rankwise {
 
-// Arrays of plain numbers that are not set, all given back at once by `restart`.
+// Uninitialised arrays of trivial types, all released at once by `restart`.
 class Scratch {
 public:
-    // From now on in one piece, of so many bytes at least.
+    // Releases all arrays and merges the memory into one block of at least this many bytes.
     void restart(std::size_t bytes = 0) {
         std::size_t total = 0;
         for (const Block& block : blocks_) total += block.size;
@@ -38,7 +38,7 @@ public:
         return reinterpret_cast<T*>(blocks_.back().start() + (used_ - bytes));
     }
 
-    // Gives back what `work` has taken.
+    // Releases the arrays that `work` took.
     template <class Work>
     void borrow(Work&& work) {
         const std::size_t n_blocks = blocks_.size(), used = used_;
@@ -61,7 +61,7 @@ private:
     std::size_t used_ = 0;
 };
 
-// Scratch that is lent to one task at a time.
+// Scratch memories, each lent to one task at a time.
 class ScratchPool {
 public:
     class Lease {

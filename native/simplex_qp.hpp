@@ -1,15 +1,15 @@
 // Maximise  D(z) = b'z - 1/2 z'Qz  over the simplex  z >= 0, sum z = 1,  for a dense symmetric PSD matrix Q.
 //
-// With the gradient g = b - Qz the duality gap is  max_i g_i - z'g; it is what the caller is promised.
-// Each iteration (1) climbs to the maximum of D on the current face, the z whose support is kept, by Newton
-// steps that drop every coordinate they drive to zero, (2) prices all coordinates and stops when the gap is
-// small, (3) moves weight to the coordinate of largest gradient by the best two-coordinate step. The last
-// step is an ascent whatever became of the linear algebra, so bad conditioning costs time, never validity.
+// With the gradient g = b - Qz the duality gap is  max_i g_i - z'g, which the solver certifies. Each iteration (1)
+// climbs to the maximum of D on the current face, the z of the same support, by Newton steps that drop every coordinate
+// that reaches zero, (2) prices all coordinates and stops if the gap is small, (3) moves weight to the coordinate of
+// largest gradient by the best two-coordinate step. Step (3) is an ascent even if the linear algebra fails, so bad
+// conditioning costs time, never validity.
 //
-// A gradient in double precision is blurred by 1e-16 max|Q|. Where that exceeds the tolerance the same code
-// goes on with numbers of twice the digits (Extended), for z as for the factor.
+// The error of a gradient in double precision is about 1e-16 max|Q|. If that exceeds the tolerance, the same code
+// continues in double-double precision (Extended), for z and for the factor.
 //
-// Cost of an iteration with s planes in the support of t: O(s^2 + t s); of a warm start: O(s^3 + t s).
+// An iteration with s of t planes in the support costs O(s^2 + t s), a warm start O(s^3 + t s).
 #pragma once
 
 #include <algorithm>
@@ -27,7 +27,7 @@
 namespace rankwise {
 
 // The top-left n x n block of a row-major matrix with `stride` numbers per row. Q_low, if given, has the same
-// layout and holds the digits of Q that a double cannot.
+// layout and holds the low parts of the entries of Q.
 struct SimplexProgram {
     const double* Q;
     const double* Q_low;
@@ -46,14 +46,14 @@ struct SimplexProgram {
     double diagonal(std::size_t i) const { return Q[i * stride + i]; }
 };
 
-// z_low holds the digits of z that a double cannot.
+// z_low holds the low parts of the entries of z.
 struct SimplexSolution {
     std::vector<double> z, z_low;
     double gap;
     std::int64_t n_iter;
 };
 
-// term(0) + ... + term(n - 1) in four partial sums: a single chain of additions would wait for each of them.
+// term(0) + ... + term(n - 1) in four partial sums, which avoid a chain of dependent additions.
 template <class Real, class Term>
 Real sum_of(std::size_t n, Term&& term) {
     Real sums[4] = {0, 0, 0, 0};
@@ -82,9 +82,9 @@ constexpr double unit_roundoff() {
 
 // Cholesky factor R'R of the Hessian on a face. Moves that keep sum z = 1 are spanned by e_i - e_base, so
 //     H_ij = Q_ij - Q_i,base - Q_base,j + Q_base,base       for the members i, j (the face without its base).
-// The base is the plane of smallest norm, which keeps small planes from drowning in a large one.
-// Invariant: R is upper triangular with a positive diagonal; R'R = H + a nonnegative diagonal that is zero
-// except where a member depends on earlier ones.
+// The base is the plane of smallest norm: subtracting a large plane would cancel the digits of small ones. Invariant: R
+// is upper triangular with a positive diagonal; R'R = H + a nonnegative diagonal matrix that is zero except at members
+// that depend on earlier ones.
 template <class Real>
 class FaceFactor {
    public:
@@ -94,7 +94,7 @@ class FaceFactor {
     const std::vector<std::size_t>& members() const { return members_; }
     bool updated() const { return updated_; }
 
-    // face must not be empty.
+    // The face must not be empty.
     void reset(std::vector<std::size_t> face) {
         std::sort(face.begin(), face.end(), [&](std::size_t i, std::size_t j) {
             const double one = program_.diagonal(i), other = program_.diagonal(j);
@@ -131,7 +131,7 @@ class FaceFactor {
         }
     }
 
-    // x := (R'R)^-1 x, one number for each member.
+    // x := (R'R)^-1 x, one number per member.
     void solve(Real* x) const {
         const std::size_t size = members_.size();
         forward(x);
@@ -169,8 +169,8 @@ class FaceFactor {
         capacity_ = size;
     }
 
-    // A dependent plane gets the smallest pivot that rounding lets us tell from zero: the Newton step then
-    // runs far along the flat direction, until a bound stops it.
+    // A dependent plane gets the smallest pivot that rounding can distinguish from zero: the Newton step then goes far
+    // along the flat direction, up to a bound.
     void append(std::size_t plane) {
         const std::size_t size = members_.size();
         if (size == capacity_) reserve(2 * size + 8);
@@ -187,15 +187,15 @@ class FaceFactor {
         members_.push_back(plane);
     }
 
-    // With q the first member, e_i - e_q = (e_i - e_base) - (e_q - e_base): column q is subtracted from the
-    // others, and it has one nonzero, so only the first row changes.
+    // With q the first member, e_i - e_q = (e_i - e_base) - (e_q - e_base): column q, which has one nonzero, is
+    // subtracted from the others, so only the first row changes.
     void swap_base_with_first_member() {
         const Real corner = R(0, 0);
         for (std::size_t j = 1; j < members_.size(); ++j) R(0, j) = corner - R(0, j);
         std::swap(base_, members_.front());
     }
 
-    // Without one column R has a subdiagonal from there on; rotations of neighbouring rows remove it.
+    // Without a column R has a subdiagonal from there on; Givens rotations of neighbouring rows remove it.
     void remove_member(std::size_t position) {
         const std::size_t size = members_.size() - 1;
         members_.erase(members_.begin() + position);
@@ -240,7 +240,7 @@ std::vector<Real> simplex_gradient(const SimplexProgram& program, const std::vec
     return gradient;
 }
 
-// Summed as z'(max g - g): all terms are nonnegative, so nothing cancels.
+// Summed as z'(max g - g): no term is negative, so nothing cancels.
 template <class Real>
 double simplex_gap(const std::vector<Real>& z, const std::vector<Real>& gradient) {
     const Real top = *std::max_element(gradient.begin(), gradient.end());
@@ -250,7 +250,7 @@ double simplex_gap(const std::vector<Real>& z, const std::vector<Real>& gradient
     return gap;
 }
 
-// How far rounding alone may move an entry of the gradient computed with numbers of type Real.
+// A bound on the rounding error of an entry of the gradient computed in type Real.
 template <class Real>
 double gradient_error(const SimplexProgram& program, const std::vector<Real>& z) {
     std::vector<double> size(program.n);
@@ -263,7 +263,7 @@ double gradient_error(const SimplexProgram& program, const std::vector<Real>& z)
     return 16 * unit_roundoff<Real>() * *std::max_element(size.begin(), size.end());
 }
 
-// Numbers that decide (steps, bounds, gains) are doubles; numbers that add up (z, g, directions) are Real.
+// Decisions (steps, bounds, gains) are in double; z, gradients and directions are of type Real.
 template <class Real>
 class SimplexSolver {
    public:
@@ -301,14 +301,14 @@ class SimplexSolver {
     static constexpr double enough_progress = 0.9;
     static constexpr std::int64_t patience = 10;
 
-    // The gap need not fall in every iteration, but for long it fails to fall only through rounding.
+    // The gap need not decrease in every iteration, but only rounding keeps it from decreasing for long.
     bool hopeless(std::int64_t stalled, double gap) const {
         if (stalled < patience || stalled % patience != 0) return false;
         const std::int64_t limit = patience * patience + 2 * std::int64_t(factor_.members().size());
         return stalled > limit || gap <= gradient_error(program_, z_);
     }
 
-    // An unusable start (all zero, or not finite) becomes the best vertex.
+    // An infeasible start (all zero, or not finite) becomes the best vertex.
     void make_feasible() {
         double total = 0;
         for (Real& weight : z_) {
@@ -343,8 +343,8 @@ class SimplexSolver {
         return planes;
     }
 
-    // Newton steps until none is stopped by a bound and the gradient on the face has ceased to level out.
-    // Every step starts from the gradient itself, so the steps after the first are iterative refinement.
+    // Newton steps until no bound stops a step and the spread of the gradient on the face no longer halves. Each step
+    // recomputes the gradient, so the steps after the first are iterative refinement.
     void climb_face(double tol) {
         double previous = infinity;
         while (!factor_.members().empty()) {
@@ -356,7 +356,7 @@ class SimplexSolver {
         }
     }
 
-    // Fills slope_ with the gradient on the face; returns largest minus smallest.
+    // Fills slope_ with the gradient on the face; returns its largest less its smallest entry.
     double face_gradient() {
         slope_.clear();
         for (std::size_t i : face_) {
@@ -367,7 +367,7 @@ class SimplexSolver {
         return double(*most - *least);
     }
 
-    // Scaled to unit length, lest the curvature along a short direction underflow to zero.
+    // Scaled to unit length, so that the curvature along a short direction does not underflow.
     bool newton_direction() {
         const std::size_t size = factor_.members().size();
         direction_.resize(size + 1);
@@ -381,7 +381,7 @@ class SimplexSolver {
         return true;
     }
 
-    // Exact line search, cut at the first bound. True when a coordinate became zero.
+    // Exact line search up to the first bound. Returns whether a coordinate became zero.
     bool step_along_direction() {
         const double rise = double(dot(slope_.data(), direction_.data(), face_.size()));
         const double curvature = curvature_along_direction();
@@ -414,7 +414,7 @@ class SimplexSolver {
         return dropped;
     }
 
-    // The row of the base is subtracted because a common part of all rows, large as it may be, has no effect.
+    // Subtracts the row of the base: a common part of all rows has no effect, but may be large.
     double curvature_along_direction() const {
         const std::size_t base = factor_.base();
         auto row_times_direction = [&](std::size_t k) {
@@ -427,7 +427,7 @@ class SimplexSolver {
         return double(sum_of<Real>(face_.size(), term));
     }
 
-    // Moves weight to the plane of largest gradient from the plane that gains most by it.
+    // Moves weight to the plane of largest gradient from the plane that gives the largest gain.
     bool move_pair() {
         const std::size_t to = std::max_element(gradient_.begin(), gradient_.end()) - gradient_.begin();
         std::size_t from = to;
@@ -450,7 +450,8 @@ class SimplexSolver {
         return double((q(i, i) - q(i, j)) - (q(j, i) - q(j, j)));
     }
 
-    // The largest gradient inside the support means that the face is not level: the factor has worn out.
+    // If the plane of largest gradient is in the support, the gradient on the face is not constant: the factor has lost
+    // accuracy by updates.
     void transfer(std::size_t from, std::size_t to, double step) {
         const bool entering = !(z_[to] > Real(0));
         if (entering) factor_.insert(to);
@@ -475,7 +476,7 @@ inline double extended_gap(const SimplexProgram& program, const std::vector<doub
 
 using RoughPoint = SimplexSolver<double>::Point;
 
-// A gap below the error of the gradients it is computed from proves nothing: it is computed again.
+// A gap below the error of the gradient certifies nothing: it is recomputed in double-double precision.
 inline RoughPoint solve_in_double(const SimplexProgram& program, const double* start, double tol,
                                   std::int64_t max_iter) {
     auto point = SimplexSolver<double>(program, {start, start + program.n}).solve(tol, max_iter);
@@ -494,8 +495,7 @@ inline SimplexSolution extend(const SimplexProgram& program, const RoughPoint& r
     return solution;
 }
 
-// Double precision while it lasts, then extended precision from where rounding stopped it.
-// The gap is that of z + z_low.
+// Double precision as far as rounding permits, then double-double precision from there. The gap is that of z + z_low.
 inline SimplexSolution simplex_qp_extended(const SimplexProgram& program, const double* start, double tol,
                                            std::int64_t max_iter) {
     const auto rough = solve_in_double(program, start, tol, max_iter);

@@ -1,14 +1,14 @@
-// Two functions of a difference of scores u as tables of numbers, and the function that they are derivatives of:
+// The even part of the logistic loss as a function of the difference of scores u, and its derivatives, as tables:
 //
 //     even       log(2 cosh(u / 2)) = log(1 + e^-u) + u / 2
 //     slope      tanh(u / 2) / 2
 //     curvature  1 / (4 cosh(u / 2)^2)
 //
-// Their poles nearest the real line are at +-i pi. So on bins of width 1.5, where u = 1.5 D + .75 (x - y) with x and
-// y from -1 to 1, a polynomial with 16 powers of x and 16 of y is right to some 1e-15 (the error falls like
-// 8.5^-16), and powers are a basis that rounding does not hurt. From a distance of three on, twelve terms of the
-// series in e^-u are as good, and from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0. The even function is the
-// integral of its slope: all that is kept of it is its value at the centre of a bin.
+// The poles nearest to the real line are at +-i pi. So on bins of width 1.5, with u = 1.5 D + .75 (x - y) and x, y from
+// -1 to 1, a polynomial with 16 powers of x and 16 of y has an error of some 1e-15 (it falls like 8.5^-16), and the
+// monomial basis is well conditioned. From a distance of 3 on, twelve terms of the series in e^-u are as accurate, and
+// from 37 on the asymptotes |u| / 2, sign(u) / 2 and 0. The even function is the integral of its slope: only its value
+// at the centre of a bin is stored.
 #pragma once
 
 #include <array>
@@ -21,23 +21,24 @@ namespace rankwise {
 
 enum Kernel { slope_kernel, curvature_kernel };
 
-constexpr int terms = 16;          // powers in a bin, and exponentials between distant bins
-constexpr int near_bins = 2;       // bins further apart than this act by exponentials
+constexpr int terms = 16;          // powers per bin, and exponentials between distant bins
+constexpr int near_bins = 2;       // bins further apart act by exponentials
 constexpr int decay_bins = 500;    // e^-750 is zero
-constexpr double bin_width = 1.5;  // three halves: the ends of bins are exact numbers, however large
+constexpr double bin_width = 1.5;  // the ends of bins are exact numbers, however large
 
 class SmoothKernels {
 public:
     using Row = std::array<double, terms>;
     using Matrix = std::array<Row, terms>;
 
-    Matrix near[2][near_bins + 1];    // [kernel][bins apart]: a power of y to all powers of x
-    Row even_near[near_bins + 1];     // [bins apart]: a power of y to the even function at x = 0
-    Matrix rising;                    // a power of y to its part in e^(k .75 y) for k = 1, 2, ...
-    Matrix falling;                   // e^(-k .75 x) to the powers of x
+    Matrix near[2][near_bins + 1];    // [kernel][bins apart]: from a power of y to all powers of x
+    Row even_near[near_bins + 1];     // [bins apart]: from a power of y to the even function at x = 0
+    Matrix rising;                    // from a power of y to its part in e^(k .75 y) for k = 1, 2, ...
+    Matrix falling;                   // from e^(-k .75 x) to the powers of x
     Row decay[decay_bins + 1];        // e^(-k 1.5 D)
-    Row integral;                     // a power of x to the next in the even function, of which it is the slope
-    // x^16 in lower powers: by 2^-15 T_16(x), a Chebyshev polynomial that is never above one, less.
+    Row integral;                     // from a power of x in the slope to the next power in the even function
+    // x^16 - 2^-15 T_16(x) in lower powers; the Chebyshev polynomial T_16 is at most 1 in size, so this is x^16 to
+    // 2^-15.
     static constexpr Row last_power{-1 / 32768.0,     0, 128 / 32768.0,    0, -2688 / 32768.0,   0, 21504 / 32768.0,  0,
                                     -84480 / 32768.0, 0, 180224 / 32768.0, 0, -212992 / 32768.0, 0, 131072 / 32768.0, 0};
     Row series[2], even_series;       // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
@@ -85,8 +86,8 @@ private:
         return e / ((1 + e) * (1 + e));
     }
 
-    // Coefficients [power of y][power of x] of f on the square: values at Chebyshev points, to Chebyshev
-    // coefficients, to powers. The last step multiplies by whole numbers, so its rounding stays small.
+    // The coefficients [power of y][power of x] of f on the square: from values at Chebyshev points to Chebyshev
+    // coefficients to powers. The last step multiplies by integers, so its rounding is small.
     template <class Function>
     static Matrix powers(Function&& f) {
         const Real pi = std::acos(Real(-1));

@@ -1,8 +1,8 @@
-// X w and X' c for a CSR matrix X, from the one copy of the data that the caller holds.
+// X w and X' c for a CSR matrix X, without a copy of X.
 //
-// Sums are kept in double whatever the type of the data. How the rows are cut into blocks depends on the matrix
-// alone, and partial sums are added in the order of the blocks: the result is the same, bit for bit, for any
-// number of threads. Indices may be unsorted and may repeat within a row; they are trusted to be in range.
+// Sums are in double for any type of data. The partition of the rows into blocks depends on the matrix alone, and
+// partial sums are added in the order of the blocks: the result is the same, bit for bit, for any number of threads.
+// Indices may be unsorted and may repeat within a row. They must be in range, which is not checked.
 #pragma once
 
 #include <algorithm>
@@ -27,22 +27,22 @@ struct CsrView {
 
 namespace detail {
 
-// Below this many nonzeros a thread costs more to start than it saves.
+// Below this number of nonzeros, starting a thread costs more than it saves.
 constexpr std::size_t nonzeros_worth_a_thread = 1 << 16;
 
-// A block of X' c owns a buffer of n_columns doubles; clearing and adding it is paid for by this many nonzeros
-// a column, which also keeps all buffers together well below the size of the matrix.
+// A block of X' c has a buffer of n_columns doubles. With this number of nonzeros per column, the time to clear and add
+// it is small, and all buffers together are much smaller than the matrix.
 constexpr std::size_t nonzeros_per_buffer_entry = 8;
 constexpr std::size_t most_buffers = 16;
 
-// The buffers are added in pieces that stay in the nearest cache.
+// The buffers are added in pieces that fit a cache.
 constexpr std::size_t columns_per_piece = 1 << 14;
 
 inline int useful_threads(std::size_t n_nonzeros, int n_threads) {
     return n_nonzeros < nonzeros_worth_a_thread ? 1 : n_threads;
 }
 
-// The first row of a block, when the rows are cut into blocks of about equally many nonzeros.
+// The first row of a block; blocks have about equal numbers of nonzeros.
 template <class Value, class Index>
 std::size_t first_row(const CsrView<Value, Index>& X, std::size_t block, std::size_t n_blocks) {
     if (block == n_blocks) return X.n_rows;
@@ -50,7 +50,7 @@ std::size_t first_row(const CsrView<Value, Index>& X, std::size_t block, std::si
     return std::lower_bound(X.indptr, X.indptr + X.n_rows, static_cast<Index>(before)) - X.indptr;
 }
 
-// Four sums, so that an addition need not wait for the one before it.
+// Four partial sums avoid a chain of dependent additions.
 template <class Value, class Index>
 double sparse_dot(const Index* index, const Value* value, std::size_t n, const double* w) {
     double sum[4] = {0, 0, 0, 0};
@@ -67,7 +67,7 @@ double entry(double value) {
     return Squared ? value * value : value;
 }
 
-// The four products are formed before the first store: the compiler cannot know that a store leaves value alone.
+// The four products are computed before the first store, because a store might alias `value`.
 template <bool Squared, class Value, class Index>
 void add_scaled(const Index* index, const Value* value, std::size_t n, double scale, double* out) {
     std::size_t k = 0;
@@ -99,8 +99,8 @@ void csr_matvec(const CsrView<Value, Index>& X, const double* w, double* out, in
     });
 }
 
-// out = X' c, or with Squared the same for the squares of the entries of X; c has n_rows entries, out has
-// n_columns. The first block sums into out itself.
+// out = X' c, with the squares of X if Squared; c has n_rows entries, out has n_columns. The first block sums into out
+// itself.
 template <bool Squared, class Value, class Index>
 void csr_rmatvec(const CsrView<Value, Index>& X, const double* c, double* out, int n_threads) {
     const std::size_t n_blocks = detail::number_of_buffers(X.n_nonzeros(), X.n_columns);

@@ -7,19 +7,19 @@
 namespace rankwise {
 
 struct SquaredHinge {
-    double *gradient, *diagonal;  // by row; zero where a row stands nowhere
+    double *gradient, *diagonal;  // by row; zero for rows that are left out
 };
 
 namespace detail {
 
-// What a row makes of its sums. With v = 1 + s_worse - s_better, half the gradient is the sum of v over the pairs in
-// which the row is the worse one, less that over those in which it is the better one. The sum of v^2 over all pairs is
-// that of half the gradient times the score over all rows, and of v over all pairs.
+// Gradient, diagonal and part of the loss of a row from its sums. With v = 1 + s_worse - s_better, half the gradient is
+// the sum of v over the pairs in which the row is the worse one, less that over those in which it is the better one.
+// The sum of v^2 over all pairs is the product of half the gradient with the scores, plus the sum of v over all pairs.
 template <bool Gain>
 struct SquaredHingeRow {
     const LabelOrder& order;
     const RowColumns& columns;
-    double factor;  // what a pair of the query counts for
+    double factor;  // of the pairs of the query
     double* out;    // gradient and diagonal, by label position
 
     double operator()(std::int64_t p, const double* own, const double* better, const double* worse) const {
@@ -48,7 +48,7 @@ double squared_hinge(const Ranking& ranking, const double* query_factor, const R
         [&](std::int64_t q, ScratchPool::Lease& scratch, int threads) {
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
-            // A common offset is what no pair sees; products of large scores would lose digits to it.
+            // No pair depends on a common offset; in products of scores it would cancel digits.
             RowColumns centred = columns;
             centred.origin = sum_over_rows(order.n, threads, [&](std::int64_t p) { return scores[order.row[p]]; }) /
                              static_cast<double>(order.n);
@@ -65,7 +65,7 @@ double squared_hinge(const Ranking& ranking, const double* query_factor, const R
 
 }  // namespace detail
 
-// Returns the loss, summed with the queries' factors. The moments of the columns are the scores.
+// Returns the loss, each query times its factor. columns.moment holds the scores.
 inline double squared_hinge(const Ranking& ranking, const double* query_factor, const RowColumns& columns,
                             ScratchPool& pool, int n_threads, const SquaredHinge& out) {
     const auto run = columns.gain ? detail::squared_hinge<true> : detail::squared_hinge<false>;

@@ -1,6 +1,6 @@
-// A reader of svmlight and LETOR text, `label [qid:token] index:value ... [# comment]`, for text that comes in
-// pieces of whole lines. A call cuts its text into parts at line ends, the threads parse the parts into scratch
-// memory, and the parts are then copied to the end of the columns, which are all the memory that grows.
+// A reader of svmlight and LETOR text, `label [qid:token] index:value ... [# comment]`, for text in pieces of whole
+// lines. A call cuts its text into parts at line ends, the threads parse the parts into scratch memory, and the parts
+// are then appended to the columns. Only the columns grow with the text.
 #pragma once
 
 #include <algorithm>
@@ -25,13 +25,13 @@ struct LineRules {
     bool keep_comments;
 };
 
-// What is wrong, and where in the text.
+// An error message and its place in the text.
 struct Problem {
     const char* at;
     std::string sentence;
 };
 
-// Neighbouring rows with the same qid; the rows end where the next run begins.
+// Consecutive rows with the same qid, up to the next run.
 struct QueryRun {
     std::int64_t first_row;
     std::string_view token;
@@ -46,14 +46,14 @@ inline const char* skip_blanks(const char* p) {
     return p;
 }
 
-// Where the data of a line is over: at its end, with or without carriage return, or at a comment.
+// Whether the data of a line ends at p: at the line end, with or without carriage return, or at a comment.
 inline bool ends_data(const char* p) { return *p == '\n' || *p == '#' || (*p == '\r' && p[1] == '\n'); }
 
 inline bool ends_word(const char* p) { return is_blank(*p) || ends_data(p); }
 
 inline bool starts_query(const char* p) { return std::strncmp(p, "qid:", 4) == 0; }
 
-// An integer that its token is the only way to write: no plus, no leading zero, no minus zero.
+// The value of a token that is the canonical form of an integer: no plus, no leading zero, no minus zero.
 inline std::optional<std::int64_t> plain_integer(std::string_view token) {
     const std::size_t sign = token.starts_with('-');
     if (token.size() > sign + 1 && token[sign] == '0') return {};
@@ -64,7 +64,7 @@ inline std::optional<std::int64_t> plain_integer(std::string_view token) {
     return value;
 }
 
-// A row with a qid behind rows without, or the other way round.
+// A row with a qid after rows without one, or the reverse.
 inline Problem disagreement(std::string_view token, const char* row) {
     if (token.empty()) return {row, "this line has no qid, but the lines before it have one"};
     return {token.data() - 4, "this line has a qid, but the lines before it have none"};
@@ -83,10 +83,10 @@ public:
     std::vector<QueryRun> queries;
     std::vector<std::string_view> comments;
     std::int64_t n_lines, largest_index, smallest_index;
-    const char* first_row;  // where its text begins
+    const char* first_row;  // the begin of its text
     std::optional<Problem> problem;
 
-    // The last character must be a line feed: it stops every loop below.
+    // The last character must be a line feed, which ends every loop below.
     void parse(const char* begin, const char* end, const LineRules& rules) {
         start(begin, end);
         try {
@@ -99,7 +99,7 @@ public:
     bool has_queries() const { return !queries.empty(); }
 
 private:
-    // No more rows than line feeds and no more entries than colons: pushes below need not look at the room left.
+    // There are at most as many rows as line feeds and entries as colons: `push` needs no check of the capacity.
     void start(const char* begin, const char* end) {
         const std::size_t most_rows = std::count(begin, end, '\n'), most_entries = std::count(begin, end, ':');
         indices.restart(most_entries);
@@ -198,7 +198,7 @@ private:
         return p;
     }
 
-    // Gives where the value begins. Of an index too large for any matrix, not all digits are taken in.
+    // Returns the begin of the value. The index of a number too large for any matrix is only a lower bound.
     const char* parse_index(const char* p, std::int64_t& index) const {
         const char* begin = p;
         if (*p == '+') ++p;
@@ -231,13 +231,13 @@ private:
 template <class Value>
 class SvmlightReader {
 public:
-    Column<std::int64_t> row_begin;  // of the entries; ends with their number
+    Column<std::int64_t> row_begin;  // first entry of each row; last, the number of entries
     Column<std::int32_t> indices;
     Column<Value> values;
     Column<double> labels;
     Column<std::int64_t> query_begin;   // the first row of each run of rows with the same qid
-    Column<std::int64_t> query_number;  // the qid of each run, as long as all of them are plain integers
-    std::string query_words;            // all tokens of the runs one behind the other, when one is not
+    Column<std::int64_t> query_number;  // the qid of each run if all are canonical integers
+    std::string query_words;            // otherwise, the tokens of the runs, concatenated
     Column<std::int64_t> query_word_end;
     std::string comments;
     Column<std::int64_t> comment_end;
@@ -248,8 +248,8 @@ public:
 
     std::size_t n_rows() const { return labels.size(); }
 
-    // Reads whole lines. n_characters_left is what is still to come in later calls, 0 if unknown: room is made
-    // for it at once. After a problem the reader is of no use.
+    // Reads whole lines. n_characters_left is the length of the text of later calls, 0 if unknown: capacity is reserved
+    // for it. After a problem the reader must not be used again.
     std::optional<Problem> read(const char* text, std::size_t n_characters, std::size_t n_characters_left) {
         const std::vector<const char*> cuts = cut_at_line_ends(text, text + n_characters);
         const std::size_t n_parts = cuts.size() - 1;
@@ -261,7 +261,7 @@ public:
         return {};
     }
 
-    // Starts anew with the next row, but remembers lines, indices and whether rows have a qid.
+    // Clears the rows, but not the number of lines, the range of indices and whether rows have a qid.
     void reset_rows() {
         row_begin.clear();
         row_begin.append(0);
@@ -275,7 +275,7 @@ public:
     }
 
 private:
-    // Scratch memory of a part this long stays in a cache.
+    // The scratch memory of a part of this length fits a cache.
     static constexpr std::size_t part_characters = std::size_t{1} << 16;
 
     static std::vector<const char*> cut_at_line_ends(const char* begin, const char* end) {
@@ -288,7 +288,7 @@ private:
         return cuts;
     }
 
-    // A part knows only its own rows, so whether they agree with those before is seen here.
+    // Checks that the rows of the part have a qid if and only if the rows before have one.
     std::optional<Problem> check(TextPart<Value>& part) {
         if (part.labels.size() > 0) {
             const bool has = part.has_queries();
@@ -317,7 +317,7 @@ private:
         for (std::size_t i = 0; i < n_parts; ++i) append_texts(parts_[i], first_row[i]);
     }
 
-    // When the columns have to grow, they grow to what the text to come seems to need.
+    // Columns that must grow get the capacity that the remaining text is expected to need.
     void make_room(std::size_t rows, std::size_t entries, double growth) {
         const auto grow = [&](auto& column, std::size_t n, std::size_t n_now) {
             const double added = static_cast<double>(n - column.size()) * (growth - 1) * 1.02;
@@ -348,7 +348,7 @@ private:
     }
 
     void append_query(const QueryRun& run, std::int64_t row) {
-        if (query_begin.size() > 0 && run.token == last_token_) return;  // it goes on across the border of a part
+        if (query_begin.size() > 0 && run.token == last_token_) return;  // the run continues across parts
         last_token_ = run.token;
         if (queries_are_numbers) {
             const auto number = detail::plain_integer(run.token);

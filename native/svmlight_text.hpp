@@ -11,7 +11,7 @@
 
 namespace rankwise {
 
-// Strings one behind the other; the i-th ends at end[i].
+// Concatenated strings; the i-th ends at end[i].
 struct Words {
     const char* text;
     const std::int64_t* end;
@@ -22,7 +22,8 @@ struct Words {
     }
 };
 
-// Rows of a CSR matrix with their labels; row_begin counts from 0. Words are left out where text is null.
+// Rows of a CSR matrix with their labels; row_begin starts at 0. Queries and comments are omitted if their text is
+// null.
 template <class Value>
 struct RowsToWrite {
     std::size_t n_rows;

@@ -1,4 +1,5 @@
-// Vectors of numbers, and loops that are compiled for several types of CPU; the right one is taken at run time.
+// Vectors of numbers, and loops that are compiled for several types of CPU, among which `on_this_cpu` chooses at run
+// time.
 #pragma once
 
 #include <cmath>
@@ -9,7 +10,7 @@
 
 namespace rankwise::detail {
 
-// Numbers that are worked on together.
+// A vector of Width numbers.
 #if defined(RANKWISE_GNU)
 template <std::size_t Width>
 struct LanesOf {
@@ -45,7 +46,7 @@ template <class Lanes>
 RANKWISE_INLINE Lanes magnitude(const Lanes& z) {
     return z < 0.0 ? -z : z;
 }
-// x where z is below the limit, and 0 elsewhere.
+// In each lane x if z is below the limit, else 0.
 template <class Lanes>
 RANKWISE_INLINE Lanes where_below(const Lanes& z, double limit, const Lanes& x) {
     const auto mask = z < limit;
@@ -64,14 +65,14 @@ Lanes where_below(const Lanes& z, double limit, Lanes x) {
 }
 #endif
 
-// A type of CPU by the numbers in one of its vectors.
+// A type of CPU, by the width of its vectors.
 template <std::size_t Width>
 struct Cpu {
     using Lanes = typename LanesOf<Width>::type;
     static constexpr std::size_t width = Width;
 };
 
-// The next numbers of an array, as float64.
+// Width numbers of an array, as float64.
 template <class Cpu>
 RANKWISE_INLINE typename Cpu::Lanes load(const double* numbers) {
     typename Cpu::Lanes lanes;
@@ -95,7 +96,7 @@ RANKWISE_INLINE typename Cpu::Lanes load(const float* numbers) {
 }
 #endif
 
-// Loop::run for a type of CPU; what is inlined there is compiled for it.
+// Loop::run for a type of CPU. Functions that are inlined there are compiled for it.
 template <class Loop, class... Arguments>
 void run(Cpu<2> cpu, const Arguments&... arguments) {
     Loop::run(cpu, arguments...);
@@ -113,7 +114,7 @@ void run(Cpu<8> cpu, const Arguments&... arguments) {
 }
 #endif
 
-// Calls work with the type of CPU that this is.
+// Calls work with the type of this CPU.
 template <class Work>
 void on_this_cpu(Work&& work) {
 #if defined(RANKWISE_X86)

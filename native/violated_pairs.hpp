@@ -1,5 +1,5 @@
-// Sums over the violated partners of a few rows, pair by pair: four better rows against as many worse ones as the CPU
-// takes at once. No sort is needed.
+// Sums over the violated partners of a few rows, pair by pair: four better rows against one vector of worse ones at a
+// time. No sort is needed.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace rankwise::detail {
 
-// K numbers a row, in label order, in columns with room for a vector past the last row, where all is zero.
+// K numbers per row, in label order, in columns padded with zeros for a vector past the last row.
 template <int K>
 struct FewRows {
     static constexpr std::int64_t room = 8;
@@ -22,8 +22,8 @@ struct FewRows {
     std::int64_t n;
     double margin;
     double* score;
-    Columns given, given_as_worse;  // what a row adds to worse and to better partners
-    Columns better, worse;          // sums over its better and worse partners
+    Columns given, given_as_worse;  // added to the sums of worse and of better partners
+    Columns better, worse;          // sums over better and worse partners
 
     FewRows(Scratch& scratch, const std::int32_t* begin, std::int64_t n_rows, double violated_below, bool censored)
         : level_begin(begin), n(n_rows), margin(violated_below), score(column(scratch)) {
@@ -43,7 +43,7 @@ private:
     }
 };
 
-// Eight numbers that are 0 for the first `count` and infinite from there on.
+// Eight numbers: `count` zeros, then infinities.
 RANKWISE_INLINE const double* far_from(std::int32_t count) {
     constexpr double far = std::numeric_limits<double>::infinity();
     static constexpr double numbers[16] = {0, 0, 0, 0, 0, 0, 0, 0, far, far, far, far, far, far, far, far};
@@ -69,7 +69,7 @@ struct FewRowsLoop {
         }
     }
 
-    // The rows p to p + 3 against the worse rows before their ends; all four make pairs with those before `full`.
+    // The rows p to p + 3 against the worse rows before their ends. All four make pairs with the rows before `full`.
     template <class Cpu>
     static RANKWISE_INLINE void against(const FewRows<K>& rows, std::int32_t p, const std::int32_t* ends,
                                         std::int32_t full, std::int32_t most) {
