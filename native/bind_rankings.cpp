@@ -112,7 +112,6 @@ nb::tuple sum_ranking(InputVector<double> scores, RankingIndex& index, double ma
                       Column weight, Column can_be_worse, Column gain, Column moment, int n_threads) {
     const std::size_t n = scores.size();
     const rankwise::Ranking ranking = index.view(n);
-    if (method == "labels") return sum_all_partners(index, weight, can_be_worse, gain, moment, n_threads);
     const rankwise::Method chosen = rankwise::method_named(method);
     const rankwise::RowColumns columns{pointer(weight, n), pointer(can_be_worse, n), pointer(gain, n),
                                        pointer(moment, n)};
@@ -271,20 +270,6 @@ OutputVector logistic_product(InputVector<double> scores, RankingIndex& index, c
     return product;
 }
 
-nb::tuple logistic_ranking(InputVector<double> scores, RankingIndex& index, const GroupArrays& groups,
-                           InputVector<double> query_factor, Column weight, Column can_be_worse, Column gain,
-                           Column balance, Column direction, Column diagonal, bool with_diagonal, int n_threads,
-                           bool widest) {
-    if (balance)
-        return logistic_gradient(scores, index, groups, query_factor, weight, can_be_worse, gain, *balance,
-                                 with_diagonal, n_threads, widest);
-    if (diagonal)
-        return nb::make_tuple(0.0, logistic_product(scores, index, groups, query_factor, weight, can_be_worse, gain,
-                                                    *diagonal, *direction, n_threads, widest), nb::none());
-    return nb::make_tuple(0.0, logistic_diagonal(scores, index, groups, query_factor, weight, can_be_worse, gain,
-                                                 n_threads, widest), nb::none());
-}
-
 // The number of each name in the dict; new names are added with the next numbers.
 Output<std::int32_t> number_names(nb::list names, nb::dict number_of) {
     auto numbers = new_vector<std::int32_t>(names.size());
@@ -390,10 +375,6 @@ void bind_rankings(nb::module_& m) {
           nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
           nb::arg("diagonal"), nb::arg("direction"), nb::arg("n_threads"), nb::arg("widest") = true,
           "The product of the Hessian of the pairwise logistic loss, whose diagonal is given, with the direction.");
-    m.def("logistic_ranking", &logistic_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("groups"),
-          nb::arg("query_factor"), nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(),
-          nb::arg("balance").none(), nb::arg("direction").none(), nb::arg("diagonal").none(),
-          nb::arg("with_diagonal"), nb::arg("n_threads"), nb::arg("widest") = true);
     m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
           "The number of each name of a list; names that are not in the dict get the next numbers.");
     m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),
