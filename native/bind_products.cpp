@@ -81,8 +81,7 @@ rankwise::SimplexProgram simplex_program(const InputMatrix& Q, const double* Q_l
     const std::size_t n = b.size();
     if (n == 0) throw nb::value_error("b is empty; the simplex needs at least one plane");
     check_length(z0.size(), n, "z0 must have the length of b");
-    if (Q.shape(0) < n || Q.shape(1) < n)
-        throw nb::value_error("Q must have at least len(b) rows and len(b) columns");
+    if (Q.shape(0) < n || Q.shape(1) < n) throw nb::value_error("Q must have at least len(b) rows and len(b) columns");
     return {Q.data(), Q_low, Q.shape(1), b.data(), n};
 }
 
@@ -162,11 +161,11 @@ void bind_pair_sums(nb::module_& m, const char* name, const char* text) {
 
 template <class Value, class Order>
 void bind_dense(nb::module_& m) {
-    m.def("dense_matvec", &dense_product<false, false, Value, Order>, nb::arg("X").noconvert(), nb::arg("w").noconvert(),
-          nb::arg("n_threads") = 1,
+    m.def("dense_matvec", &dense_product<false, false, Value, Order>, nb::arg("X").noconvert(),
+          nb::arg("w").noconvert(), nb::arg("n_threads") = 1,
           "X w for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
-    m.def("dense_rmatvec", &dense_product<true, false, Value, Order>, nb::arg("X").noconvert(), nb::arg("c").noconvert(),
-          nb::arg("n_threads") = 1,
+    m.def("dense_rmatvec", &dense_product<true, false, Value, Order>, nb::arg("X").noconvert(),
+          nb::arg("c").noconvert(), nb::arg("n_threads") = 1,
           "X' c for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
     m.def("dense_weighted_squares", &dense_product<true, true, Value, Order>, nb::arg("X").noconvert(),
           nb::arg("c").noconvert(), nb::arg("n_threads") = 1, "X' c of the squared entries of X, as dense_rmatvec.");
@@ -202,7 +201,8 @@ void bind_products(nb::module_& m) {
           "A @ x in double-double precision, as (high, low).");
     m.def("extended_combination", &extended_combination, nb::arg("A"), nb::arg("z"), nb::arg("z_low"),
           "(z + z_low) @ A, summed in double-double precision.");
-    bind_pair_sums<&rankwise::score_rows>(m, "row_scores", "x_i' z_j for all rows of X and Z; the fastest way for few rows of Z.");
+    bind_pair_sums<&rankwise::score_rows>(m, "row_scores",
+                                          "x_i' z_j for all rows of X and Z; the fastest way for few rows of Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::Product>>(m, "row_products", "x_i' z_j for all rows of X and Z.");
     bind_pair_sums<&rankwise::sum_all_pairs<rankwise::SquaredDifference>>(
         m, "squared_distances", "The sum over k of (x_ik - z_jk)^2 for all rows of X and Z.");

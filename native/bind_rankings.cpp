@@ -34,8 +34,9 @@ struct RankingIndex {
     }
     rankwise::Ranking view(std::size_t n_scores) const {
         check_length(n_scores, position.size(), "position needs one entry for each score");
-        return {row.data(), level_begin.data(), query_begin.data(), static_cast<std::int64_t>(query_begin.size()) - 1,
-                position.data(), static_cast<std::int64_t>(position.size())};
+        return {row.data(),         level_begin.data(),
+                query_begin.data(), static_cast<std::int64_t>(query_begin.size()) - 1,
+                position.data(),    static_cast<std::int64_t>(position.size())};
     }
 };
 
@@ -45,15 +46,16 @@ nb::tuple count_ranking(InputVector<double> scores, RankingIndex& index, double 
     auto violations = new_vector<std::int64_t>(ranking.n_queries);
     {
         nb::gil_scoped_release unlocked;
-        rankwise::count_ranking(ranking, scores.data(), margin, index.scratch, n_threads, violations.data(),
-                                net.data(), losses.data());
+        rankwise::count_ranking(ranking, scores.data(), margin, index.scratch, n_threads, violations.data(), net.data(),
+                                losses.data());
     }
     return nb::make_tuple(net, violations, losses);
 }
 
 nb::tuple count_order_errors(InputVector<double> scores, RankingIndex& index, int n_threads) {
     const rankwise::Ranking ranking = index.view(scores.size());
-    auto wrong = new_vector<std::int64_t>(ranking.n_queries), wrong_or_tied = new_vector<std::int64_t>(ranking.n_queries);
+    auto wrong = new_vector<std::int64_t>(ranking.n_queries),
+         wrong_or_tied = new_vector<std::int64_t>(ranking.n_queries);
     {
         nb::gil_scoped_release unlocked;
         rankwise::count_order_errors(ranking, scores.data(), n_threads, wrong.data(), wrong_or_tied.data());
@@ -118,8 +120,7 @@ nb::tuple sum_ranking(InputVector<double> scores, RankingIndex& index, double ma
     NewSums sums(n, n, moment.has_value());
     {
         nb::gil_scoped_release unlocked;
-        rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, index.scratch, n_threads,
-                              sums.view());
+        rankwise::sum_ranking(ranking, scores.data(), margin, chosen, columns, index.scratch, n_threads, sums.view());
     }
     return nb::make_tuple(sums.up, sums.down, sums.moment_up, sums.moment_down);
 }
@@ -172,14 +173,14 @@ OutputVector sum_moment(nb::ndarray<const std::int32_t, nb::shape<-1, 4>, nb::c_
 
 nb::tuple sum_order_graph(InputVector<double> scores, InputVector<std::int32_t> row,
                           InputVector<std::int64_t> class_begin, InputVector<std::int32_t> higher,
-                          InputVector<std::int32_t> lower, double margin, Column weight, Column moment,
-                          int n_threads) {
+                          InputVector<std::int32_t> lower, double margin, Column weight, Column moment, int n_threads) {
     const std::size_t n = scores.size();
     check_length(lower.size(), higher.size(), "higher and lower need the same length");
     if (class_begin.size() == 0 || class_begin(class_begin.size() - 1) != static_cast<std::int64_t>(row.size()))
         throw nb::value_error("class_begin must end at the length of row");
-    const rankwise::OrderGraph graph{row.data(),    class_begin.data(), static_cast<std::int64_t>(class_begin.size()) - 1,
-                                     higher.data(), lower.data(),       static_cast<std::int64_t>(higher.size())};
+    const rankwise::OrderGraph graph{
+        row.data(),    class_begin.data(), static_cast<std::int64_t>(class_begin.size()) - 1,
+        higher.data(), lower.data(),       static_cast<std::int64_t>(higher.size())};
     const rankwise::RowColumns columns{pointer(weight, n), nullptr, nullptr, pointer(moment, n)};
     NewSums sums(n, row.size(), moment.has_value());
     OutputVector violated_weight = new_vector(higher.size());
@@ -321,10 +322,10 @@ nb::tuple logistic_comparisons(InputVector<std::int32_t> first, InputVector<std:
     double value;
     {
         nb::gil_scoped_release unlocked;
-        value = rankwise::logistic_comparisons({first.data(), second.data(), share.data(), lead.data(), scores.data(),
-                                                order_effect, static_cast<std::int64_t>(scores.size()),
-                                                static_cast<std::int64_t>(n), gradient.data(), curvature.data()},
-                                               widest);
+        value = rankwise::logistic_comparisons(
+            {first.data(), second.data(), share.data(), lead.data(), scores.data(), order_effect,
+             static_cast<std::int64_t>(scores.size()), static_cast<std::int64_t>(n), gradient.data(), curvature.data()},
+            widest);
     }
     return nb::make_tuple(value, gradient, curvature);
 }
@@ -336,8 +337,7 @@ void bind_rankings(nb::module_& m) {
         .def(nb::init<RankingIndex::Ints, RankingIndex::Ints, InputVector<std::int64_t>, RankingIndex::Ints>(),
              nb::arg("row"), nb::arg("level_begin"), nb::arg("query_begin"), nb::arg("position"));
     m.def("stable_order", &stable_order, nb::arg("numbers"), "A stable argsort of finite numbers.");
-    m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
-          nb::arg("n_threads"),
+    m.def("count_ranking", &count_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("n_threads"),
           "(net, violations, losses): c_i - d_i for each row; violated pairs and summed hinge loss for each query.");
     m.def("count_violations", &count_violations, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
           nb::arg("n_threads"), "The number of violated pairs of each query.");
@@ -345,16 +345,15 @@ void bind_rankings(nb::module_& m) {
           "(wrong, wrong or tied): the number of pairs in the wrong order in each query, compared one by one.");
     m.def("sum_ranking", &sum_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("method"),
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(),
-          nb::arg("n_threads"),
-          "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
+          nb::arg("n_threads"), "(up, down, moment_up, moment_down): weighted sums over each row's violated partners.");
     m.def("sum_all_partners", &sum_all_partners, nb::arg("index"), nb::arg("weight").none(),
           nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment").none(), nb::arg("n_threads"),
           "The sums of sum_ranking over all partners of each row, for any scores.");
     m.def("squared_hinge_ranking", &squared_hinge_ranking, nb::arg("scores"), nb::arg("index"), nb::arg("query_factor"),
           nb::arg("weight").none(), nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("n_threads"),
           "(loss, gradient, diagonal of the Hessian) of the pairwise squared hinge loss.");
-    m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("index"), nb::arg("margin"),
-          nb::arg("n_threads"), "The margin windows of the rows of each query, in label order, for sum_moment.");
+    m.def("find_windows", &find_windows, nb::arg("scores"), nb::arg("index"), nb::arg("margin"), nb::arg("n_threads"),
+          "The margin windows of the rows of each query, in label order, for sum_moment.");
     m.def("sum_moment", &sum_moment, nb::arg("windows"), nb::arg("index"), nb::arg("weight").none(),
           nb::arg("can_be_worse").none(), nb::arg("gain").none(), nb::arg("moment"), nb::arg("n_threads"),
           "Weighted sum of the moment over each row's violated partners, better and worse.");
@@ -377,12 +376,14 @@ void bind_rankings(nb::module_& m) {
           "The product of the Hessian of the pairwise logistic loss, whose diagonal is given, with the direction.");
     m.def("number_names", &number_names, nb::arg("names"), nb::arg("number_of"),
           "The number of each name of a list; names that are not in the dict get the next numbers.");
-    m.def("count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),
-          nb::arg("weight").none(), nb::arg("n_items"), nb::arg("ordered"),
-          "(first, second, wins, losses, ties): the distinct pairs, sorted, with the weight of each outcome (2, 0, 1).");
-    m.def("logistic_comparisons", &logistic_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("share"),
-          nb::arg("lead"), nb::arg("scores"), nb::arg("order_effect"), nb::arg("widest") = true,
-          "(loss, gradient with respect to scores and order effect, second derivative with respect to each difference).");
+    m.def(
+        "count_comparisons", &count_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("outcome").none(),
+        nb::arg("weight").none(), nb::arg("n_items"), nb::arg("ordered"),
+        "(first, second, wins, losses, ties): the distinct pairs, sorted, with the weight of each outcome (2, 0, 1).");
+    m.def(
+        "logistic_comparisons", &logistic_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("share"),
+        nb::arg("lead"), nb::arg("scores"), nb::arg("order_effect"), nb::arg("widest") = true,
+        "(loss, gradient with respect to scores and order effect, second derivative with respect to each difference).");
 }
 
 }  // namespace rankwise::python

@@ -101,8 +101,8 @@ nb::bytes svmlight_text(InputVector<std::int64_t> indptr, InputVector<std::int64
 template <class Value>
 void bind_writer(nb::module_& m) {
     m.def("svmlight_text", &svmlight_text<Value>, nb::arg("indptr").noconvert(), nb::arg("indices").noconvert(),
-          nb::arg("data").noconvert(), nb::arg("y").noconvert(), nb::arg("queries").none(),
-          nb::arg("comments").none(), nb::arg("first_index"),
+          nb::arg("data").noconvert(), nb::arg("y").noconvert(), nb::arg("queries").none(), nb::arg("comments").none(),
+          nb::arg("first_index"),
           "The rows of a CSR matrix as svmlight lines; queries and comments are (text, end of the word of each row).");
 }
 

@@ -21,8 +21,8 @@ constexpr std::size_t entries_per_strip = 64;
 // Lowest and highest values in the type of the data: no conversion, no rounding.
 template <class Value>
 struct Extremes {
-    explicit Extremes(std::size_t n) : low(std::make_unique_for_overwrite<Value[]>(n)),
-                                       high(std::make_unique_for_overwrite<Value[]>(n)) {
+    explicit Extremes(std::size_t n)
+        : low(std::make_unique_for_overwrite<Value[]>(n)), high(std::make_unique_for_overwrite<Value[]>(n)) {
         std::fill_n(low.get(), n, std::numeric_limits<Value>::infinity());
         std::fill_n(high.get(), n, -std::numeric_limits<Value>::infinity());
     }
@@ -127,8 +127,7 @@ void csr_full_columns(const CsrView<Value, Index>& X, bool* full) {
             any = true;
         }
     }
-    for (std::size_t j = 0; j < X.n_columns; ++j)
-        full[j] = static_cast<std::size_t>(rows_so_far[j]) == X.n_rows;
+    for (std::size_t j = 0; j < X.n_columns; ++j) full[j] = static_cast<std::size_t>(rows_so_far[j]) == X.n_rows;
 }
 
 }  // namespace rankwise

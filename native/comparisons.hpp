@@ -66,7 +66,7 @@ private:
         return k == 0 || matches_[k].first != matches_[k - 1].first || matches_[k].second != matches_[k - 1].second;
     }
 
-    void sort(std::int32_t Match::*item, std::int32_t n_items, const Match* from, Match* to) const {
+    void sort(std::int32_t Match::* item, std::int32_t n_items, const Match* from, Match* to) const {
         std::vector<std::int64_t> begin(n_items + 1);
         for (std::int64_t k = 0; k < n_; ++k) ++begin[from[k].*item + 1];
         for (std::int32_t i = 0; i < n_items; ++i) begin[i + 1] += begin[i];

@@ -123,7 +123,8 @@ void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n
             const std::size_t piece = task / n_groups;
             double* sums = piece == 0 ? out : spare.get() + (piece - 1) * X.n_rows;
             detail::run<detail::RowDots<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, task % n_groups),
-                                         detail::part_of(X.n_columns, detail::columns_at_once, piece), w, sums);
+                                                  detail::part_of(X.n_columns, detail::columns_at_once, piece), w,
+                                                  sums);
         });
     });
     for (std::size_t piece = 1; piece < n_pieces; ++piece)
@@ -147,7 +148,7 @@ void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int 
             const std::size_t block = wide ? 0 : task, piece = wide ? task : 0;
             double* sums = block == 0 ? out : spare.get() + (block - 1) * X.n_columns;
             detail::run<detail::AddRows<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, block),
-                                         detail::part_of(X.n_columns, width, piece), c, sums);
+                                                  detail::part_of(X.n_columns, width, piece), c, sums);
         });
     });
     for (std::size_t block = 1; block < n_blocks; ++block)

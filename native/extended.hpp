@@ -58,9 +58,7 @@ inline Extended operator/(Extended a, Extended b) {
 
 inline Extended& operator+=(Extended& a, Extended b) { return a = a + b; }
 inline Extended& operator/=(Extended& a, Extended b) { return a = a / b; }
-inline bool operator<(Extended a, Extended b) {
-    return a.high < b.high || (a.high == b.high && a.low < b.low);
-}
+inline bool operator<(Extended a, Extended b) { return a.high < b.high || (a.high == b.high && a.low < b.low); }
 inline bool operator>(Extended a, Extended b) { return b < a; }
 
 // One Newton step from the double root doubles its digits.
@@ -78,8 +76,8 @@ inline Extended extended_dot(const double* x, const double* y, std::size_t n) {
 }
 
 // sum_i (z_i + z_low_i) a_i for the rows a_i of A: near the optimum it is much smaller than its terms.
-inline std::vector<double> extended_combination(const double* A, const double* z, const double* z_low,
-                                                std::size_t rows, std::size_t columns) {
+inline std::vector<double> extended_combination(const double* A, const double* z, const double* z_low, std::size_t rows,
+                                                std::size_t columns) {
     std::vector<Extended> sum(columns);
     for (std::size_t i = 0; i < rows; ++i) {
         if (z[i] == 0) continue;

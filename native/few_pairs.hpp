@@ -218,8 +218,10 @@ public:
                 Lanes weight = rows.better[p] * load(rows.worse + q);
                 if (rows.gain) weight *= rows.gain[p] - load(rows.gain + q);
                 weight = where_less(number, all(end), weight, all(0.0));
-                if constexpr (kernel == slope_kernel) push(q, d, fading(p, q, d), weight, received, loss);
-                else curve(rows.direction, p, q, fading(p, q, d), weight, received);
+                if constexpr (kernel == slope_kernel)
+                    push(q, d, fading(p, q, d), weight, received, loss);
+                else
+                    curve(rows.direction, p, q, fading(p, q, d), weight, received);
             }
             sum[p] += sum_of(received);
         }

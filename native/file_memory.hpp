@@ -73,7 +73,8 @@ inline void* map_file(std::size_t bytes) {
     const int file = mkstemp(name.data());
     if (file < 0) return nullptr;
     unlink(name.c_str());
-    void* memory = reserve(file, bytes) ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
+    void* memory =
+        reserve(file, bytes) ? mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0) : MAP_FAILED;
     close(file);
     return memory == MAP_FAILED ? nullptr : memory;
 }
@@ -142,8 +143,10 @@ inline void* numpy_calloc(void*, std::size_t n, std::size_t size) {
 }
 
 inline void numpy_free(void*, void* memory, std::size_t) {
-    if (size_of(memory) > 0) release(memory);
-    else std::free(memory);
+    if (size_of(memory) > 0)
+        release(memory);
+    else
+        std::free(memory);
 }
 
 inline void* numpy_realloc(void* context, void* memory, std::size_t bytes) {

@@ -62,13 +62,13 @@ struct Lanes {
     Lanes(double a, double b, double c, double d) : low{a, b}, high{c, d} {}
     double operator[](int k) const { return k < 2 ? low[k] : high[k - 2]; }
 };
-#define RANKWISE_OPERATOR(op, assign)                                                                              \
-    RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) { return {a.low op b.low, a.high op b.high}; }           \
-    RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }                      \
-    RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }                      \
-    template <class Other>                                                                                       \
-    RANKWISE_INLINE Lanes& operator assign(Lanes& a, Other b) {                                                   \
-        return a = a op b;                                                                                       \
+#define RANKWISE_OPERATOR(op, assign)                                                                  \
+    RANKWISE_INLINE Lanes operator op(Lanes a, Lanes b) { return {a.low op b.low, a.high op b.high}; } \
+    RANKWISE_INLINE Lanes operator op(Lanes a, double b) { return a op Lanes{b, b, b, b}; }            \
+    RANKWISE_INLINE Lanes operator op(double a, Lanes b) { return Lanes{a, a, a, a} op b; }            \
+    template <class Other>                                                                             \
+    RANKWISE_INLINE Lanes& operator assign(Lanes& a, Other b) {                                        \
+        return a = a op b;                                                                             \
     }
 RANKWISE_EACH_OPERATOR(RANKWISE_OPERATOR)
 #undef RANKWISE_OPERATOR
@@ -104,8 +104,10 @@ RANKWISE_INLINE void store(double* p, Lanes v) { std::memcpy(p, &v, sizeof v); }
 // One number or four, for code that works on both.
 template <class Number>
 RANKWISE_INLINE Number get(const double* p) {
-    if constexpr (std::is_same_v<Number, double>) return *p;
-    else return load(p);
+    if constexpr (std::is_same_v<Number, double>)
+        return *p;
+    else
+        return load(p);
 }
 RANKWISE_INLINE void put(double* p, double v) { *p = v; }
 RANKWISE_INLINE void put(double* p, Lanes v) { store(p, v); }
@@ -138,10 +140,9 @@ RANKWISE_INLINE Lanes exponential(Lanes x) {
     const Lanes shifted = x * 1.4426950408889634 + 6755399441055744.0;
     const Lanes whole = shifted - 6755399441055744.0;
     const Lanes rest = (x - whole * 6.93147180369123816490e-01) - whole * 1.90821492927058770002e-10;
-    constexpr double inverse_factorials[] = {1.0,           1.0,           1 / 2.0,         1 / 6.0,
-                                             1 / 24.0,      1 / 120.0,     1 / 720.0,       1 / 5040.0,
-                                             1 / 40320.0,   1 / 362880.0,  1 / 3628800.0,   1 / 39916800.0,
-                                             1 / 479001600.0, 1 / 6227020800.0};
+    constexpr double inverse_factorials[] = {
+        1.0,        1.0,         1 / 2.0,      1 / 6.0,       1 / 24.0,       1 / 120.0,       1 / 720.0,
+        1 / 5040.0, 1 / 40320.0, 1 / 362880.0, 1 / 3628800.0, 1 / 39916800.0, 1 / 479001600.0, 1 / 6227020800.0};
     return times_power_of_two(polynomial(rest, inverse_factorials), shifted);
 }
 

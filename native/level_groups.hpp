@@ -22,12 +22,12 @@ struct Rest {
 };
 
 struct LevelGroups {
-    std::vector<std::uint16_t> group;          // by row
-    std::vector<std::int64_t> n_groups;        // by query
-    std::vector<std::int64_t> first_row;       // by query: its first row if its rows are consecutive, else -1
-    std::vector<std::int64_t> tie_begin;       // by query: its first tie; the last entry is the number of ties
-    std::vector<std::int32_t> ties;            // of each tied level: first position in the query, number of rows
-    std::vector<double> rest;                  // by query: the numbers of its Rest
+    std::vector<std::uint16_t> group;     // by row
+    std::vector<std::int64_t> n_groups;   // by query
+    std::vector<std::int64_t> first_row;  // by query: its first row if its rows are consecutive, else -1
+    std::vector<std::int64_t> tie_begin;  // by query: its first tie; the last entry is the number of ties
+    std::vector<std::int32_t> ties;       // of each tied level: first position in the query, number of rows
+    std::vector<double> rest;             // by query: the numbers of its Rest
 };
 
 struct LevelGroupsView {
@@ -42,7 +42,7 @@ struct LevelGroupsView {
 namespace detail {
 
 constexpr std::int64_t few_levels = 6;
-constexpr std::int64_t group_rows = 128;   // from this size on, a group costs less than pairs
+constexpr std::int64_t group_rows = 128;  // from this size on, a group costs less than pairs
 constexpr std::int64_t most_groups = 60000;
 // A level with this fraction of the weight gets a group of its own: subtracting it from a sum would cancel digits.
 constexpr double group_weight = 1.0 / 16;

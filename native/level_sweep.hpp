@@ -68,8 +68,7 @@ struct SweepLoop {
                 if (passed == n) break;
                 const std::int64_t r = better ? passed : n - 1 - passed;
                 for (int k = 0; k < K; ++k)
-                    for (int v = 0; v < parts; ++v)
-                        sum[k][v] += after<Cpu>(lane(sweep, r), v, sweep.given[r * K + k]);
+                    for (int v = 0; v < parts; ++v) sum[k][v] += after<Cpu>(lane(sweep, r), v, sweep.given[r * K + k]);
             }
             for (; asked < n; ++asked) {
                 const std::int64_t r = better ? asked : n - 1 - asked;
@@ -105,7 +104,7 @@ struct SweepLoop {
 // is 0 if K is 1. found(place, numbers, better, worse) receives its sums. Returns the sum of the values of `found`.
 template <int K, class Given, class Found>
 double sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
-                  Scratch& scratch, int n_threads, Given&& given, Found&& found) {
+                    Scratch& scratch, int n_threads, Given&& given, Found&& found) {
     const auto [by_score, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
     const RowSlot* rows = by_score;
     auto* level = scratch.take<std::uint8_t>(order.n);
@@ -125,8 +124,10 @@ double sweep_levels(const LabelOrder& order, const FewLevels& levels, const doub
     parallel_for(2, order.n < parallel_rows ? 1 : n_threads, [&](std::size_t side) {
         const Sweep sweep{rows, level, numbers[0], order.n, numbers[1 + side]};
         on_this_cpu([&](auto cpu) {
-            if (side == 0) run<SweepLoop<K, true>>(cpu, sweep);
-            else run<SweepLoop<K, false>>(cpu, sweep);
+            if (side == 0)
+                run<SweepLoop<K, true>>(cpu, sweep);
+            else
+                run<SweepLoop<K, false>>(cpu, sweep);
         });
     });
     return sum_over_rows(order.n, n_threads, [&](std::int64_t r) {

@@ -39,6 +39,8 @@ void logistic_product(const LogisticPairs& pairs, const double* diagonal, const 
     functions(widest).product(pairs, diagonal, direction, product);
 }
 
-double logistic_comparisons(const LogisticComparisons& task, bool widest) { return functions(widest).comparisons(task); }
+double logistic_comparisons(const LogisticComparisons& task, bool widest) {
+    return functions(widest).comparisons(task);
+}
 
 }  // namespace rankwise

@@ -120,10 +120,9 @@ public:
     // Sums over all rows of other groups and, for rows of the rest, over the rest too. Returns the loss, ties included.
     double run(Finish<kernel> finish) {
         const std::uint16_t* group = n_groups_ > 1 ? rows_.group : nullptr;
-        std::vector<double> tables = bins_.gather_groups(
-            [rows = rows_](std::int64_t i) { return rows.amount_of<Lanes>(i); }, group, n_groups_);
-        const double others =
-            act_by_label<kernel>(bins_.chain(), alike, n_groups_, rest_.any(), finish.factor, tables);
+        std::vector<double> tables =
+            bins_.gather_groups([rows = rows_](std::int64_t i) { return rows.amount_of<Lanes>(i); }, group, n_groups_);
+        const double others = act_by_label<kernel>(bins_.chain(), alike, n_groups_, rest_.any(), finish.factor, tables);
         const double themselves = 0.5 * std::log(2.0) * finish.factor * std::max(0.0, rest_.square);
         const double met = kernel == curvature_kernel && rest_.any() ? 0.25 : 0.0;
         return bins_.read_groups(tables, group, GroupFinish{finish, group, met}) + (others - themselves);
@@ -151,8 +150,10 @@ private:
         template <class Number>
         Number met_by(std::int64_t i) const {
             auto of = [&](std::int64_t k) { return !group || group[k] == 0 ? met : 0.0; };
-            if constexpr (std::is_same_v<Number, double>) return of(i);
-            else return Lanes{of(i), of(i + 1), of(i + 2), of(i + 3)};
+            if constexpr (std::is_same_v<Number, double>)
+                return of(i);
+            else
+                return Lanes{of(i), of(i + 1), of(i + 2), of(i + 3)};
         }
     };
 };
@@ -172,9 +173,7 @@ public:
             rows_ = lying(first);
             return by_bins([&](std::int64_t p) { return order_.row[p] - first; });
         }
-        return in_label_order([this] {
-            return few() ? by_pairs() : by_bins([](std::int64_t p) { return p; });
-        });
+        return in_label_order([this] { return few() ? by_pairs() : by_bins([](std::int64_t p) { return p; }); });
     }
 
     bool has_curvature() const { return has_curvature_; }
@@ -198,8 +197,8 @@ private:
     LineOfRows lying(std::int64_t first) const {
         auto at = [&](const double* column) { return column ? column + first : nullptr; };
         const double* balance = rest_.any() ? task_.balance : nullptr;
-        return {order_.n,    at(task_.pairs.scores),   at(task_.pairs.weight), at(task_.direction),
-                at(balance), at(task_.diagonal), task_.pairs.groups.group + first, task_.out + first};
+        return {order_.n,    at(task_.pairs.scores), at(task_.pairs.weight),           at(task_.direction),
+                at(balance), at(task_.diagonal),     task_.pairs.groups.group + first, task_.out + first};
     }
 
     // A column in label order.
@@ -214,8 +213,7 @@ private:
     template <class Work>
     double in_label_order(Work&& work) {
         const double* weight = copy(scratch_.better, task_.pairs.weight, 1.0);
-        const double* direction =
-            kernel == curvature_kernel ? copy(scratch_.direction, task_.direction, 1.0) : nullptr;
+        const double* direction = kernel == curvature_kernel ? copy(scratch_.direction, task_.direction, 1.0) : nullptr;
         scratch_.out.resize(order_.n);
         rows_ = {order_.n,
                  copy(scratch_.score, task_.pairs.scores),
@@ -308,8 +306,7 @@ private:
             rows_.group = scratch_.group.data();
             if (rest_.any() && task_.balance) rows_.balance = copy(scratch_.balance, task_.balance);
         }
-        const double value =
-            LevelSums<kernel>(rows_, n_groups, rest_, bins).run(finisher()) - take_ties_off(place);
+        const double value = LevelSums<kernel>(rows_, n_groups, rest_, bins).run(finisher()) - take_ties_off(place);
         return cancelled() ? in_segments() : value;
     }
 
@@ -336,7 +333,8 @@ private:
         parallel_for(chunks, n_threads_, [&](std::size_t c) {
             LogisticScratch scratch;
             for (std::int64_t t = begin + c * chunk; t < std::min<std::int64_t>(end, begin + (c + 1) * chunk); ++t)
-                values[c] += take_tie_off(place, task_.pairs.groups.ties[2 * t], task_.pairs.groups.ties[2 * t + 1], scratch);
+                values[c] +=
+                    take_tie_off(place, task_.pairs.groups.ties[2 * t], task_.pairs.groups.ties[2 * t + 1], scratch);
         });
         return std::accumulate(values.begin(), values.end(), 0.0);
     }

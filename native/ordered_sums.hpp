@@ -23,9 +23,8 @@ class OrderedSums {
 public:
     // unit_weights: every pair weighs 1, and the columns better and worse hold ones and zeros.
     OrderedSums(const PairColumns& rows, bool unit_weights, const std::int32_t* level_begin, double factor, double* sum)
-        : rows_(rows), channels_(channels_of(rows)),
-          unit_weights_(unit_weights), leaf_rows_(unit_weights ? 128 : 64), level_begin_(level_begin),
-          factor_(factor), sum_(sum) {}
+        : rows_(rows), channels_(channels_of(rows)), unit_weights_(unit_weights), leaf_rows_(unit_weights ? 128 : 64),
+          level_begin_(level_begin), factor_(factor), sum_(sum) {}
 
     // Adds to the rows' sums; returns the loss times the factor.
     double run(std::int64_t n, int n_threads) {
@@ -34,8 +33,7 @@ public:
         while (!segments.empty()) {
             std::vector<double> values(segments.size());
             std::vector<std::vector<Segment>> parts(segments.size());
-            parallel_for(segments.size(), n_threads,
-                         [&](std::size_t k) { values[k] = work(segments[k], parts[k]); });
+            parallel_for(segments.size(), n_threads, [&](std::size_t k) { values[k] = work(segments[k], parts[k]); });
             segments.clear();
             for (const auto& list : parts) segments.insert(segments.end(), list.begin(), list.end());
             for (const double value : values) total += value;
@@ -78,8 +76,10 @@ private:
         const std::vector<Segment> parts = cut(whole, std::clamp<std::int64_t>(most, 2, most_parts));
         double value = act(whole, parts, bins);
         for (const Segment part : parts) {
-            if (part.size() <= leaf_rows_) value += pair_by_pair(part, pairs);
-            else left.push_back(part);
+            if (part.size() <= leaf_rows_)
+                value += pair_by_pair(part, pairs);
+            else
+                left.push_back(part);
         }
         return value;
     }
@@ -123,10 +123,13 @@ private:
                          tables.data() + (k * channels_.n + c) * table);
         };
         for_tables([&](std::int64_t begin, std::int64_t end, int c, double* moments) {
-            bins.gather(begin, end, [&](std::int64_t i) {
-                const Lanes amount = given<Lanes>(c, whole.begin + i);
-                return kernel == curvature_kernel ? amount * load(rows_.direction + whole.begin + i) : amount;
-            }, moments);
+            bins.gather(
+                begin, end,
+                [&](std::int64_t i) {
+                    const Lanes amount = given<Lanes>(c, whole.begin + i);
+                    return kernel == curvature_kernel ? amount * load(rows_.direction + whole.begin + i) : amount;
+                },
+                moments);
         });
         const double value = act_by_label<kernel>(bins.chain(), channels_, n_parts, false, factor_, tables);
         for_tables([&](std::int64_t begin, std::int64_t end, int c, const double* polynomials) {

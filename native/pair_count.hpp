@@ -41,9 +41,7 @@ inline ByScore rows_by_score(const LabelOrder& order, const double* scores, doub
     });
     RowSlot* sorted = sort_by_key(rows, spare, order.n, n_threads);
     RowSlot* windows = sorted == rows ? spare : rows;
-    scratch.borrow([&] {
-        margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads);
-    });
+    scratch.borrow([&] { margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads); });
     return {windows, sorted};
 }
 
@@ -81,8 +79,8 @@ inline std::int32_t split_position(const std::int32_t* level_begin, std::int32_t
     const std::int32_t middle = begin + (end - begin) / 2;
     const std::int32_t below = level_begin[middle];
     if (below == middle && middle > begin) return middle;
-    const auto above = static_cast<std::int32_t>(
-        std::upper_bound(level_begin + middle, level_begin + end, below) - level_begin);
+    const auto above =
+        static_cast<std::int32_t>(std::upper_bound(level_begin + middle, level_begin + end, below) - level_begin);
     if (below <= begin) return above;
     if (above >= end) return below;
     return middle - below <= above - middle ? below : above;
@@ -142,7 +140,7 @@ inline std::int64_t count_partners(const LabelOrder& order, const Window* window
         std::vector<Counts> counts;
         for (std::int64_t k = 0; k < n_parts; ++k) counts.emplace_back(scratch, order.n);
         parallel_for(n_parts, n_threads, [&](std::size_t k) {
-            const CountPart part{order, windows, order.part_begin(k, n_parts), order.part_begin(k + 1, n_parts),
+            const CountPart part{order, windows,         order.part_begin(k, n_parts), order.part_begin(k + 1, n_parts),
                                  out,   pairs.data() + k};
             for (std::int64_t p = 0; p < part.begin; ++p) counts[k].put(windows[p].place);
             if (part.begin > 0) counts[k].settle();

@@ -237,8 +237,7 @@ void sum_by_tree(const LabelOrder& order, const double* scores, double margin, C
         }
         std::fill_n(value, K, 0.0);
         tree.sum_larger(order.level_begin[row.place], value);
-        detail::add<K>(channels.up<K>(row.place), value,
-                       channels.can_be_worse[row.place]);
+        detail::add<K>(channels.up<K>(row.place), value, channels.can_be_worse[row.place]);
     }
     tree.clear();
     for (std::int32_t i = n - 1, j = n - 1; i >= 0; --i) {

@@ -125,8 +125,7 @@ inline void fetch_ahead(const void*) {}
 template <int depth>
 constexpr std::array<std::int64_t, depth + 1> level_starts(std::int64_t n, int tables) {
     std::array<std::int64_t, depth + 1> start{};
-    for (int l = 0; l < depth; ++l)
-        start[l + 1] = start[l] + ((n >> (fan_bits * l)) / fan_out + 1) * fan_out * tables;
+    for (int l = 0; l < depth; ++l) start[l + 1] = start[l] + ((n >> (fan_bits * l)) / fan_out + 1) * fan_out * tables;
     return start;
 }
 

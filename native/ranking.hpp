@@ -183,8 +183,8 @@ inline QueryCounts count_query(const LabelOrder& order, const double* scores, do
 
 // For each row c_i - d_i, for each query the number of violated pairs and the sum of their hinge losses, sum of (c_i -
 // d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. If net and losses are null, only counts.
-inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool,
-                          int n_threads, std::int64_t* violations, double* net, double* losses) {
+inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool, int n_threads,
+                          std::int64_t* violations, double* net, double* losses) {
     constexpr std::size_t bytes_to_count = 2 * sizeof(RowSlot) + sizeof(double) + 1;
     const auto kept = pool.lend();
     kept->restart();
@@ -202,8 +202,8 @@ inline void count_ranking(const Ranking& ranking, const double* scores, double m
             if (!net) return;
             std::int32_t* of_query = counted + ranking.query_begin[q];
             for (std::int64_t p = 0; p < order.n; ++p) of_query[p] = counts.better[p] - counts.worse[p];
-            losses[q] = detail::net_score(order, of_query, scores, threads) +
-                        margin * static_cast<double>(violations[q]);
+            losses[q] =
+                detail::net_score(order, of_query, scores, threads) + margin * static_cast<double>(violations[q]);
         });
     if (net)
         detail::read_by_row<1>(ranking, n_threads, counted,
@@ -337,8 +337,8 @@ void sum_all_partners(const Ranking& ranking, const RowColumns& columns, int n_t
 }
 
 template <bool Gain, bool Moment>
-void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method,
-                 const RowColumns& columns, ScratchPool& pool, int n_threads, const RowSums& out) {
+void sum_ranking(const Ranking& ranking, const double* scores, double margin, Method method, const RowColumns& columns,
+                 ScratchPool& pool, int n_threads, const RowSums& out) {
     constexpr int K = channel_count<Gain, Moment>;
     const auto kept = pool.lend();
     kept->restart();
@@ -359,15 +359,14 @@ void sum_ranking(const Ranking& ranking, const double* scores, double margin, Me
                                         return 0.0;
                                     });
         });
-    read_by_row<2 * K>(ranking, n_threads, received, [=](std::int64_t i, const double* sums) {
-        store_sums<Gain, Moment>(columns, i, sums, out);
-    });
+    read_by_row<2 * K>(ranking, n_threads, received,
+                       [=](std::int64_t i, const double* sums) { store_sums<Gain, Moment>(columns, i, sums, out); });
 }
 
 // With gains, over better partners the weight is gain_j - gain_i, over worse ones gain_i - gain_j.
 template <bool Gain>
 void moments_of_query(const LabelOrder& order, const Window* windows, const RowColumns& columns, ScratchPool& pool,
-                Scratch& scratch, int n_threads, double* received) {
+                      Scratch& scratch, int n_threads, double* received) {
     constexpr int K = Gain ? 2 : 1;
     const WindowSums sums = window_sums(order, K, columns.can_be_worse, scratch, n_threads);
     over_rows(order.n, n_threads, [&](std::int64_t p) {
@@ -387,7 +386,7 @@ void moments_of_query(const LabelOrder& order, const Window* windows, const RowC
 
 template <bool Gain>
 void moments_of_ranking(const Ranking& ranking, const Window* windows, const RowColumns& columns, ScratchPool& pool,
-                int n_threads, double* out) {
+                        int n_threads, double* out) {
     constexpr int K = Gain ? 2 : 1;
     const auto kept = pool.lend();
     kept->restart();

@@ -82,12 +82,14 @@ RANKWISE_INLINE void sum_tile(const double* const* x, const double* panel, std::
     Lanes sum[tile_rows][tile_vectors] = {};
     for (std::size_t k = 0; k < n_features; ++k) {
         Lanes z[tile_vectors];
-        RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
+        RANKWISE_UNROLL
+        for (std::size_t j = 0; j < tile_vectors; ++j)
             std::memcpy(&z[j], panel + k * panel_rows<Cpu> + j * Cpu::width, sizeof z[j]);
-        RANKWISE_UNROLL for (std::size_t i = 0; i < tile_rows; ++i) {
+        RANKWISE_UNROLL
+        for (std::size_t i = 0; i < tile_rows; ++i) {
             const double value = x[i][k];
-            RANKWISE_UNROLL for (std::size_t j = 0; j < tile_vectors; ++j)
-                Term::add(value, z[j], sum[i][j]);
+            RANKWISE_UNROLL
+            for (std::size_t j = 0; j < tile_vectors; ++j) Term::add(value, z[j], sum[i][j]);
         }
     }
     std::memcpy(sums, sum, sizeof sum);
@@ -155,8 +157,7 @@ RANKWISE_INLINE double dot(const double* x, const double* w, std::size_t n) {
 }
 
 template <class Cpu>
-RANKWISE_INLINE void score_rows(const Rows& X, std::size_t begin, std::size_t end, const Rows& functions,
-                                double* out) {
+RANKWISE_INLINE void score_rows(const Rows& X, std::size_t begin, std::size_t end, const Rows& functions, double* out) {
     for (std::size_t row = begin; row < end; ++row)
         for (std::size_t v = 0; v < functions.n_rows; ++v)
             out[row * functions.n_rows + v] = dot<Cpu>(X.row(row), functions.row(v), X.n_columns);
@@ -210,8 +211,8 @@ void sum_all_pairs(const Rows& X, const Rows& Z, double* out, int n_threads) {
 
 // out[i, v] = x_i' f_v; out has a row for each row of X and a column for each function.
 inline void score_rows(const Rows& X, const Rows& functions, double* out, int n_threads) {
-    const std::size_t step = std::max<std::size_t>(1, detail::work_worth_a_thread / std::max<std::size_t>(
-                                                          1, X.n_columns * functions.n_rows));
+    const std::size_t step = std::max<std::size_t>(
+        1, detail::work_worth_a_thread / std::max<std::size_t>(1, X.n_columns * functions.n_rows));
     detail::on_this_cpu([&](auto cpu) {
         parallel_for(detail::blocks(X.n_rows, step), n_threads, [&](std::size_t task) {
             const std::size_t end = std::min((task + 1) * step, X.n_rows);

@@ -79,8 +79,7 @@ struct TableOf {
 // Adds amount(i) x^k of the rows to their tables. With a stride, consecutive rows alternate between four copies of the
 // tables at this distance, because the next row of the same bin would wait for a sum in memory.
 template <class Places, class Amount>
-void add_moments(RowRange rows, Places place, const Amount& amount, TableOf of, std::int64_t stride,
-                 double* tables) {
+void add_moments(RowRange rows, Places place, const Amount& amount, TableOf of, std::int64_t stride, double* tables) {
     by_fours(rows, [&](std::int64_t i, int from, int to) {
         const FourPlaces p = place(i);
         const Lanes u = amount(i), x2 = p.x * p.x, ux = u * p.x, x4 = x2 * x2;
@@ -192,9 +191,9 @@ public:
 
 private:
     struct Bin {
-        SmoothKernels::Row moments[2];      // plain; mirrored, with odd powers negated
-        double side[2][2];   // [better, worse]: their weight and first moment
-        double loss;         // of a row at the centre
+        SmoothKernels::Row moments[2];  // plain; mirrored, with odd powers negated
+        double side[2][2];              // [better, worse]: their weight and first moment
+        double loss;                    // of a row at the centre
         bool used;
 
         void set(const Sources& sources, std::int64_t from) {
@@ -322,8 +321,7 @@ public:
             }
             ends[c] = {low, high};
         });
-        for (const auto& [low, high] : ends)
-            ends[0] = {std::min(ends[0].first, low), std::max(ends[0].second, high)};
+        for (const auto& [low, high] : ends) ends[0] = {std::min(ends[0].first, low), std::max(ends[0].second, high)};
         return ends[0];
     }
 
@@ -334,9 +332,7 @@ public:
     template <class Amount>
     void gather(std::int64_t begin, std::int64_t end, Amount&& amount, double* table_out) const {
         std::fill_n(table_out, table(), 0.0);
-        with_places([&](auto place) {
-            add_moments({begin, end, n_}, place, amount, {nullptr, 0}, 0, table_out);
-        });
+        with_places([&](auto place) { add_moments({begin, end, n_}, place, amount, {nullptr, 0}, 0, table_out); });
     }
     template <class Finish>
     void read(std::int64_t begin, std::int64_t end, const double* table_in, Finish&& finish) const {
@@ -361,8 +357,7 @@ public:
 
     // Calls finish(row, sum) for all rows; returns the sum of finish.linear().
     template <class Finish>
-    double read_groups(const std::vector<double>& tables, const std::uint16_t* group,
-                       const Finish& finish) const {
+    double read_groups(const std::vector<double>& tables, const std::uint16_t* group, const Finish& finish) const {
         const std::int64_t chunks = std::max<std::int64_t>(1, n_ / chunk_rows);
         std::vector<double> linear(chunks);
         parallel_for(chunks, n_threads_, [&](std::size_t c) {
@@ -387,17 +382,18 @@ private:
 
     template <class Run>
     void with_places(Run&& run) const {
-        if (bin_.empty()) run(EvenPlaces{score_, low_});
-        else run(ListedPlaces{bin_.data(), x_.data()});
+        if (bin_.empty())
+            run(EvenPlaces{score_, low_});
+        else
+            run(ListedPlaces{bin_.data(), x_.data()});
     }
 
     template <class Amount>
     void gather_chunk(std::int64_t begin, std::int64_t end, Amount&& amount, const std::uint16_t* group,
                       std::int64_t size, double* tables) const {
         auto run = [&](std::int64_t stride, double* to) {
-            with_places([&](auto place) {
-                add_moments({begin, end, n_}, place, amount, {group, table()}, stride, to);
-            });
+            with_places(
+                [&](auto place) { add_moments({begin, end, n_}, place, amount, {group, table()}, stride, to); });
         };
         if (size > 1024 || end - begin < 8 * size) return run(0, tables);
         std::vector<double> own(lanes * size);

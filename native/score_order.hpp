@@ -177,7 +177,8 @@ inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n
     std::vector<std::uint64_t> differing(blocks.count, 0);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
         std::uint64_t differ = 0;
-        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) differ |= rows[i].keyed.key ^ rows[0].keyed.key;
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+            differ |= rows[i].keyed.key ^ rows[0].keyed.key;
         differing[b] = differ;
     });
     std::uint64_t differ = 0;
@@ -188,7 +189,8 @@ inline RowSlot* sort_by_key(RowSlot* rows, RowSlot* spare, std::int64_t n, int n
     std::vector<Histogram> places(blocks.count);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
         places[b].fill(0);
-        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) ++places[b][digit(rows[i].keyed.key, shift)];
+        for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i)
+            ++places[b][digit(rows[i].keyed.key, shift)];
     });
     std::vector<std::int32_t> bucket(radix_size + 1);
     std::int32_t place = 0;
@@ -220,8 +222,7 @@ namespace detail {
 // `begin` completes and the last of its rows does.
 class WindowWalk {
 public:
-    WindowWalk(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin, std::int64_t end,
-               double margin)
+    WindowWalk(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin, std::int64_t end, double margin)
         : scores_(scores), out_(out), margin_(margin), i_(begin), end_(end) {
         auto high_of = [&](std::int64_t row) -> std::int64_t {
             auto violates = [&](double s) { return violated(s, scores[row], margin); };
@@ -257,8 +258,8 @@ private:
 };
 
 // The steps of a walk depend on each other; four interleaved walks hide the latency.
-inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin,
-                         std::int64_t end, double margin) {
+inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std::int64_t begin, std::int64_t end,
+                         double margin) {
     const std::int64_t quarter = (end - begin) / 4;
     auto part = [&](int k) {
         return WindowWalk(scores, out, n, begin + k * quarter, k == 3 ? end : begin + (k + 1) * quarter, margin);
@@ -291,9 +292,8 @@ inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, 
             out[i].window.place = sorted[i].keyed.position;
         }
     });
-    parallel_for(blocks.count, n_threads, [&](std::size_t b) {
-        walk_windows(scores, out, n, blocks.begin(b), blocks.begin(b + 1), margin);
-    });
+    parallel_for(blocks.count, n_threads,
+                 [&](std::size_t b) { walk_windows(scores, out, n, blocks.begin(b), blocks.begin(b + 1), margin); });
 }
 
 }  // namespace rankwise

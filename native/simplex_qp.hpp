@@ -87,7 +87,7 @@ constexpr double unit_roundoff() {
 // that depend on earlier ones.
 template <class Real>
 class FaceFactor {
-   public:
+public:
     explicit FaceFactor(const SimplexProgram& program) : program_(program) {}
 
     std::size_t base() const { return base_; }
@@ -135,11 +135,10 @@ class FaceFactor {
     void solve(Real* x) const {
         const std::size_t size = members_.size();
         forward(x);
-        for (std::size_t k = size; k-- > 0;)
-            x[k] = (x[k] - dot(&R(k, k) + 1, x + k + 1, size - k - 1)) / R(k, k);
+        for (std::size_t k = size; k-- > 0;) x[k] = (x[k] - dot(&R(k, k) + 1, x + k + 1, size - k - 1)) / R(k, k);
     }
 
-   private:
+private:
     static constexpr double base_shrinks_by = 0.01;
     static constexpr double dependent_below = 32 * unit_roundoff<Real>();
     static constexpr double smallest_pivot = 1e-300;
@@ -266,7 +265,7 @@ double gradient_error(const SimplexProgram& program, const std::vector<Real>& z)
 // Decisions (steps, bounds, gains) are in double; z, gradients and directions are of type Real.
 template <class Real>
 class SimplexSolver {
-   public:
+public:
     struct Point {
         std::vector<Real> z;
         double gap;
@@ -296,7 +295,7 @@ class SimplexSolver {
         return best;
     }
 
-   private:
+private:
     static constexpr double infinity = std::numeric_limits<double>::infinity();
     static constexpr double enough_progress = 0.9;
     static constexpr std::int64_t patience = 10;

@@ -31,17 +31,18 @@ public:
     using Row = std::array<double, terms>;
     using Matrix = std::array<Row, terms>;
 
-    Matrix near[2][near_bins + 1];    // [kernel][bins apart]: from a power of y to all powers of x
-    Row even_near[near_bins + 1];     // [bins apart]: from a power of y to the even function at x = 0
-    Matrix rising;                    // from a power of y to its part in e^(k .75 y) for k = 1, 2, ...
-    Matrix falling;                   // from e^(-k .75 x) to the powers of x
-    Row decay[decay_bins + 1];        // e^(-k 1.5 D)
-    Row integral;                     // from a power of x in the slope to the next power in the even function
+    Matrix near[2][near_bins + 1];  // [kernel][bins apart]: from a power of y to all powers of x
+    Row even_near[near_bins + 1];   // [bins apart]: from a power of y to the even function at x = 0
+    Matrix rising;                  // from a power of y to its part in e^(k .75 y) for k = 1, 2, ...
+    Matrix falling;                 // from e^(-k .75 x) to the powers of x
+    Row decay[decay_bins + 1];      // e^(-k 1.5 D)
+    Row integral;                   // from a power of x in the slope to the next power in the even function
     // x^16 - 2^-15 T_16(x) in lower powers; the Chebyshev polynomial T_16 is at most 1 in size, so this is x^16 to
     // 2^-15.
-    static constexpr Row last_power{-1 / 32768.0,     0, 128 / 32768.0,    0, -2688 / 32768.0,   0, 21504 / 32768.0,  0,
-                                    -84480 / 32768.0, 0, 180224 / 32768.0, 0, -212992 / 32768.0, 0, 131072 / 32768.0, 0};
-    Row series[2], even_series;       // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
+    static constexpr Row last_power{-1 / 32768.0,      0, 128 / 32768.0,    0, -2688 / 32768.0,  0,
+                                    21504 / 32768.0,   0, -84480 / 32768.0, 0, 180224 / 32768.0, 0,
+                                    -212992 / 32768.0, 0, 131072 / 32768.0, 0};
+    Row series[2], even_series;  // kernel(u) = asymptote + sum of series[k - 1] e^(-k u), u > 0
 
     static const SmoothKernels& tables() {
         static const std::unique_ptr<const SmoothKernels> built(new SmoothKernels);

@@ -132,9 +132,7 @@ private:
         return next_line(p);
     }
 
-    const char* next_line(const char* p) const {
-        return static_cast<const char*>(std::memchr(p, '\n', end_ - p)) + 1;
-    }
+    const char* next_line(const char* p) const { return static_cast<const char*>(std::memchr(p, '\n', end_ - p)) + 1; }
 
     std::string_view comment_at(const char* p) const {
         if (*p != '#') return {};

@@ -76,10 +76,8 @@ struct FewRowsLoop {
         using Lanes = typename Cpu::Lanes;
         Lanes sum[block][K] = {};
         std::int32_t q = 0;
-        for (; q < full; q += static_cast<std::int32_t>(Cpu::width))
-            meet<Cpu, false>(rows, p, q, ends, sum);
-        for (; q < most; q += static_cast<std::int32_t>(Cpu::width))
-            meet<Cpu, true>(rows, p, q, ends, sum);
+        for (; q < full; q += static_cast<std::int32_t>(Cpu::width)) meet<Cpu, false>(rows, p, q, ends, sum);
+        for (; q < most; q += static_cast<std::int32_t>(Cpu::width)) meet<Cpu, true>(rows, p, q, ends, sum);
         for (int r = 0; r < block; ++r)
             for (int k = 0; k < K; ++k) {
                 double lane[Cpu::width];

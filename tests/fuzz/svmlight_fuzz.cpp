@@ -25,8 +25,8 @@ void require(bool condition, const char* what) {
 template <class Value>
 void check_round_trip(rankwise::SvmlightReader<Value>& first) {
     std::vector<std::int64_t> indices(first.indices.data(), first.indices.data() + first.indices.size());
-    const std::string text = rankwise::svmlight_text<Value>({first.n_rows(), first.row_begin.data(), indices.data(),
-                                                             first.values.data(), first.labels.data(), {}, {}, 1});
+    const std::string text = rankwise::svmlight_text<Value>(
+        {first.n_rows(), first.row_begin.data(), indices.data(), first.values.data(), first.labels.data(), {}, {}, 1});
     if (text.empty()) return;
     rankwise::SvmlightReader<Value> second({1, INT32_MAX, false}, 1);
     require(!second.read(text.data(), text.size(), 0), "what was written is malformed");
@@ -72,10 +72,17 @@ int main(int argc, char** argv) {
         for (unsigned long change = random() % 6; change > 0; --change) {
             const std::size_t place = random() % (text.size() + 1);
             switch (random() % 4) {
-                case 0: text.insert(place, words[random() % std::size(words)]); break;
-                case 1: text.erase(place, random() % 4); break;
-                case 2: text.insert(place, 1, static_cast<char>(random())); break;
-                default: text += text.substr(0, place);
+                case 0:
+                    text.insert(place, words[random() % std::size(words)]);
+                    break;
+                case 1:
+                    text.erase(place, random() % 4);
+                    break;
+                case 2:
+                    text.insert(place, 1, static_cast<char>(random()));
+                    break;
+                default:
+                    text += text.substr(0, place);
             }
         }
         LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
