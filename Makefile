@@ -75,6 +75,7 @@ test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions tha
 lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native headers, workflows, templates and citation
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/clang-format --dry-run -Werror native/*.hpp native/*.cpp tests/fuzz/*.cpp
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-workflows .github/workflows/*.yml
