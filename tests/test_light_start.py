@@ -137,7 +137,7 @@ def test_weights_that_do_not_fit_are_refused(tmp_path, capsys):
         write_layout(file, header, arrays)
     write_rows(tmp_path / "rows.txt", X, y, np.zeros(60, int))
     assert main(["predict", str(path), str(tmp_path / "rows.txt")]) == 1
-    assert "its coef_ and the rest of it do not fit together" in capsys.readouterr().err
+    assert "its coef_ is invalid or inconsistent with the rest of the model" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])

@@ -128,7 +128,7 @@ def test_what_a_file_cannot_hold_is_refused_by_name(table, tmp_path):
             save_model(make_pipeline(front, RankRLS()).fit(X, y), tmp_path / "model.json")
 
     refused(make_pipeline(SimpleImputer(), FunctionTransformer(np.tanh)), "must be one of StandardScaler, .*")
-    refused(SimpleImputer(add_indicator=True), "with add_indicator=False")
+    refused(SimpleImputer(add_indicator=True), "have add_indicator=False")
     refused(
         make_column_transformer((OneHotEncoder(min_frequency=2), ["age"]), (SimpleImputer(), ["dose"])),
         "must not have min_frequency",

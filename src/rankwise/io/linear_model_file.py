@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from rankwise.data.sparse_rows import SparseRows
-from rankwise.io.model_nodes import Writer, apart, read_model, refusals, write_model
-from rankwise.io.model_values import decode
+from rankwise.io.model_layout import Contents, load_errors, read_model, write_model
+from rankwise.io.model_values import decode, to_node
 from rankwise.linear_ranker import LinearRanker
 
 # The estimators whose `predict` gives the scores X w.
@@ -25,13 +25,13 @@ def save_linear_model(
     metadata: dict[str, Any] | None = None,
 ) -> None:
     """Write a fitted model as `save_model` does; `load_model` makes a `RankSVM` of it."""
-    writer, parameters = Writer(), model.get_params()
+    contents, parameters = Contents(), model.get_params()
     learned = {name: value for name, value in vars(model).items() if name not in parameters}
     write_model(
         path,
         model,
-        apart(model, learned, writer) | {"class": "RankSVM"},
-        writer,
+        to_node(model, learned, contents) | {"class": "RankSVM"},
+        contents,
         estimator="RankSVM",
         sklearn=None,
         feature_names=feature_names,
@@ -49,7 +49,7 @@ def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRanker | None:
     if not _is_linear(header):
         return None
     header, arrays = read_model(path, with_arrays=True)
-    with refusals(path):
+    with load_errors(path):
         node = header["model"]
         names = ("coef_", "n_features_in_")
         coef, n_features = (decode(node["attributes"][name], arrays) for name in names)

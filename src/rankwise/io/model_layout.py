@@ -1,4 +1,4 @@
-"""The bytes of a model file: a JSON text whose lines are a header, one line an array, and a checksum.
+"""The bytes of a model file: JSON, in lines for the header, each array and a checksum.
 
     {"format":"rankwise-model","version":1,
     "header":{...},
@@ -8,8 +8,8 @@
     ],
     "sha256":"of all bytes before this number"}
 
-Any JSON reader can read it. The line breaks are part of the format: they let a large array go from the file
-into its place in memory piece by piece, so that loading takes little more memory than the model itself.
+The line breaks are part of the format: with them, a large array is read from the file into memory piece by
+piece, so that loading takes little more memory than the model itself. This module needs no scikit-learn.
 """
 
 from __future__ import annotations
@@ -18,11 +18,20 @@ import binascii
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rankwise import __version__
+from rankwise.core.pipelines import last_step
+from rankwise.io.atomic import atomic_write
+
+Arrays = list[NDArray[Any]]
 
 VERSION = 1
 
@@ -37,17 +46,95 @@ _PIECE = 3 << 18
 
 
 class ModelFileError(ValueError):
-    """A model cannot be written to a file, or a file is not a whole and unaltered model."""
+    """A model cannot be saved, or a file is not a complete and unaltered model."""
+
+
+@dataclass
+class Contents:
+    """The arrays of a model, and the names of the parameters that its file omits."""
+
+    arrays: Arrays = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
 
 def is_model_file(path: str | os.PathLike[str]) -> bool:
-    """Tell a model file by its first bytes."""
+    """Tell whether a file begins as a model file does."""
     with open(path, "rb") as file:
         return file.read(len(_START)) == _START
 
 
-def write_layout(file: IO[bytes], header: dict[str, Any], arrays: list[NDArray[Any]]) -> None:
-    """Write header and arrays; the arrays are described in the header's "arrays", as `described` gives it."""
+def write_model(
+    path: str | os.PathLike[str],
+    model: Any,
+    node: dict[str, Any],
+    contents: Contents,
+    *,
+    estimator: str,
+    sklearn: str | None,
+    feature_names: Sequence[str] | None,
+    metadata: dict[str, Any] | None,
+) -> None:
+    """Write the file of a model, given as a node, atomically."""
+    header = {
+        "estimator": estimator,
+        "rankwise": __version__,
+        "sklearn": sklearn,
+        "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        "metadata": _checked_metadata(metadata),
+        "feature_names": _checked_names(model, feature_names),
+        "left_out": contents.left_out,
+        "model": node,
+    }
+    with atomic_write(path) as file:
+        write_layout(file, header, contents.arrays)
+
+
+def read_model(path: str | os.PathLike[str], *, with_arrays: bool) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a model file."""
+    with open(path, "rb") as file, load_errors(path):
+        return read_layout(file, with_arrays=with_arrays)
+
+
+@contextmanager
+def load_errors(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn any error while a file is read into a `ModelFileError` that names the file."""
+    try:
+        yield
+    except ModelFileError as error:
+        raise ModelFileError(f"{os.fspath(path)!r} cannot be loaded: {error}.") from None
+    except OSError:
+        raise
+    # The checksum excludes accidents but not intent: the content may be any JSON.
+    except Exception as error:
+        raise ModelFileError(
+            f"{os.fspath(path)!r} cannot be loaded: its content is not that of a model "
+            f"({type(error).__name__})."
+        ) from error
+
+
+def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the metadata after a round trip through JSON."""
+    try:
+        return json.loads(json.dumps({} if metadata is None else dict(metadata), allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ModelFileError(f"metadata must be a dict that JSON can represent ({error})") from None
+
+
+def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
+    """Return the names of the features, as given or as the model has them."""
+    if names is None:
+        names = getattr(model, "feature_names_in_", getattr(last_step(model), "feature_names_", None))
+        return None if names is None else [str(name) for name in names]
+    listed, n_features = [str(name) for name in names], getattr(model, "n_features_in_", 0)
+    if len(listed) != n_features:
+        raise ModelFileError(
+            f"feature_names has length {len(listed)}, but the model has n_features_in_={n_features}"
+        )
+    return listed
+
+
+def write_layout(file: IO[bytes], header: dict[str, Any], arrays: Arrays) -> None:
+    """Write header and arrays; the dtypes and shapes of the arrays are added to the header."""
     digest = hashlib.sha256()
     for piece in _pieces(header, arrays):
         digest.update(piece)
@@ -55,7 +142,7 @@ def write_layout(file: IO[bytes], header: dict[str, Any], arrays: list[NDArray[A
     file.write(digest.hexdigest().encode() + _END)
 
 
-def _pieces(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Iterator[bytes]:
+def _pieces(header: dict[str, Any], arrays: Arrays) -> Iterator[bytes]:
     table = {"arrays": [described(array) for array in arrays]}
     text = json.dumps(header | table, allow_nan=False, separators=(",", ":"))
     yield _START + str(VERSION).encode() + b",\n" + _HEADER + text.encode("ascii") + b",\n" + _ARRAYS
@@ -69,19 +156,19 @@ def _pieces(header: dict[str, Any], arrays: list[NDArray[Any]]) -> Iterator[byte
 
 
 def described(array: NDArray[Any]) -> dict[str, Any]:
-    """Return what makes an array from its bytes; the memory order decides how sums are rounded."""
+    """Return the dtype, shape and memory order of an array; the order affects the rounding of sums."""
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     return {"dtype": array.dtype.str.lstrip("<>=|"), "shape": list(array.shape), "order": order}
 
 
 def _as_bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
-    """Return an array's little-endian bytes in its own memory order, without a copy where possible."""
+    """Return the little-endian bytes of an array in its memory order, without a copy if possible."""
     flat = array.ravel(order="F" if described(array)["order"] == "F" else "C")
     return flat.astype(flat.dtype.newbyteorder("<"), copy=False).view(np.uint8)
 
 
-def read_layout(file: IO[bytes], *, with_arrays: bool = True) -> tuple[dict[str, Any], list[NDArray[Any]]]:
-    """Return the header and the arrays of a file that is whole and unaltered; refuse any other."""
+def read_layout(file: IO[bytes], *, with_arrays: bool = True) -> tuple[dict[str, Any], Arrays]:
+    """Return the header and the arrays of a file; refuse one that is incomplete or altered."""
     size = os.fstat(file.fileno()).st_size
     _check_start(file.read(len(_START) + 20))
     _check_whole(file, size)
@@ -95,7 +182,7 @@ def read_layout(file: IO[bytes], *, with_arrays: bool = True) -> tuple[dict[str,
         return header, []
     room = size - file.tell()
     table = [_checked_description(entry) for entry in header["arrays"]]
-    # Before any memory is taken: what the header declares has to be in the file.
+    # Before memory is allocated: the file must be as long as the header declares.
     _require(sum(_text_bytes(dtype, shape) for dtype, shape, _ in table) <= room)
     return header, [_read_array(file, number, *entry) for number, entry in enumerate(table)]
 
@@ -119,11 +206,11 @@ def _check_start(start: bytes) -> None:
         raise ModelFileError("it is cut short or was altered after it was written")
     if int(digits) > VERSION:
         raise ModelFileError(
-            f"it has version {int(digits)} of the format and this rankwise reads up to version {VERSION}: "
+            f"it has format version {int(digits)}, but this version of rankwise reads up to {VERSION}: "
             "install a newer rankwise"
         )
     if int(digits) != VERSION:
-        raise ModelFileError(f"it has version {int(digits)} of the format, which never existed")
+        raise ModelFileError(f"it has format version {int(digits)}, which never existed")
 
 
 def _check_whole(file: IO[bytes], size: int) -> None:
@@ -153,7 +240,7 @@ def _checked_description(entry: Any) -> tuple[np.dtype[Any], tuple[int, ...], st
 
 def _n_bytes(dtype: np.dtype[Any], shape: tuple[int, ...]) -> int:
     total = dtype.itemsize
-    for length in shape:  # in Python's integers, which do not overflow
+    for length in shape:  # Python's integers do not overflow
         total *= length
     return total
 

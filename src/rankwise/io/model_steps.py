@@ -1,7 +1,7 @@
-"""The steps that may stand in front of a ranker in a model file, taken apart and put together.
+"""The steps before a ranker in a model file: scalers, imputers and encoders of scikit-learn.
 
-Only what a step learned is stored, by our own lists. Steps that keep more than that to themselves are fitted
-to one made-up row when they are loaded, by scikit-learn's public interface, and then get what they learned.
+The table below lists the learned attributes that are stored. A step with further, private state is fitted to
+a sample row on loading, by scikit-learn's public interface, and then gets its stored attributes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.pipelines import last_step
-from rankwise.io.model_layout import ModelFileError
-from rankwise.io.model_nodes import Writer, apart, together
-from rankwise.io.model_values import Arrays, decode, encode
+from rankwise.io.model_layout import Arrays, Contents, ModelFileError
+from rankwise.io.model_values import decode, encode, from_node, to_node
 from rankwise.preprocessing import QueryScaler
 
-# What a step learns, by our own list: other attributes of scikit-learn's objects are no part of the format.
+# The learned attributes of each step; others are not part of the format.
 STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
     StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
     MinMaxScaler: ("min_", "scale_", "data_min_", "data_max_", "data_range_", "n_samples_seen_"),
@@ -49,56 +48,56 @@ WORDS = ("passthrough", "drop")
 
 
 def check_fitted(estimator: Any) -> None:
-    """Refuse an estimator that has learned nothing."""
+    """Refuse an estimator that is not fitted."""
     try:
         check_is_fitted(estimator)
-    except Exception:  # NotFittedError says more than one sentence
+    except Exception:  # the text of NotFittedError has several sentences
         raise ModelFileError(f"{type(estimator).__name__} is not fitted; call fit first") from None
 
 
-def step_apart(step: Any, writer: Writer) -> Any:
-    """Return a step as what a file holds; refuse those that are not on the list."""
+def step_to_node(step: Any, contents: Contents) -> Any:
+    """Return a step as a node; refuse those that are not in the table."""
     if step is None or (isinstance(step, str) and step in WORDS):
         return "passthrough" if step is None else step
     if isinstance(step, Pipeline):
-        return {"steps": [[name, step_apart(part, writer)] for name, part in step.steps]}
+        return {"steps": [[name, step_to_node(part, contents)] for name, part in step.steps]}
     if isinstance(step, ColumnTransformer):
-        return _columns_apart(step, writer)
+        return _columns_to_node(step, contents)
     if type(step) not in STEPS:
         accepted = ", ".join([*STEP_NAMES, "ColumnTransformer"])
-        raise ModelFileError(f"a step in front of the ranker must be one of {accepted}; got {step!r}")
+        raise ModelFileError(f"a step before the ranker must be one of {accepted}; got {step!r}")
     check_fitted(step)
-    _check_kind(step)
+    _check_parameters(step)
     names = (*STEPS[type(step)], *COMMON)
-    return apart(step, {name: getattr(step, name) for name in names if hasattr(step, name)}, writer)
+    return to_node(step, {name: getattr(step, name) for name in names if hasattr(step, name)}, contents)
 
 
-def _check_kind(step: Any) -> None:
-    """Refuse uses of a step that learn more than the list has."""
+def _check_parameters(step: Any) -> None:
+    """Refuse parameters of a step with which it learns more than the table lists."""
     filled = getattr(step, "statistics_", np.empty(0)).tolist()
     if isinstance(step, SimpleImputer) and (
         step.add_indicator or not all(isinstance(value, Real) for value in filled)
     ):
-        raise ModelFileError("a SimpleImputer must fill numbers, with add_indicator=False")
+        raise ModelFileError("a SimpleImputer must fill in numbers and have add_indicator=False")
     if isinstance(step, ENCODERS) and (step.min_frequency is not None or step.max_categories is not None):
         raise ModelFileError(f"a {type(step).__name__} must not have min_frequency or max_categories")
 
 
-def step_together(node: Any, arrays: Arrays) -> Any:
+def step_from_node(node: Any, arrays: Arrays) -> Any:
     """Return the step of a node."""
     if isinstance(node, str):
         if node not in WORDS:
-            raise ModelFileError(f"{node!r} is no step")
+            raise ModelFileError(f"{node!r} is not a step")
         return node
     if "steps" in node:
-        return Pipeline([(str(name), step_together(part, arrays)) for name, part in node["steps"]])
+        return Pipeline([(str(name), step_from_node(part, arrays)) for name, part in node["steps"]])
     if "columns" in node:
-        return _columns_together(node, arrays)
-    return _completed(together(STEP_NAMES, node, arrays))
+        return _columns_from_node(node, arrays)
+    return _completed(from_node(STEP_NAMES, node, arrays))
 
 
 def _completed(step: Any) -> Any:
-    """Fit a step that keeps more than the list to itself to one row, and give it back what it learned."""
+    """Fit a step that has private state to one row, then restore its stored attributes."""
     if not isinstance(step, SimpleImputer | OneHotEncoder | OrdinalEncoder):
         return step
     learned = {name: getattr(step, name) for name in (*STEPS[type(step)], *COMMON) if hasattr(step, name)}
@@ -114,27 +113,27 @@ def _completed(step: Any) -> Any:
     return step
 
 
-def _columns_apart(transformer: ColumnTransformer, writer: Writer) -> dict[str, Any]:
-    """Take each step with its columns, which are resolved: a function that chose them is not stored."""
+def _columns_to_node(transformer: ColumnTransformer, contents: Contents) -> dict[str, Any]:
+    """Return a ColumnTransformer as a node; a function that selects columns is stored as their list."""
     check_fitted(transformer)
     given = {name: step for name, step, _ in transformer.transformers} | {"remainder": transformer.remainder}
     listed = []
     for name, step, columns in transformer.transformers_:
-        kept = step_apart(given[name] if isinstance(given[name], str) else step, writer)
-        listed.append([name, kept, encode(_resolved(columns, transformer), writer.arrays)])
+        kept = step_to_node(given[name] if isinstance(given[name], str) else step, contents)
+        listed.append([name, kept, encode(_resolved(columns, transformer), contents.arrays)])
     settings = transformer.get_params(deep=False)
     for name in ("transformers", "remainder", "n_jobs"):
         settings.pop(name)
     learned = {name: getattr(transformer, name, None) for name in (*COMMON, "sparse_output_")}
     return {
         "columns": listed,
-        "parameters": encode(settings, writer.arrays),
-        "attributes": encode(learned, writer.arrays),
+        "parameters": encode(settings, contents.arrays),
+        "attributes": encode(learned, contents.arrays),
     }
 
 
 def _resolved(columns: Any, transformer: ColumnTransformer) -> list[Any]:
-    """Return columns as a list of names, or of places."""
+    """Return columns as a list of names or of indices."""
     if isinstance(columns, str):
         return [columns]
     if isinstance(columns, slice) or not all(isinstance(column, str) for column in columns):
@@ -142,21 +141,21 @@ def _resolved(columns: Any, transformer: ColumnTransformer) -> list[Any]:
     return [str(column) for column in columns]
 
 
-def _columns_together(node: dict[str, Any], arrays: Arrays) -> ColumnTransformer:
+def _columns_from_node(node: dict[str, Any], arrays: Arrays) -> ColumnTransformer:
     settings, learned = decode(node["parameters"], arrays), decode(node["attributes"], arrays)
     listed = [
-        (str(name), step_together(step, arrays), decode(columns, arrays))
+        (str(name), step_from_node(step, arrays), decode(columns, arrays))
         for name, step, columns in node["columns"]
     ]
     names, n_features = learned["feature_names_in_"], learned["n_features_in_"]
     if type(n_features) is not int or not 0 < n_features <= sum(len(columns) for _, _, columns in listed):
-        raise ModelFileError("its columns do not fit together")
+        raise ModelFileError("its columns are inconsistent")
     own = {name: step for name, step, _ in listed}
     rest = own.get("remainder", "drop")
     chosen = [part for part in listed if part[0] != "remainder"]
     frozen = [(name, _frozen(step), columns) for name, step, columns in chosen]
     transformer = ColumnTransformer(frozen, remainder=_frozen(rest), **settings)
-    transformer.fit(_made_up_row(listed, names, n_features))
+    transformer.fit(_row_for(listed, names, n_features))
     transformer.transformers, transformer.remainder = chosen, rest
     transformer.transformers_ = [
         (name, _thawed(step, own.get(name)), columns) for name, step, columns in transformer.transformers_
@@ -173,18 +172,18 @@ def _thawed(step: Any, own: Any) -> Any:
     return own if isinstance(step, FrozenEstimator) else step
 
 
-def made_up_row(model: Any) -> Any:
-    """Return a row that the steps of a model can take: zeros, and the first of the categories."""
+def sample_row(model: Any) -> Any:
+    """Return a row that the steps of a model accept: zeros, and the first of the categories."""
     front = model.steps[0][1] if isinstance(model, Pipeline) else model
     if isinstance(front, ColumnTransformer):
         names = getattr(front, "feature_names_in_", None)
-        return _made_up_row(front.transformers_, names, front.n_features_in_)
+        return _row_for(front.transformers_, names, front.n_features_in_)
     if isinstance(front, ENCODERS):
-        return _made_up_row([("", front, range(front.n_features_in_))], None, front.n_features_in_)
+        return _row_for([("", front, range(front.n_features_in_))], None, front.n_features_in_)
     return np.zeros((1, getattr(model, "n_features_in_", last_step(model).n_features_in_)))
 
 
-def _made_up_row(listed: list[Any], names: Any, n_features: int) -> Any:
+def _row_for(listed: list[Any], names: Any, n_features: int) -> Any:
     values: dict[Any, Any] = dict.fromkeys(range(n_features) if names is None else list(names), 0.0)
     for _, step, columns in listed:
         first = step.steps[0][1] if isinstance(step, Pipeline) else step

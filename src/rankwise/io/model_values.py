@@ -1,8 +1,8 @@
-"""Values of parameters and fitted attributes as JSON, with the arrays set apart.
+"""The JSON nodes of a model file: values, and estimators by class, parameters and learned attributes.
 
-What JSON has stands for itself: null, booleans, finite numbers, strings and lists. Everything else is an
-object with one key that names its type: {"array": 3} is the array number 3 of the file, {"tuple": [...]} a
-tuple. Reading makes values of these few types and nothing else.
+null, booleans, finite numbers, strings and lists are themselves. Any other value is an object with one key
+that names its type: {"array": 3} is array number 3 of the file, {"tuple": [...]} a tuple. Reading creates
+values of these few types and nothing else. This part of the format needs no scikit-learn.
 """
 
 from __future__ import annotations
@@ -16,15 +16,55 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.data.sparse_rows import is_sparse
-from rankwise.io.model_layout import ModelFileError
-
-Arrays = list[NDArray[Any]]
+from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 
 _PLAIN = (str, bool, type(None))
+# In files of early versions: a parameter that RankSVM no longer has, and parameters of a base class that were
+# stored as learned attributes.
+FORMER_PARAMETERS = ("counting",)
+FORMER_ATTRIBUTES = ("average", "basis", "counting", "pair_weight")
+
+
+def to_node(estimator: Any, learned: dict[str, Any], contents: Contents) -> dict[str, Any]:
+    """Return an estimator as a node; its arrays are appended to the contents.
+
+    A parameter that cannot be stored is omitted; a learned attribute that cannot be stored is an error.
+    """
+    parameters = {}
+    for name, value in estimator.get_params(deep=False).items():
+        n_arrays = len(contents.arrays)
+        try:
+            parameters[name] = encode(value, contents.arrays)
+        except ModelFileError:
+            del contents.arrays[n_arrays:]
+            contents.left_out.append(name)
+    attributes = {}
+    for name, value in learned.items():
+        try:
+            attributes[name] = encode(value, contents.arrays)
+        except ModelFileError as error:
+            raise ModelFileError(f"attribute {name}: {error}") from None
+    return {"class": type(estimator).__name__, "parameters": parameters, "attributes": attributes}
+
+
+def from_node(classes: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> Any:
+    """Return the estimator of a node, whose class must be one of `classes`."""
+    if node["class"] not in classes:
+        raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
+    kind = classes[node["class"]]
+    given = {name: value for name, value in node["parameters"].items() if name not in FORMER_PARAMETERS}
+    estimator = kind(**{name: decode(value, arrays) for name, value in given.items()})
+    for name, value in node["attributes"].items():
+        if name in FORMER_ATTRIBUTES:
+            continue
+        if name.startswith("__") or hasattr(kind, name):
+            raise ModelFileError(f"{name!r} is not the name of a learned attribute")
+        setattr(estimator, name, decode(value, arrays))
+    return estimator
 
 
 def encode(value: Any, arrays: Arrays) -> Any:
-    """Return a value as JSON, appending its arrays to `arrays`; refuse types that a model file does not hold.
+    """Return a value as a JSON node and append its arrays to `arrays`; refuse types that a file cannot hold.
 
     Examples
     --------
@@ -74,7 +114,7 @@ def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
 
 
 def decode(node: Any, arrays: Arrays) -> Any:
-    """Return the value that `encode` was given.
+    """Return the value of a node, the inverse of `encode`.
 
     Examples
     --------
@@ -110,21 +150,21 @@ def _decode_array(content: Any, arrays: Arrays) -> NDArray[Any]:
 def _decode_text(content: Any, arrays: Arrays) -> NDArray[Any]:
     shape, items = content
     if not all(isinstance(item, str) for item in items):
-        raise ModelFileError("a text array holds something else")
+        raise ModelFileError("a text array has entries that are not strings")
     _check_width(items)
     return np.array(items, dtype=str).reshape(shape)
 
 
 def _check_width(items: list[str]) -> None:
-    """Refuse text much of which would be padding: the longest entry sets the width of all of them."""
+    """Refuse text that would be mostly padding: the longest entry sets the width of all."""
     if max(map(len, items), default=0) * len(items) > 4 * sum(map(len, items)) + 4_000_000:
-        raise ModelFileError("a text array would take far more memory than its text")
+        raise ModelFileError("a text array would take much more memory than its text")
 
 
 def _decode_objects(content: Any, arrays: Arrays) -> NDArray[Any]:
     shape, items = content
     array = np.empty(len(items), dtype=object)
-    for number, item in enumerate(items):  # one by one, or numpy would take tuples apart
+    for number, item in enumerate(items):  # one by one: numpy would turn tuples into a further dimension
         array[number] = decode(item, arrays)
     return array.reshape(shape)
 

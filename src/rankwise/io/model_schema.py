@@ -1,0 +1,178 @@
+"""The attributes that the file of each estimator must hold: a check for every value that a fit guarantees.
+
+A value that no fit leaves would otherwise fail only when the model is used, or not at all. There is one
+generator per family of estimators; it yields the name of an attribute and whether its value is valid, and
+each check may rely on those before it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise.curves.ranker import BaseCurveRanker
+from rankwise.estimators.boosted_ranker import BoostedRanker
+from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
+from rankwise.estimators.rank_rls import BaseRankRLS
+from rankwise.hull.ranker import BaseHullRanker
+from rankwise.io.model_layout import ModelFileError
+from rankwise.leaderboard.bradley_terry import BradleyTerry
+
+Checks = Iterator[tuple[str, Any]]
+
+
+def check_attributes(estimator: Any) -> None:
+    """Refuse an estimator whose attributes are inconsistent; the error names the first such attribute."""
+    checks = _leaderboard(estimator) if isinstance(estimator, BradleyTerry) else _ranker(estimator)
+    for name, is_valid in checks:
+        if not is_valid:
+            raise ModelFileError(f"its {name} is invalid or inconsistent with the rest of the model")
+
+
+def _ranker(ranker: Any) -> Checks:
+    yield "n_features_in_", type(ranker.n_features_in_) is int and ranker.n_features_in_ >= 0
+    names = getattr(ranker, "feature_names_in_", np.full(ranker.n_features_in_, ""))
+    yield "feature_names_in_", _is_list(names) and len(names) == ranker.n_features_in_
+    yield "feature_names_in_", all(isinstance(name, str) for name in names.tolist())
+    yield "fitted_with_qid_", isinstance(getattr(ranker, "fitted_with_qid_", False), bool)
+    weights = getattr(ranker, "_weights", None)
+    yield "_weights", weights is None or (_is_finite(weights) and weights.ndim in (1, 2))
+    yield from _function(ranker)
+    if isinstance(ranker, BaseOrdinalSVM):
+        yield from _ordinal(ranker)
+    if isinstance(ranker, BaseHullRanker):
+        yield from _hull(ranker)
+
+
+def _function(ranker: Any) -> Checks:
+    """Check the scoring function: trees, tables, weights of features or of kernel values."""
+    if isinstance(ranker, BoostedRanker):
+        yield from _trees(ranker)
+    elif isinstance(ranker, BaseCurveRanker):
+        yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
+        yield "tables", ranker._tables_fit()
+    elif hasattr(ranker, "coef_"):
+        yield "coef_", _is_weights(ranker, ranker.coef_, ranker.n_features_in_)
+    else:
+        yield from _kernel(ranker)
+
+
+def _trees(ranker: BoostedRanker) -> Checks:
+    yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
+    ranker._check_loaded()
+    importances = ranker.feature_importances_
+    yield "feature_importances_", _is_finite(importances) and importances.shape == (ranker.n_features_in_,)
+    yield "n_iter_", type(ranker.n_iter_) is int and ranker.n_iter_ >= 0
+
+
+def _kernel(ranker: Any) -> Checks:
+    n_features, basis, indices = ranker.n_features_in_, ranker.basis_, ranker.basis_indices_
+    yield "basis_indices_", _is_list(indices) and indices.dtype.kind == "i"
+    yield "dual_coef_", _is_weights(ranker, ranker.dual_coef_, len(indices))
+    if basis is None:
+        yield "basis_indices_", np.isin(indices, np.arange(n_features)).all()
+    else:
+        values = basis.data if sp.issparse(basis) else basis
+        yield "basis_", _is_finite(values) and basis.shape == (len(indices), n_features)
+    arguments = ranker._kernel_arguments
+    yield "kernel", not callable(arguments["kernel"])
+    for name, smallest in (("gamma", 0.0), ("degree", 0.0), ("coef0", -sys.float_info.max)):
+        value = arguments[name]
+        yield name, value is None or (_is_number(value) and smallest <= value < math.inf)
+    scales = arguments.get("scales", np.ones(n_features))
+    yield "feature_scales_", _is_finite(scales)
+    yield "feature_scales_", scales.shape in ((n_features,), (n_features, n_features))
+
+
+def _ordinal(ranker: BaseOrdinalSVM) -> Checks:
+    n_boundaries = len(ranker.classes_) - 1
+    yield "classes_", _is_list(ranker.classes_) and n_boundaries > 0
+    yield "thresholds_", _is_sorted(ranker.thresholds_) and len(ranker.thresholds_) == n_boundaries
+    if hasattr(ranker, "slope_") or hasattr(ranker, "cuts_"):
+        yield "slope_", _is_number(ranker.slope_) and 0.0 <= ranker.slope_ < math.inf
+        yield "cuts_", _is_sorted(ranker.cuts_) and len(ranker.cuts_) == n_boundaries
+
+
+def _hull(ranker: BaseHullRanker) -> Checks:
+    intervals, edges = ranker.intervals_, ranker.edges_
+    yield "classes_", _is_list(ranker.classes_)
+    yield "intervals_", isinstance(intervals, np.ndarray) and intervals.dtype.kind == "f"
+    yield "intervals_", intervals.shape == (len(ranker.classes_), 2) and not np.isnan(intervals).any()
+    yield "edges_", isinstance(edges, list) and edges and all(len(edge) == 2 for edge in edges)
+    classes = set(ranker.classes_.tolist())
+    yield "edges_", all(label in classes for edge in edges for label in edge)
+
+
+def _leaderboard(model: BradleyTerry) -> Checks:
+    model._check_parameters()
+    yield "order_effect", isinstance(model.order_effect, bool)
+    yield "items_", _is_list(model.items_) and 0 < len(model.items_) == len(set(model.items_.tolist()))
+    n_items = len(model.items_)
+    features = np.zeros((n_items, 0)) if model._features is None else model._features
+    yield "_features", _is_finite(features) and features.dtype == np.float64
+    yield "_features", features.ndim == 2 and len(features) == n_items
+    n_features = features.shape[1]
+    n_parameters = n_items + n_features + model.order_effect + (model.ties == "davidson")
+    lengths = {"_parameters": n_parameters, "scores_": n_items, "coef_": n_features}
+    for name, length in lengths.items():
+        values = getattr(model, name, np.zeros(0))
+        yield name, _is_finite(values) and values.dtype == np.float64 and values.shape == (length,)
+    numbers = {name: getattr(model, name) for name in ("alpha_", "order_effect_", "tie_effect_")}
+    for name, number in (numbers | {"intercept_": getattr(model, "intercept_", 0.0)}).items():
+        yield name, isinstance(number, float) and math.isfinite(number)
+    yield "_entries", _are_entries(model._entries, n_items)
+
+
+def _are_entries(entries: Any, n_items: int) -> bool:
+    """Tell whether these are sorted, distinct pairs of items with their counts, as native code assumes."""
+    first, second, *counts = entries
+    if not all(items.dtype == np.int32 and _is_list(items) for items in (first, second)) or not len(first):
+        return False
+    if len(first) != len(second) or min(first.min(), second.min()) < 0:
+        return False
+    keys = first.astype(np.int64) * n_items + second
+    is_valid = max(first.max(), second.max()) < n_items and (first != second).all()
+    is_valid &= (np.diff(keys) > 0).all() and len(counts) == 3
+    for weights in counts:
+        is_valid &= _is_finite(weights) and weights.dtype == np.float64 and weights.shape == first.shape
+    return bool(is_valid and (np.array(counts) >= 0).all() and (np.sum(counts, axis=0) > 0).all())
+
+
+def _is_weights(ranker: Any, coef: Any, length: int) -> bool:
+    """Tell whether these are the weights of one function or, for `RankRLS`, of several."""
+    dimensions = (1, 2) if isinstance(ranker, BaseRankRLS) else (1,)
+    return _is_finite(coef) and coef.ndim in dimensions and coef.shape[-1] == length and len(coef) > 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_finite(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
+
+
+def _is_list(values: Any) -> bool:
+    return isinstance(values, np.ndarray) and values.ndim == 1
+
+
+def _is_sorted(values: Any) -> bool:
+    """Tell whether these are numbers in ascending order; infinity is allowed and NaN is not."""
+    is_list = _is_list(values) and values.dtype.kind == "f"
+    return is_list and not np.isnan(values).any() and bool((values[1:] >= values[:-1]).all())
+
+
+def _are_categories(categories: Any, n_features: int) -> bool:
+    """Tell whether this maps indices of columns to lists of distinct categories."""
+    return isinstance(categories, dict) and all(
+        type(column) is int
+        and 0 <= column < n_features
+        and isinstance(values, list)
+        and len(set(values)) == len(values)
+        for column, values in categories.items()
+    )
