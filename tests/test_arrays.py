@@ -107,7 +107,7 @@ def test_a_ranking_keeps_eight_bytes_a_row_beside_what_it_is_given(queries):
     preferences = Preferences.from_scores(y, np.arange(m) // 100 if queries else None)
     preferences.row_factor()
     given = [preferences.labels, *([preferences.query] if queries else [])]
-    kept = [value for value in vars(preferences._index).values() if not any(value is g for g in given)]
+    kept = [value for value in vars(preferences.order).values() if not any(value is g for g in given)]
     row_sized = [array for array in kept if len(array) >= m and array.strides != (0,)]
     assert sum(array.nbytes for array in row_sized) == 8 * m
     assert preferences.labels is y

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 import reference
 from rankwise import Preferences
 from rankwise.losses import Hinge, LeastSquares, Logistic, PiecewiseLinear, Smooth, SquaredHinge
+from rankwise.losses.pair_sums import adjacency, count_violations, partner_sums
+from rankwise.losses.squared_hinge import squared_hinge_sums
 from rankwise.preferences.ranking import Ranking
 from strategies import SCORES, cases, vector
 
@@ -255,9 +257,9 @@ def test_adversarial_scores_for_the_radix_sort():
     for scores in (near, tiny, huge, np.zeros(n)):
         preferences = Preferences.from_scores(y)
         for margin in (0.0, np.nextafter(0, 1), 1.0):
-            expected = preferences.sums(scores, margin=margin, counting="pairs")
+            expected = partner_sums(preferences, scores, margin=margin, counting="pairs")
             assert isinstance(preferences, Ranking)
-            net, violations, _ = preferences.count(scores, margin=margin)
+            net, violations, _ = count_violations(preferences, scores, margin=margin)
             np.testing.assert_array_equal(net, expected.up - expected.down)
             assert violations[0] == expected.up.sum()
 
@@ -278,15 +280,15 @@ def test_sums_by_label_are_those_over_all_pairs(n, n_levels, structure):
     }[structure]()
     moment = rng.normal(size=n)
     for margin in (0.0, 1.0):
-        expected = preferences.sums(scores, moment, margin=margin, counting="pairs")
-        found = preferences.sums(scores, moment, margin=margin)
+        expected = partner_sums(preferences, scores, moment, margin=margin, counting="pairs")
+        found = partner_sums(preferences, scores, moment, margin=margin)
         for part, exact in zip(found, expected, strict=True):
             np.testing.assert_allclose(part, exact, rtol=1e-11, atol=1e-11 * max(1.0, np.abs(exact).max()))
             np.testing.assert_array_equal(part[exact == 0], 0.0)
-    product = preferences.adjacency(scores)(moment)
+    product = adjacency(preferences, scores)(moment)
     np.testing.assert_allclose(product, found.moment_up + found.moment_down, atol=1e-11 * n)
-    of_pairs = preferences.squared_hinge(scores, 0.5, counting="pairs")
-    for part, exact in zip(preferences.squared_hinge(scores, 0.5), of_pairs, strict=True):
+    of_pairs = squared_hinge_sums(preferences, scores, 0.5, counting="pairs")
+    for part, exact in zip(squared_hinge_sums(preferences, scores, 0.5), of_pairs, strict=True):
         np.testing.assert_allclose(part, exact, rtol=1e-11, atol=1e-11 * np.abs(exact).max())
 
 
@@ -309,12 +311,12 @@ def test_sums_of_queries_that_are_cut_into_parts_are_counts_and_the_same_for_any
     y, _, scores = large_case(1_100_000, None, None)
     y[: len(y) // 2] = np.round(y[: len(y) // 2], 3)
     preferences, ones = Preferences.from_scores(y), np.ones(len(y))
-    one, three = (preferences.sums(scores, ones, n_threads=n_threads) for n_threads in (1, 3))
+    one, three = (partner_sums(preferences, scores, ones, n_threads=n_threads) for n_threads in (1, 3))
     assert one.up.sum() == one.down.sum() > 2**33
     for found in (one, three):
         np.testing.assert_array_equal(found.moment_up, one.up)
         np.testing.assert_array_equal(found.moment_down, one.down)
-    one, three = (preferences.squared_hinge(scores, 1.0, n_threads=n_threads) for n_threads in (1, 3))
+    one, three = (squared_hinge_sums(preferences, scores, 1.0, n_threads=n_threads) for n_threads in (1, 3))
     for part, same in zip(one, three, strict=True):
         np.testing.assert_array_equal(part, same)
 

@@ -196,5 +196,3 @@ def test_what_it_does_not_have_is_refused_with_a_sentence():
         RankSVM().fit(X, Heats(structure.heat, np.ones(60, bool), structure.weight))
     with pytest.raises(ValueError, match=r"HullRanker ranks classes.* got a Heats"):
         HullRanker().fit(X, structure)
-    with pytest.raises(NotImplementedError, match="Heats does not count pairs"):
-        structure.count(np.zeros(60))

@@ -16,6 +16,8 @@ from sklearn.utils import _safe_indexing, indexable
 import reference
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
 from rankwise.core.checks import as_labels
+from rankwise.losses import pair_sums
+from rankwise.losses.pair_sums import misordered_weight, violated_weight
 from rankwise.preferences import row_order
 from rankwise.preferences.ranking import Ranking
 from strategies import cases
@@ -337,7 +339,7 @@ def test_pair_data():
 @settings(max_examples=150, deadline=None)
 @given(cases(), st.sampled_from([0.0, np.nextafter(0, 1), 1.0]))
 def test_violated_and_total_weight(case, margin):
-    got = case.preferences.violated_weight(case.scores, margin)
+    got = violated_weight(case.preferences, case.scores, margin)
     total = case.preferences.total_weight()
     expected = sum(w for i, j, w, _, _ in case.pairs if case.scores[i] - case.scores[j] < margin)
     everything = sum(w for *_, w, _, _ in case.pairs)
@@ -348,10 +350,10 @@ def test_violated_and_total_weight(case, margin):
 def test_violated_weight_by_query_and_edge():
     preferences = Preferences.from_scores([1, 2, 1, 2, 3], qid=list("bbaaa"))
     scores = np.array([0.0, 1.0, 3.0, 2.0, 1.0])
-    np.testing.assert_array_equal(preferences.violated_weight(scores, 0.0), [3.0, 0.0])
+    np.testing.assert_array_equal(violated_weight(preferences, scores, 0.0), [3.0, 0.0])
     np.testing.assert_array_equal(preferences.total_weight(), [3.0, 1.0])
     graph = Preferences.from_order(list("aabc"), [("b", "a"), ("c", "b")])
-    np.testing.assert_array_equal(graph.violated_weight([0.0, 2.0, 1.0, 0.5], 0.0), [1.0, 1.0])
+    np.testing.assert_array_equal(violated_weight(graph, [0.0, 2.0, 1.0, 0.5], 0.0), [1.0, 1.0])
     np.testing.assert_array_equal(graph.total_weight(), [2.0, 1.0])
 
 
@@ -466,7 +468,7 @@ def test_pairs_of_small_queries_in_the_wrong_order(seed, size, n_scores):
         np.bincount(query[better[hit]], minlength=query.max() + 1)
         for hit in (scores[better] < scores[worse], scores[better] <= scores[worse])
     )
-    assert ranking._has_small_queries
-    for found in (ranking.misordered_weight(scores), Preferences.misordered_weight(ranking, scores)):
+    assert pair_sums._has_small_queries(ranking)
+    for found in (misordered_weight(ranking, scores), pair_sums._sorted_misordered_weight(ranking, scores)):
         np.testing.assert_array_equal(found[0], wrong)
         np.testing.assert_array_equal(found[1], wrong_or_tied)

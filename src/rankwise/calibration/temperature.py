@@ -14,6 +14,7 @@ from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.data.precision import UNIT, rounding_terms
 from rankwise.losses import Logistic
+from rankwise.losses.pair_sums import violated_weight
 from rankwise.preferences import as_preferences
 from rankwise.preferences.base import from_heaviest
 
@@ -99,7 +100,7 @@ def _require_optimum(units: Sequence[tuple[Logistic, FloatVector]]) -> None:
     )
     if not slope < -rounding:
         raise ValueError("The scores are no better than chance on these rows, so that no temperature fits.")
-    if not any(loss.preferences.violated_weight(1.0 + unit, 0.0).any() for loss, unit in units):
+    if not any(violated_weight(loss.preferences, 1.0 + unit, 0.0).any() for loss, unit in units):
         raise ValueError(NONE_WRONG)
 
 

@@ -185,5 +185,5 @@ class Subject:
 
 
 def _edges_of(preferences: Preferences) -> list[tuple[int, int]] | None:
-    edges = getattr(preferences, "edge_codes", None)
+    edges = preferences.edge_codes
     return None if edges is None else [(int(high), int(low)) for high, low in edges]

@@ -388,7 +388,7 @@ def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
 
 def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> None:
     """Refuse folds without which no pair is left to learn from."""
-    if len(np.unique(fold_of_row[preferences.sums(None).up > 0])) < 2:
+    if len(np.unique(fold_of_row[preferences.partner_weights()[0] > 0])) < 2:
         raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
 
 

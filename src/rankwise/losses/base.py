@@ -13,7 +13,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatVector
-from rankwise.preferences.base import COUNTING_METHODS, PartnerSums, Preferences
+from rankwise.losses.pair_sums import COUNTING_METHODS, PartnerSums, partner_sums
+from rankwise.preferences.base import Preferences
 
 
 @dataclass
@@ -166,8 +167,8 @@ class PairwiseLoss(ABC):
     def _sums(
         self, scores: FloatVector | None, moment: FloatVector | None = None, margin: float = 1.0
     ) -> PartnerSums:
-        return self.preferences.sums(
-            scores, moment, margin=margin, counting=self.counting, n_threads=self.n_threads
+        return partner_sums(
+            self.preferences, scores, moment, margin=margin, counting=self.counting, n_threads=self.n_threads
         )
 
 

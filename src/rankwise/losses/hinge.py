@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import PiecewiseLinear
+from rankwise.losses.pair_sums import count_violations
 from rankwise.preferences.base import Preferences
 
 
@@ -56,7 +57,8 @@ class Hinge(PiecewiseLinear):
         """
         s = self.preferences.check_scores(scores)
         if self._query_factor is not None:
-            net, violations, losses = self.preferences.count(s, margin=margin, n_threads=self.n_threads)
+            ranking: Any = self.preferences
+            net, violations, losses = count_violations(ranking, s, margin=margin, n_threads=self.n_threads)
             net *= self.factor
             # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
             factor = self._query_factor

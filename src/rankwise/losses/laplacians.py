@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from rankwise.core import memory
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatArray
+from rankwise.losses.pair_sums import PartnerSums, partner_sums
 from rankwise.losses.roots import LevelRoot, PivotedRoot, Root
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences, from_heaviest
+from rankwise.preferences.base import Pairs, Preferences, from_heaviest
 
 # Bytes for each pair of the sparse Laplacian at its peak: the pair itself, its four entries as they are
 # gathered (two int32 or int64 numbers and a float64 each) and the compressed copy.
@@ -119,7 +120,7 @@ class LevelLaplacian(Laplacian):
 class PairLaplacian(Laplacian):
     """The pairs of any structure, summed without listing them where the structure can.
 
-    L u = D u - A u, with the adjacency A of the pairs: a column costs what `Preferences.sums` does.
+    L u = D u - A u, with the adjacency A of the pairs: a column costs as much as `partner_sums`.
     """
 
     def __init__(self, preferences: Preferences, factor: Any, partners: PartnerSums, n_threads: int = 1):
@@ -155,8 +156,8 @@ class PairLaplacian(Laplacian):
         return self._times_as_given(self._preferences.centred(u))
 
     def _times_as_given(self, u: FloatArray) -> FloatArray:
-        sums = self._preferences.sums(None, u, n_threads=self._n_threads)
-        return self.diagonal * u - self._factor * (sums.moment_up + sums.moment_down)
+        sums = partner_sums(self._preferences, None, u, n_threads=self._n_threads)
+        return self.diagonal * u - self._factor * sums.moments
 
 
 class WeightedLaplacian(PairLaplacian):

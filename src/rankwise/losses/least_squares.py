@@ -21,8 +21,9 @@ from rankwise.losses.laplacians import (
     check_pair_memory,
     query_totals,
 )
+from rankwise.losses.pair_sums import PartnerSums
 from rankwise.losses.roots import Root
-from rankwise.preferences.base import AVERAGES, Pairs, PartnerSums, Preferences
+from rankwise.preferences.base import AVERAGES, Pairs, Preferences
 
 TIES = ("keep", "drop")
 FORMULAS = {

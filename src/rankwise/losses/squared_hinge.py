@@ -7,8 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise import _native
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
+from rankwise.losses.pair_sums import adjacency, partner_sums
+from rankwise.preferences.base import Preferences
+from rankwise.preferences.ranking import Ranking
 
 
 class SquaredHinge(Smooth):
@@ -55,18 +59,45 @@ class SquaredHinge(Smooth):
         It is twice the weighted Laplacian of the graph of violated pairs.
         """
         s = self.preferences.check_scores(scores)
-        adjacency = self.preferences.adjacency(s, counting=self.counting, n_threads=self.n_threads)
+        multiply = adjacency(self.preferences, s, counting=self.counting, n_threads=self.n_threads)
         known, diagonal = self._last
         if not np.array_equal(known, s):
             diagonal = self._derivatives(s)[2]
 
         def product(direction: ArrayLike) -> FloatVector:
             u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
-            return diagonal * u - 2.0 * self.factor * adjacency(u)
+            return diagonal * u - 2.0 * self.factor * multiply(u)
 
         return ScoreHessian(diagonal, product)
 
     def _derivatives(self, scores: FloatVector) -> tuple[float, FloatVector, FloatVector]:
-        return self.preferences.squared_hinge(
-            scores, self.factor, counting=self.counting, n_threads=self.n_threads
+        return squared_hinge_sums(
+            self.preferences, scores, self.factor, counting=self.counting, n_threads=self.n_threads
         )
+
+
+def squared_hinge_sums(
+    preferences: Preferences,
+    scores: FloatVector,
+    factor: FloatVector | float,
+    *,
+    counting: str = "merge",
+    n_threads: int = 1,
+) -> tuple[float, FloatVector, FloatVector]:
+    """Return the sum over pairs of factor w max(0, 1 - d)^2, d = s_better - s_worse, and its derivatives.
+
+    These are the gradient and the diagonal of the Hessian. The factor is one number, or one per row that is
+    constant within a query. With v = 1 - d, v^2 splits into sums of v that belong to the two rows of a pair.
+    """
+    if isinstance(preferences, Ranking) and counting == "merge":
+        order, scaled = preferences.order, preferences.scaled
+        weights = scaled.weight, preferences.event, scaled.gain
+        of_query = order.by_query(factor)
+        return _native.squared_hinge_ranking(scores, order.native, of_query, *weights, n_threads)
+    s = preferences.centred(scores)
+    sums = partner_sums(preferences, scores, s, counting=counting, n_threads=n_threads)
+    as_worse = (1.0 + s) * sums.up - sums.moment_up
+    as_better = (1.0 - s) * sums.down + sums.moment_down
+    half = factor * (as_worse - as_better)
+    value = np.sum(half * s) + np.sum(factor * as_worse)
+    return float(value), 2.0 * half, 2.0 * factor * (sums.up + sums.down)

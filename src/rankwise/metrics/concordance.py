@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from statistics import NormalDist
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.losses.pair_sums import partner_sums
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
 from rankwise.preferences.survival import lives
@@ -166,7 +167,7 @@ class _Concordance:
         counts = ranking.values < (np.inf if self.tau is None else self.tau)
         if self.weights == "uno":
             known = ranking if self.censoring is None else self.censoring
-            counts = counts & (ranking.sums(None, margin=1.0).up > 0)  # ends that someone outlives
+            counts = counts & (ranking.partner_weights()[0] > 0)  # ends that someone outlives
             weight = weight / _checked(_still_seen(known, ranking.values), ranking.values, counts) ** 2
         return weight * counts
 
@@ -186,13 +187,13 @@ class _Concordance:
         # Ranks are whole numbers: half a rank is a margin that no rounding can lose.
         ranks = np.unique(self.scores, return_inverse=True)[1].astype(np.float64)
         given: tuple[tuple[Any, float], ...] = ((ranks, 0.0), (ranks, 0.5), (None, 1.0))
-        return [self.ranking.sums(values, moment, margin=margin) for values, margin in given]
+        return [partner_sums(self.ranking, values, moment, margin=margin) for values, margin in given]
 
 
 def as_survival(y: Any, name: str) -> Ranking:
     """Return right-censored life times, which may have no pairs: as they are, or from events and times."""
-    if isinstance(y, Ranking) and y.event is not None:
-        return y
+    if isinstance(y, Preferences) and y.event is not None:
+        return cast(Ranking, y)
     fields = getattr(getattr(y, "dtype", None), "names", None)
     if fields is not None and len(fields) == 2:
         return lives(y[fields[0]], y[fields[1]])

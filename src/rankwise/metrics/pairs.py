@@ -1,6 +1,6 @@
 """Measures of pairs: the fraction in the wrong order, and their relatives."""
 
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,10 +8,9 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_codes, as_vector, as_weights, check_choice
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.losses import Logistic
+from rankwise.losses.pair_sums import misordered_weight
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
-from rankwise.preferences.order_graph import OrderGraph
-from rankwise.preferences.ranking import Ranking
 
 Ties = Literal["half", "error", "correct"]
 
@@ -230,14 +229,14 @@ def wmw(
     if isinstance(y, Preferences):
         if sample_weight is not None:
             raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
-        if isinstance(y, OrderGraph):
+        if y.edge_codes is not None:
             return _mean_over_edges(_violations(y, y.check_scores(scores)), ties)
-        if not (isinstance(y, Ranking) and y.is_complete) or y.has_queries:
+        if not y.is_complete or y.has_queries:
             raise TypeError(
                 f"wmw takes the preferences of from_order, got {y!r}; ranking_error takes preferences of all "
                 "kinds."
             )
-        sample_weight, y = y.weight, y.labels
+        sample_weight, y = y.weight, cast(FloatArray, y.labels)
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
@@ -343,7 +342,7 @@ def _label_violations(
 
 
 def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
-    return _Violations(*preferences.misordered_weight(scores), preferences.total_weight())
+    return _Violations(*misordered_weight(preferences, scores), preferences.total_weight())
 
 
 def _n_pairs(n: IntArray) -> FloatArray:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,6 @@ if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see
 
 
 AVERAGES = ("queries", "pairs")
-COUNTING_METHODS = ("merge", "tree", "pairs")
 
 
 class NoPairsError(ValueError):
@@ -37,19 +35,6 @@ class Pairs(NamedTuple):
 def check_pair_memory(n_pairs: int) -> None:
     """Refuse to list pairs that would not fit into memory."""
     require_memory(72 * n_pairs, f"A list of {n_pairs} pairs", "losses and metrics need no list")
-
-
-class PartnerSums(NamedTuple):
-    """Sums over the partners of each row: `up` over those that should be above it, `down` over those below.
-
-    With the pair's weight w_ij: `up_i` is the sum of w_ij and `moment_up_i` the sum of w_ij moment_j (None
-    where no moment was given).
-    """
-
-    up: NDArray[np.float64]
-    down: NDArray[np.float64]
-    moment_up: Any
-    moment_down: Any
 
 
 class Preferences(ABC):
@@ -74,7 +59,13 @@ class Preferences(ABC):
     codes : array of int of shape (n_rows,), or None
         The number of each row's class, where there are classes.
     items : array of shape (n_rows,), or None
-        The name of each row, where pairs were given by names.
+        The name of each row, if pairs were given by names.
+    weight : array of shape (n_rows,), or None
+        The weights of the rows, if pairs weigh the product of these.
+    event : array of shape (n_rows,), or None
+        1 for an observed event and 0 for a censored row, if rows can be censored.
+    edge_codes : array of int of shape (n_edges, 2), or None
+        The numbers of the higher and the lower class of each edge, if classes are ordered by edges.
 
     Examples
     --------
@@ -92,6 +83,9 @@ class Preferences(ABC):
     classes: NDArray[Any] | None = None
     codes: NDArray[np.int64] | None = None
     items: NDArray[Any] | None = None
+    weight: FloatVector | None = None
+    event: FloatVector | None = None
+    edge_codes: NDArray[np.int32] | None = None
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(scores.from_scores)
@@ -149,7 +143,7 @@ class Preferences(ABC):
 
     @property
     def counts_pairs(self) -> bool:
-        """Whether every pair weighs the same within its query, so that `count` counts them."""
+        """Whether every pair weighs the same within its query, so that pairs can be counted."""
         return False
 
     @property
@@ -193,145 +187,17 @@ class Preferences(ABC):
         pairs = self.pairs()
         return pairs._replace(weight=pairs.weight / pairs.weight.sum())
 
-    def sums(
-        self,
-        scores: FloatVector | None,
-        moment: FloatVector | None = None,
-        *,
-        margin: float = 1.0,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> PartnerSums:
-        """Sum over the violated partners of each row; over all its partners when `scores` is None.
-
-        A pair is violated when its scores differ by less than `margin` in the right direction. O(l) for l
-        pairs that are listed, whatever the counting method.
-        """
+    def partner_weights(self) -> tuple[FloatVector, FloatVector]:
+        """Return the weight of each row's pairs as the worse one, and as the better one."""
         better, worse, _, weight = self.pairs()
-        if scores is not None:
-            hit = scores[better] - scores[worse] < margin
-            better, worse, weight = better[hit], worse[hit], weight[hit]
-
-        total = self._by_row
-        up, down = total(worse, weight), total(better, weight)
-        if moment is None:
-            return PartnerSums(up, down, None, None)
-        return PartnerSums(
-            up, down, total(worse, weight * moment[better]), total(better, weight * moment[worse])
-        )
-
-    def adjacency(
-        self, scores: FloatVector, *, counting: str = "merge", n_threads: int = 1
-    ) -> Callable[[FloatVector], FloatVector]:
-        """Return the product with the weighted adjacency matrix of the graph of violated pairs.
-
-        `adjacency(scores)(moment)` has the sum of w_ij moment_j over the violated partners j of row i.
-        Several products at the same scores cost less than as many calls of `sums`.
-        """
-
-        def product(moment: FloatVector) -> FloatVector:
-            sums = self.sums(scores, moment, counting=counting, n_threads=n_threads)
-            return sums.moment_up + sums.moment_down
-
-        return product
-
-    def count(
-        self, scores: FloatVector, *, margin: float = 1.0, n_threads: int = 1
-    ) -> tuple[FloatVector, NDArray[np.int64], FloatVector]:
-        """Count violated pairs: for each row as the worse one less as the better one; then for each query.
-
-        Of each query the number of violated pairs and their summed hinge loss are returned. Only where
-        `counts_pairs`.
-        """
-        raise NotImplementedError(f"{type(self).__name__} does not count pairs: their weights may differ.")
-
-    def squared_hinge(
-        self,
-        scores: FloatVector,
-        factor: FloatVector | float,
-        *,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> tuple[float, FloatVector, FloatVector]:
-        """Return the sum over pairs of factor w max(0, 1 - d)^2, d = s_better - s_worse, and its derivatives.
-
-        They are its gradient and the diagonal of its second derivative. The factor is one for all pairs, or
-        one for each row and the same within a query, as from `row_factor`. With v = 1 - d, v^2 splits into
-        sums of v that belong to the two rows of a pair.
-        """
-        s = self.centred(scores)
-        sums = self.sums(scores, s, counting=counting, n_threads=n_threads)
-        as_worse = (1.0 + s) * sums.up - sums.moment_up
-        as_better = (1.0 - s) * sums.down + sums.moment_down
-        half = factor * (as_worse - as_better)
-        value = np.sum(half * s) + np.sum(factor * as_worse)
-        return float(value), 2.0 * half, 2.0 * factor * (sums.up + sums.down)
-
-    def logistic(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[float, FloatVector]:
-        """Return the sum over pairs of factor w log(1 + exp(-d)), d = s_better - s_worse, and its gradient.
-
-        The factor is as for `squared_hinge`.
-        """
-        from scipy.special import expit, log_expit
-
-        better, worse, _, weight = self.pairs()
-        difference, weight = scores[better] - scores[worse], _at(factor, better) * weight
-        push = weight * expit(-difference)
-        gradient = self._by_row(worse, push) - self._by_row(better, push)
-        return -float(np.sum(weight * log_expit(difference))), gradient
-
-    def logistic_derivatives(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return the gradient of `logistic` and the diagonal of its second derivative."""
-        gradient = self.logistic(scores, factor, n_threads=n_threads)[1]
-        return gradient, self.logistic_hessian(scores, factor, n_threads=n_threads)[0]
-
-    def logistic_hessian(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
-        """Return the diagonal of the second derivative of `logistic`, and its product with a direction."""
-        from scipy.special import expit
-
-        better, worse, _, weight = self.pairs()
-        difference = scores[better] - scores[worse]
-        stiffness = _at(factor, better) * weight * expit(difference) * expit(-difference)
-
-        def product(direction: FloatVector) -> FloatVector:
-            pull = stiffness * (direction[better] - direction[worse])
-            return self._by_row(better, pull) - self._by_row(worse, pull)
-
-        return self._by_row(better, stiffness) + self._by_row(worse, stiffness), product
-
-    def _by_row(self, rows: NDArray[Any], values: FloatVector) -> FloatVector:
-        return np.asarray(np.bincount(rows, values, minlength=self.n_rows), np.float64)
-
-    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Return the weight of the violated pairs, for each query (or edge of an order graph, or in all)."""
-        return self.sums(self.check_scores(scores), margin=margin, n_threads=n_threads).up.sum(keepdims=True)
-
-    def misordered_weight(self, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
-        """Return the weight of the pairs in the wrong order, and of these with the pairs of equal scores.
-
-        Each is for every query, as `violated_weight` is.
-        """
-        with np.errstate(over="ignore"):  # a difference that overflows has the right sign
-            wrong = self.violated_weight(scores, 0.0)
-        ordered = np.sort(scores)
-        if (ordered[1:] != ordered[:-1]).all():
-            return wrong, wrong
-        # Ranks keep order and ties, and are whole numbers: half a rank is a margin that no rounding can lose.
-        ranks = np.unique(scores, return_inverse=True)[1].astype(np.float64)
-        return wrong, self.violated_weight(ranks, 0.5)
+        return sum_by_row(worse, weight, self.n_rows), sum_by_row(better, weight, self.n_rows)
 
     def total_weight(self) -> FloatVector:
-        """Return the weight of all pairs, for each query (or edge of an order graph, or in all)."""
-        return self.sums(None).up.sum(keepdims=True)
+        """Return the weight of all pairs, per query (per edge of an order graph, or in all)."""
+        return self.partner_weights()[0].sum(keepdims=True)
 
     def by_query(self, parts: FloatVector) -> FloatVector:
-        """Sum `violated_weight` or `total_weight` for each query that has rows; one ranking is one query."""
+        """Sum weights, as `total_weight` returns them, per query that has rows; a structure may have one."""
         return parts.sum(keepdims=True)
 
     def query_importance(self) -> FloatVector:
@@ -341,7 +207,7 @@ class Preferences(ABC):
     def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
         """Return the number by which a query's sum over pairs enters the mean loss.
 
-        `total` is the weight of each query's pairs, by default of those that `sums` sums over.
+        `total` is the weight of each query's pairs, by default `total_weight`.
         """
         return 1.0 / (self.total_weight() if total is None else total).sum(keepdims=True)
 
@@ -365,7 +231,7 @@ class Preferences(ABC):
 
     def row_shares(self, average: str = "queries") -> FloatVector:
         """Return the share in the mean of the pairs that each row is the worse one of; they sum to 1."""
-        return self.row_factor(average) * self.sums(None).up
+        return self.row_factor(average) * self.partner_weights()[0]
 
     def require_pairs(self) -> None:
         """Raise `NoPairsError` with the reason when there is nothing to put in order."""
@@ -383,6 +249,11 @@ class Preferences(ABC):
     def centred(self, scores: FloatVector) -> FloatVector:
         """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
         return scores - scores.mean()
+
+
+def sum_by_row(rows: NDArray[Any], values: FloatVector, n_rows: int) -> FloatVector:
+    """Sum values by the rows that they belong to."""
+    return np.asarray(np.bincount(rows, values, minlength=n_rows), np.float64)
 
 
 def from_heaviest(values: FloatVector, weight: FloatVector, groups: NDArray[np.int64]) -> FloatVector:
@@ -404,7 +275,3 @@ def connected_parts(first: NDArray[Any], second: NDArray[Any], n_nodes: int) -> 
 
     graph = coo_matrix((np.ones(len(first)), (first, second)), shape=(n_nodes, n_nodes))
     return connected_components(graph, directed=False)[1].astype(np.int64)
-
-
-def _at(factor: FloatVector | float, rows: NDArray[np.int64]) -> FloatVector | float:
-    return factor[rows] if isinstance(factor, np.ndarray) else factor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
@@ -15,7 +15,7 @@ from rankwise.core.checks import as_array, as_codes, as_weights, check_choice
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.preferences.base import Pairs, PartnerSums, Preferences, check_pair_memory, connected_parts
+from rankwise.preferences.base import Pairs, Preferences, check_pair_memory, connected_parts
 from rankwise.preferences.ranking import Ranking
 
 Edges = list[tuple[Hashable, Hashable]]
@@ -32,6 +32,7 @@ class OrderGraph(Preferences):
 
     classes: NDArray[Any]
     codes: NDArray[np.int64]
+    edge_codes: NDArray[np.int32]
 
     def __init__(
         self,
@@ -109,28 +110,21 @@ class OrderGraph(Preferences):
         weight = None if self.weight is None else self.weight[rows]
         return OrderGraph(self.codes[rows], self.classes, self.edge_codes, weight)
 
-    def _native_sums(self, scores, moment, margin, n_threads):
+    def edge_sums(
+        self, scores: FloatVector, moment: FloatVector | None, margin: float, n_threads: int = 1
+    ) -> tuple[Any, ...]:
+        """Sum over the pairs of each edge with s_better - s_worse < margin, in native code.
+
+        Return, per row, the weights of its partners above and below and the sums of `moment` over them, and
+        the weight of these pairs per edge.
+        """
         high, low = np.ascontiguousarray(self.edge_codes.T)
         return _native.sum_order_graph(
             scores, self._row, self._class_begin, high, low, margin, self._scaled_weight, moment, n_threads
         )
 
-    def sums(
-        self,
-        scores: FloatVector | None,
-        moment: FloatVector | None = None,
-        *,
-        margin: float = 1.0,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> PartnerSums:
-        """Sum over violated partners edge by edge, whatever the counting method."""
-        if scores is None:
-            scores, margin = np.zeros(self.n_rows), np.inf
-        return PartnerSums(*self._native_sums(scores, moment, margin, n_threads)[:4])
-
     @cached_property
-    def _edge_rankings(self) -> tuple[NDArray[np.int32], Ranking, FloatVector]:
+    def edge_rankings(self) -> tuple[NDArray[np.int32], Ranking, FloatVector]:
         """The rows of both classes of each edge; their ranking, in which an edge is a query; its scale.
 
         The scale takes back that a ranking brings the weights of each query to the same size.
@@ -145,33 +139,14 @@ class OrderGraph(Preferences):
         ranking = Ranking((side % 2).astype(np.float64), side // 2, weight=weight)
         return rows, ranking, ranking.pair_scale()[side // 2]
 
-    def logistic(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[float, FloatVector]:
-        """Sum edge by edge."""
-        rows, ranking, scale = self._edge_rankings
-        value, gradient = ranking.logistic(scores[rows], factor * scale, n_threads=n_threads)
-        return value, self._by_row(rows, gradient)
-
-    def logistic_hessian(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
-        """Return the diagonal and the product, edge by edge."""
-        rows, ranking, scale = self._edge_rankings
-        diagonal, multiply = ranking.logistic_hessian(scores[rows], factor * scale, n_threads=n_threads)
-
-        def product(direction: FloatVector) -> FloatVector:
-            return self._by_row(rows, multiply(direction[rows]))
-
-        return self._by_row(rows, diagonal), product
-
-    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Return the weight of the violated pairs of each edge."""
-        return self._native_sums(self.check_scores(scores), None, margin, n_threads)[4]
+    def partner_weights(self) -> tuple[FloatVector, FloatVector]:
+        """Return the weight of each row's pairs as the worse one, and as the better one; scaled."""
+        up, down, *_ = self.edge_sums(np.zeros(self.n_rows), None, np.inf)
+        return up, down
 
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs of each edge."""
-        return self._native_sums(np.zeros(self.n_rows), None, np.inf, 1)[4]
+        return self.edge_sums(np.zeros(self.n_rows), None, np.inf)[4]
 
     def _why_no_pairs(self) -> str:
         if self.n_rows <= 1:

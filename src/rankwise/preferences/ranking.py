@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise.core.checks import as_weights, check_choice, is_constant
+from rankwise.core.checks import as_weights, is_constant
 from rankwise.core.types import FloatVector
 from rankwise.preferences.base import (
-    COUNTING_METHODS,
     NoPairsError,
     Pairs,
-    PartnerSums,
     Preferences,
     check_pair_memory,
 )
 from rankwise.preferences.row_order import RowOrder
-
-# Rows of a query up to which comparing all pairs is faster than sorting the rows.
-SMALL_QUERY = 600
 
 
 class Ranking(Preferences):
@@ -78,22 +72,24 @@ class Ranking(Preferences):
         return self.query is not None and len(np.unique(self.query)) > 1
 
     @cached_property
-    def _index(self) -> RowOrder:
+    def order(self) -> RowOrder:
+        """The rows by query, then by label."""
         return RowOrder(self.labels, self.query, self.weight)
 
     @cached_property
-    def _columns(self) -> _Columns:
-        return _Columns(self)
+    def scaled(self) -> ScaledColumns:
+        """Weights and gains at a scale at which products neither overflow nor underflow."""
+        return ScaledColumns(self)
 
     @property
     def n_queries(self) -> int:
         """The number of queries, those without pairs included."""
-        return len(self._index.query_begin) - 1
+        return len(self.order.query_begin) - 1
 
     @cached_property
     def n_pairs(self) -> int:
         """The exact number of pairs, rows of weight zero left out."""
-        index = self._index
+        index = self.order
         if self.event is None:
             return int(index.level_begin.sum(dtype=np.int64))
         lower = np.concatenate([[0], np.cumsum(self.event[index.row] > 0)])
@@ -113,7 +109,7 @@ class Ranking(Preferences):
 
     def pairs(self) -> Pairs:
         """Enumerate all pairs."""
-        index = self._index
+        index = self.order
         count = index.level_begin.astype(np.int64)
         check_pair_memory(int(count.sum()))
         position = np.repeat(np.arange(len(count)), count)
@@ -133,7 +129,7 @@ class Ranking(Preferences):
     def mean_pairs(self, average: str = "queries") -> Pairs:
         """Enumerate all pairs, each with its weight in the mean."""
         pairs, factor = self.pairs(), self.query_factor(average) / self.pair_scale()
-        return pairs._replace(weight=pairs.weight * factor[self._index.query_of_row[pairs.better]])
+        return pairs._replace(weight=pairs.weight * factor[self.order.query_of_row[pairs.better]])
 
     def renumbered(self) -> Ranking:
         """Return the same ranking with queries numbered from 0 up."""
@@ -156,141 +152,28 @@ class Ranking(Preferences):
     def _replaced(self, **columns: Any) -> Ranking:
         return Ranking(**(self._column_dict() | columns))
 
-    def count(
-        self, scores: FloatVector, *, margin: float = 1.0, n_threads: int = 1
-    ) -> tuple[FloatVector, NDArray[np.int64], FloatVector]:
-        """Count violated pairs: c_i - d_i for each row; their number and summed hinge loss for each query.
+    @cached_property
+    def level_groups(self) -> tuple[NDArray[Any], ...]:
+        """The rows grouped by query and label, as the native logistic sums read them."""
+        return _native.group_levels(self.order.native, self.scaled.weight)
 
-        Only where `counts_pairs`. O(m log m); equations (5) to (8) of Airola et al. (2011).
-        """
-        return _native.count_ranking(scores, self._index.native, margin, n_threads)
+    @cached_property
+    def balance(self) -> FloatVector:
+        """Half the weight of each row's pairs as the worse one, less that as the better one."""
+        up, down = self.partner_weights()
+        return 0.5 * (up - down)
 
-    def sums(
-        self,
-        scores: FloatVector | None,
-        moment: FloatVector | None = None,
-        *,
-        margin: float = 1.0,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> PartnerSums:
-        """Sum over violated partners in O(m log m), over all partners in O(m)."""
-        check_choice(counting, "counting", COUNTING_METHODS)
-        index, columns = self._index.native, self._columns
-        weights = columns.weight, self.event, columns.gain
-        if scores is None:
-            return PartnerSums(*_native.sum_all_partners(index, *weights, moment, n_threads))
-        return PartnerSums(*_native.sum_ranking(scores, index, margin, counting, *weights, moment, n_threads))
-
-    def adjacency(
-        self, scores: FloatVector, *, counting: str = "merge", n_threads: int = 1
-    ) -> Callable[[FloatVector], FloatVector]:
-        """Sort once, then O(m log m) a product."""
-        if counting != "merge":
-            return super().adjacency(scores, counting=counting, n_threads=n_threads)
-        index, columns = self._index.native, self._columns
-        windows = _native.find_windows(scores, index, 1.0, n_threads)
-
-        def product(moment: FloatVector) -> FloatVector:
-            return _native.sum_moment(
-                windows, index, columns.weight, self.event, columns.gain, moment, n_threads
-            )
-
-        return product
-
-    def squared_hinge(
-        self,
-        scores: FloatVector,
-        factor: FloatVector | float,
-        *,
-        counting: str = "merge",
-        n_threads: int = 1,
-    ) -> tuple[float, FloatVector, FloatVector]:
-        """Sum in O(m log m), or O(m) after a sort with few labels."""
-        if counting != "merge":
-            return super().squared_hinge(scores, factor, counting=counting, n_threads=n_threads)
-        index, columns = self._index, self._columns
-        of_query = index.by_query(factor)
-        return _native.squared_hinge_ranking(
-            scores, index.native, of_query, columns.weight, self.event, columns.gain, n_threads
+    def partner_weights(self) -> tuple[FloatVector, FloatVector]:
+        """Return the weight of each row's pairs as the worse one, and as the better one; scaled, in O(m)."""
+        scaled = self.scaled
+        up, down, *_ = _native.sum_all_partners(
+            self.order.native, scaled.weight, self.event, scaled.gain, None, 1
         )
-
-    @cached_property
-    def _logistic_parts(self) -> tuple[tuple[NDArray[Any], ...], FloatVector]:
-        """The groups of rows by label, and half of what weighs on each row from above less from below."""
-        sums = self.sums(None)
-        groups = _native.group_levels(self._index.native, self._columns.weight)
-        return groups, 0.5 * (sums.up - sums.down)
-
-    def _logistic_pairs(
-        self, scores: FloatVector, factor: FloatVector | float
-    ) -> tuple[
-        FloatVector,
-        _native.RankingIndex,
-        tuple[NDArray[Any], ...],
-        FloatVector,
-        FloatVector | None,
-        FloatVector | None,
-        FloatVector | None,
-    ]:
-        """Return the arguments that the native functions of the logistic loss share."""
-        index, columns = self._index, self._columns
-        groups, of_query = self._logistic_parts[0], index.by_query(factor)
-        return scores, index.native, groups, of_query, columns.weight, self.event, columns.gain
-
-    def logistic(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[float, FloatVector]:
-        """Sum in O(m), or O(m log m) with gains or censored rows."""
-        pairs, balance = self._logistic_pairs(scores, factor), self._logistic_parts[1]
-        value, gradient, _ = _native.logistic_gradient(*pairs, balance, False, n_threads)
-        return max(value, 0.0), gradient
-
-    def logistic_derivatives(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[FloatVector, FloatVector]:
-        """Return both from one pass over the pairs of small queries."""
-        pairs, balance = self._logistic_pairs(scores, factor), self._logistic_parts[1]
-        _, gradient, diagonal = _native.logistic_gradient(*pairs, balance, True, n_threads)
-        return gradient, cast(FloatVector, diagonal)
-
-    def logistic_hessian(
-        self, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
-    ) -> tuple[FloatVector, Callable[[FloatVector], FloatVector]]:
-        """Return the diagonal and the product: each costs as much as `logistic`."""
-        pairs = self._logistic_pairs(scores.copy(), factor)
-        diagonal = _native.logistic_diagonal(*pairs, n_threads)
-
-        def product(direction: FloatVector) -> FloatVector:
-            return _native.logistic_product(*pairs, diagonal, direction, n_threads)
-
-        return diagonal, product
-
-    def violated_weight(self, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-        """Return the weight of the violated pairs of each query."""
-        scores = self.check_scores(scores)
-        if self.counts_pairs:
-            counts = _native.count_violations(scores, self._index.native, margin, n_threads)
-            return counts.astype(np.float64)
-        sums = self.sums(scores, margin=margin, n_threads=n_threads)
-        return self._by_query(sums.up) * self._columns.query_scale
-
-    def misordered_weight(self, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
-        """Return what is in the wrong order in each query; the pairs of small queries are compared."""
-        if not (self.counts_pairs and self._has_small_queries):
-            return super().misordered_weight(scores)
-        wrong, wrong_or_tied = _native.count_order_errors(scores, self._index.native, 1)
-        return wrong.astype(np.float64), wrong_or_tied.astype(np.float64)
-
-    @cached_property
-    def _has_small_queries(self) -> bool:
-        """Whether a row has so few others in its query, on average, that sorting does not pay."""
-        sizes = np.diff(self._index.query_begin).astype(np.float64)
-        return bool(sizes @ sizes <= SMALL_QUERY * self.n_rows)
+        return up, down
 
     def total_weight(self) -> FloatVector:
         """Return the weight of all pairs of each query."""
-        return self._pair_totals * self._columns.query_scale
+        return self._pair_totals * self.scaled.query_scale
 
     def by_query(self, parts: FloatVector) -> FloatVector:
         """Return the entries of the queries that have rows: a slice keeps the numbers of the whole."""
@@ -307,7 +190,7 @@ class Ranking(Preferences):
     def _importance(self) -> FloatVector:
         importance = np.ones(self.n_queries)
         if self.query_weight is not None:
-            importance[self._index.query_of_row] = self.query_weight
+            importance[self.order.query_of_row] = self.query_weight
         return importance
 
     def sample(self, share: float) -> NDArray[np.int64]:
@@ -323,42 +206,43 @@ class Ranking(Preferences):
         """Take the mean of each query off."""
         if self.n_queries == 1:
             return super().centred(scores)
-        return scores - (self._by_query(scores) / self._query_sizes)[self._index.query_of_row]
+        return scores - (self.sum_by_query(scores) / self._query_sizes)[self.order.query_of_row]
 
     @cached_property
     def _query_sizes(self) -> NDArray[np.int64]:
         """The number of rows of each query, 1 where there are none."""
-        return np.maximum(np.bincount(self._index.query_of_row, minlength=self.n_queries), 1)
+        return np.maximum(np.bincount(self.order.query_of_row, minlength=self.n_queries), 1)
 
-    def _by_query(self, values: FloatVector) -> FloatVector:
+    def sum_by_query(self, values: FloatVector) -> FloatVector:
+        """Sum values of rows per query."""
         if self.query is None:
             return values.sum(keepdims=True)
-        return np.asarray(np.bincount(self._index.query_of_row, values, minlength=self.n_queries), np.float64)
+        return np.asarray(np.bincount(self.order.query_of_row, values, minlength=self.n_queries), np.float64)
 
     @cached_property
     def _pair_totals(self) -> FloatVector:
         if not self.counts_pairs:
-            return self._by_query(self.sums(None).up)
-        begin = self._index.query_begin
+            return self.sum_by_query(self.partner_weights()[0])
+        begin = self.order.query_begin
         totals, filled = np.zeros(self.n_queries), begin[:-1] < begin[1:]
-        totals[filled] = np.add.reduceat(self._index.level_begin, begin[:-1][filled], dtype=np.int64)
+        totals[filled] = np.add.reduceat(self.order.level_begin, begin[:-1][filled], dtype=np.int64)
         return totals
 
     def row_weight(self) -> FloatVector:
         """Return the weights of the rows as `sums` takes them: the largest of each query is 1."""
-        return np.ones(self.n_rows) if self._columns.weight is None else self._columns.weight
+        return np.ones(self.n_rows) if self.scaled.weight is None else self.scaled.weight
 
     def pair_scale(self) -> FloatVector:
         """Return for each query the number that turns pair weights as `sums` takes them into those given."""
         largest = np.ones(self.n_queries)
         if self.weight is not None:
             largest = np.zeros(self.n_queries)
-            np.maximum.at(largest, self._index.query_of_row, self.weight)
-        return np.where(largest > 0, largest, 1.0) ** 2 * self._columns.gain_scale
+            np.maximum.at(largest, self.order.query_of_row, self.weight)
+        return np.where(largest > 0, largest, 1.0) ** 2 * self.scaled.gain_scale
 
     def levels(self) -> NDArray[np.int64]:
         """Number the (query, label) of each row."""
-        query = self._index.query_of_row
+        query = self.order.query_of_row
         order = np.lexsort((self.labels, query))
         step = (np.diff(query[order]) != 0) | (np.diff(self.labels[order]) != 0)
         levels = np.empty(self.n_rows, dtype=np.int64)
@@ -375,13 +259,13 @@ class Ranking(Preferences):
         if not importance.any():
             raise NoPairsError("There is nothing to rank: every pair weighs nothing.")
         if average == "pairs":
-            scaled = importance * self._columns.query_scale
+            scaled = importance * self.scaled.query_scale
             return scaled / (scaled @ total)
         return importance / importance.sum() / np.where(total > 0, total, 1.0)
 
     def _row_factor(self, average: str) -> FloatVector | float:
         factor = self.query_factor(average)
-        return float(factor[0]) if self.n_queries == 1 else factor[self._index.query_of_row]
+        return float(factor[0]) if self.n_queries == 1 else factor[self.order.query_of_row]
 
     def _why_no_pairs(self) -> str:
         if self.n_rows <= 1:
@@ -399,7 +283,7 @@ class Ranking(Preferences):
         return f"There is nothing to rank: {reason}."
 
 
-class _Columns:
+class ScaledColumns:
     """Weights and gains brought to a scale at which products neither overflow nor vanish.
 
     Within a query the largest weight becomes 1 and the smallest gain 0; `query_scale` turns a query's sums
@@ -407,7 +291,7 @@ class _Columns:
     """
 
     def __init__(self, ranking: Ranking):
-        index = ranking._index
+        index = ranking.order
         self.query_scale = np.ones(len(index.query_begin) - 1)
         self.weight = None
         if ranking.weight is not None:

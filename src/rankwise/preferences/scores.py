@@ -82,7 +82,7 @@ def _gains(pair_weight: str | ArrayLike, ranking: Ranking) -> FloatVector:
         check_choice(pair_weight, "pair_weight", ("difference",))
         return ranking.labels
     gain = as_vector(pair_weight, "pair_weight", ranking.n_rows)
-    index = ranking._index
+    index = ranking.order
     position = np.arange(len(index.row))
     query_start = index.query_begin[index.query_of_position]
     begin = np.flatnonzero(position == query_start + index.level_begin)
