@@ -438,7 +438,7 @@ def test_categories_cannot_leave_their_quotes():
 def test_categories_that_sql_cannot_hold_are_refused():
     days = pd.Categorical(pd.to_datetime(["2026-01-01", "2026-01-02"] * 3))
     model = CurveRanker().fit(pd.DataFrame({"day": days}), [0, 1] * 3)
-    with pytest.raises(ValueError, match="texts or numbers; those of 'day' are of type Timestamp"):
+    with pytest.raises(ValueError, match="strings or numbers; those of 'day' have type Timestamp"):
         export_model(model, None, "sql")
 
 
@@ -452,11 +452,11 @@ def test_sql_of_many_curves():
 
 def test_formats_that_do_not_fit_are_refused():
     model = CurveRanker().fit(X, Y)
-    with pytest.raises(ValueError, match="Format 'solr' does not hold a CurveRanker; use one of 'onnx', 'c'"):
+    with pytest.raises(ValueError, match="Format 'solr' does not support CurveRanker; use one of 'onnx'"):
         export_model(model, None, "solr")
-    with pytest.raises(ValueError, match="Format 'json' does not hold a RankSVM"):
+    with pytest.raises(ValueError, match="Format 'json' does not support RankSVM"):
         export_model(RankSVM().fit(X, Y), None, "json")
-    with pytest.raises(ValueError, match="Exports take a CurveRanker alone"):
+    with pytest.raises(ValueError, match="Only a CurveRanker without other steps"):
         export_model(make_pipeline(StandardScaler(), CurveRanker()).fit(X, Y), None, "c")
 
 

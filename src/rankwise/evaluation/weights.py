@@ -15,7 +15,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.categories import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
-from rankwise.export.linear import LinearScorer, scaling_of
+from rankwise.export.scaling import folded, scaling_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ def weights_of(
     front = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
     try:
         scalings = [scaling_of(step) for step in front if step not in (None, "passthrough")]
-        weights, _ = LinearScorer(names, coef, scalings).folded()
+        weights, _ = folded(coef, scalings)
     except (TypeError, ValueError):
         return _after_steps(model, X, coef, qid)
     return Weights(names, weights, spread_of(rows), rows)

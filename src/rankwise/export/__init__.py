@@ -1,4 +1,4 @@
-"""Models in the form of other programs: one file a format."""
+"""Models in the formats of other programs, each written from a sum of terms."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ from typing import Any
 from rankwise.core.checks import check_choice
 from rankwise.core.pipelines import last_step
 from rankwise.export.c import c_source
-from rankwise.export.curves import has_tables, json_tables
-from rankwise.export.curves_c import c_tables
-from rankwise.export.curves_onnx import onnx_tables
-from rankwise.export.curves_sql import sql_tables
-from rankwise.export.elasticsearch import elasticsearch_model
 from rankwise.export.onnx import onnx_model
-from rankwise.export.solr import solr_model
+from rankwise.export.search_engines import elasticsearch_model, solr_model
 from rankwise.export.sql import sql_expression
 from rankwise.export.svmrank import read_svmrank_model, svmrank_model
+from rankwise.export.tables_json import json_tables
+from rankwise.export.terms import has_tables, terms_of
 from rankwise.io.atomic import atomic_write
 
 __all__ = ["FORMATS", "export_model", "read_svmrank_model"]
@@ -30,15 +27,10 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "onnx": onnx_model,
     "c": c_source,
     "sql": sql_expression,
-}
-
-# Those of a sum of curves.
-TABLE_FORMATS: dict[str, Callable[..., str | bytes]] = {
-    "onnx": onnx_tables,
-    "c": c_tables,
-    "sql": sql_tables,
     "json": json_tables,
 }
+TABLE_FORMATS = ("onnx", "c", "sql", "json")
+LINEAR_FORMATS = tuple(name for name in FORMATS if name != "json")
 
 
 def export_model(
@@ -51,28 +43,28 @@ def export_model(
     output: int | None = None,
     **options: Any,
 ) -> str | bytes:
-    """Write a fitted model in the form of another program.
+    """Write a fitted model in the format of another program.
 
     Parameters
     ----------
     model : ranker, or Pipeline of scalers and a ranker
-        `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler` may stand in front. All formats
-        take linear models; "onnx" takes named and precomputed kernels too. Of OrdinalSVM and HullRanker the
-        utility is exported. `CurveRanker`, alone, goes to "onnx", "c", "sql" and "json", its tables.
+        The scalers may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler`. All formats
+        but "json" support linear models; "onnx" also supports named and precomputed kernels. For OrdinalSVM
+        and HullRanker, the utility is exported. "onnx", "c", "sql" and "json" support `CurveRanker`, without
+        scalers.
     path : path or None
-        Where to write, whole or not at all; None only returns the content.
+        The file, which is written atomically; with None, the content is only returned.
     format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"
     feature_names : sequence of str, optional
-        By default those that the model was fitted or saved with, and "f1", "f2", ... where there are none.
-        SVMrank files have numbers in place of names; C code takes an array and has them in comments.
+        The default is the names with which the model was fitted or saved, or else "f1", "f2", ... SVMrank
+        files have numbers in place of names, and C code has the names in comments.
     model_name : str
-        The name that Solr and Elasticsearch store the model under, the C function's name, the name of the
-        ONNX graph.
+        The name of the model in Solr and Elasticsearch, of the C function, or of the ONNX graph.
     output : int, optional
-        Which of several outputs to export, counted from 0. Only "onnx" holds all of them.
+        The index of the output to export, if the model has several. Only "onnx" can represent all of them.
     **options
-        Of one format: `feature_store` (Solr), `dtype` ("float32" or "float64", ONNX), `quote` and `pair`
-        (SQL), `n_documents` (SVMrank).
+        Options of one format: `feature_store` (Solr), `dtype` ("float32" or "float64", ONNX), `quote` and
+        `pair` (SQL), `n_documents` (SVMrank).
 
     Returns
     -------
@@ -86,20 +78,18 @@ def export_model(
     >>> print(export_model(model, None, "sql", feature_names=["age", "order"]))
     0.5 * "age"
     """
-    content = _writer(model, format)(
-        model, format=format, feature_names=feature_names, model_name=model_name, output=output, **options
-    )
+    _check_format(model, format)
+    terms = terms_of(model, format, feature_names, output)
+    content = FORMATS[format](terms, model_name, **options)
     if path is not None:
         with atomic_write(path) as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
     return content
 
 
-def _writer(model: Any, format: str) -> Callable[..., str | bytes]:
-    """Return what writes a model in a format; say which formats a model has where it is another."""
-    check_choice(format, "format", FORMATS | TABLE_FORMATS)
-    known = TABLE_FORMATS if has_tables(model) else FORMATS
-    if format not in known:
-        name, formats = type(last_step(model)).__name__, ", ".join(map(repr, known))
-        raise ValueError(f"Format {format!r} does not hold a {name}; use one of {formats}.")
-    return known[format]
+def _check_format(model: Any, format: str) -> None:
+    check_choice(format, "format", FORMATS)
+    supported = TABLE_FORMATS if has_tables(model) else LINEAR_FORMATS
+    if format not in supported:
+        name, listed = type(last_step(model)).__name__, ", ".join(map(repr, supported))
+        raise ValueError(f"Format {format!r} does not support {name}; use one of {listed}.")

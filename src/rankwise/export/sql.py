@@ -1,90 +1,146 @@
-"""Linear models as a SQL expression."""
+"""Linear models and sums of curves as a SQL expression."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from numbers import Integral, Real
 from typing import Any
 
-from rankwise.core.checks import check_choice
-from rankwise.core.pipelines import last_step
-from rankwise.export.linear import LinearScorer, linear_scorer
+import numpy as np
 
-# What ends a name, by what begins it: doubled inside the name.
+from rankwise.core.checks import check_choice
+from rankwise.core.types import FloatArray
+from rankwise.curves.axis import Axis
+from rankwise.export.scaling import folded
+from rankwise.export.terms import Table, Terms
+
+# The closing quote of each opening one; it is doubled inside a name.
 QUOTES = {'"': '"', "`": "`", "[": "]"}
 
 
 def sql_expression(
-    model: Any,
-    *,
-    format: str = "sql",
-    feature_names: Sequence[str] | None = None,
-    model_name: str = "",
-    output: int | None = None,
-    quote: str = '"',
-    pair: Sequence[str] | None = None,
+    terms: Terms, model_name: str = "", *, quote: str = '"', pair: Sequence[str] | None = None
 ) -> str:
     """Return the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
 
     The names of the features are the names of the columns, always in quotes: `quote` is '"' for the standard
     (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server.
-    Scalers are part of the expression. A feature with weight zero is left out; a NULL in any other column
-    makes the score NULL.
+    Scalers are part of the expression. A feature with weight zero is omitted; a NULL in any other column of a
+    linear model makes the score NULL.
+
+    A curve is a CASE expression; NULL is a missing value, and categorical columns hold the categories.
 
     With `pair`, the names that two rows have in the `FROM` clause, such as ("a", "b"), it is the probability
     that the first is above the second, for `RankLogistic`.
     """
     check_choice(quote, "quote", QUOTES)
-    scorer = linear_scorer(model, format, feature_names, output)
     if pair is not None:
-        return _probability(model, scorer, quote, pair)
-    return sql_sum(
-        [_term(scorer, k, quote) for k, weight in enumerate(scorer.weights.tolist()) if weight != 0]
-    )
+        return _probability(terms, quote, pair)
+    weighted = [_weighted(terms, k, quote) for k, weight in enumerate(terms.coef.tolist()) if weight != 0]
+    return _sum(weighted + [_case(terms, table, quote) for table in terms.tables])
 
 
-def _probability(model: Any, scorer: LinearScorer, quote: str, pair: Sequence[str]) -> str:
-    """Return 1 / (1 + exp(-d)) of the difference of two scores, in which the shifts of scalers cancel."""
-    if not hasattr(last_step(model), "predict_pair_proba"):
-        raise ValueError(f"pair needs a model with probabilities, RankLogistic; got {last_step(model)!r}.")
+def _weighted(terms: Terms, k: int, quote: str) -> str:
+    value = _quoted(terms.names[k], quote)
+    for scaling in terms.scalings:
+        shift, scale = _number(scaling.shift[k]), _number(scaling.scale[k])
+        value = f"({value} * {scale} + {shift})" if scaling.min_max else f"(({value} - {shift}) / {scale})"
+    return f"{_number(terms.coef[k])} * {value}"
+
+
+def _probability(terms: Terms, quote: str, pair: Sequence[str]) -> str:
+    """Return 1 / (1 + exp(-d)) for the difference d of two scores, in which the shifts of scalers cancel."""
+    if terms.tables or not hasattr(terms.ranker, "predict_pair_proba"):
+        raise ValueError(f"pair needs a linear model with probabilities, RankLogistic; got {terms.ranker!r}.")
     if isinstance(pair, str) or len(pair) != 2:
         raise ValueError(f"pair must be two names, such as ('a', 'b'); got {pair!r}.")
-    first, second = (quoted(name, quote) for name in pair)
-    terms = [
-        f"{sql_number(weight)} * ({first}.{name} - {second}.{name})"
-        for name, weight in zip((quoted(n, quote) for n in scorer.names), scorer.folded()[0], strict=True)
+    first, second = (_quoted(name, quote) for name in pair)
+    weights, _ = folded(terms.coef, terms.scalings)
+    differences = [
+        f"{_number(weight)} * ({first}.{name} - {second}.{name})"
+        for name, weight in zip((_quoted(n, quote) for n in terms.names), weights, strict=True)
         if weight != 0
     ]
     # Databases refuse the exponential of a large number. MySQL and SQL Server have no hyperbolic tangent.
     if quote == '"':
-        return f"0.5 + 0.5 * TANH(0.5 * ({sql_sum(terms)}))"
-    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, {sql_sum(terms)}))))"
+        return f"0.5 + 0.5 * TANH(0.5 * ({_sum(differences)}))"
+    return f"1.0 / (1.0 + EXP(-GREATEST(-700.0, LEAST(700.0, {_sum(differences)}))))"
 
 
-def sql_sum(terms: list[str]) -> str:
-    """Return the sum of expressions, zero where there is none."""
+def _case(terms: Terms, table: Table, quote: str) -> str:
+    if len(table.axes) == 1:
+        return _branches(terms, table, 0, quote, lambda k: _number(table.values[k]))
+
+    def inner(row: int) -> str:
+        values = table.values[row]
+        if np.ptp(values) == 0:
+            return _number(values[0])
+        return _branches(terms, table, 1, quote, lambda k: _number(values[k]))
+
+    return _branches(terms, table, 0, quote, inner)
+
+
+def _branches(terms: Terms, table: Table, dimension: int, quote: str, value: Callable[[int], str]) -> str:
+    """Return a CASE over the entries of one feature."""
+    axis, number = table.axes[dimension], table.columns[dimension]
+    name, column = terms.names[number], _quoted(terms.names[number], quote)
+    if axis.kind == "levels":
+        known = terms.categories.get(number)
+        levels = [knot if known is None else known[int(knot)] for knot in axis.knots.tolist()]
+        parts = [
+            f"WHEN {column} = {_literal(level, name, quote)} THEN {value(k)}"
+            for k, level in enumerate(levels)
+        ]
+        return f"CASE {' '.join(parts)} ELSE {value(axis.missing)} END"
+    parts = [f"WHEN {column} IS NULL THEN {value(axis.missing)}"]
+    ends = axis.knots.tolist()
+    parts += [f"WHEN {column} < {_number(end)} THEN {value(k)}" for k, end in enumerate(ends)]
+    if axis.kind == "lines":
+        parts[2:] = _line_branches(axis, table.values, column)
+    return f"CASE {' '.join(parts)} ELSE {value(axis.missing - 1)} END"
+
+
+def _line_branches(axis: Axis, values: FloatArray, column: str) -> list[str]:
+    """Return the branches that interpolate between two knots."""
+    ends = axis.knots.tolist()
+    slopes = (np.diff(values[:-1]) / np.diff(axis.knots)).tolist()
+    return [
+        f"WHEN {column} < {_number(ends[k + 1])} THEN {_number(values[k])} + {_number(slope)} * "
+        f"({column} - {_number(ends[k])})"
+        for k, slope in enumerate(slopes)
+    ]
+
+
+def _literal(level: Any, name: str, quote: str) -> str:
+    """Return a category; integers are not rounded to double precision."""
+    if isinstance(level, str):
+        return _text(level, quote)
+    if not isinstance(level, Real):
+        raise ValueError(
+            f"Format 'sql' supports categories that are strings or numbers; those of {name!r} have type "
+            f"{type(level).__name__}."
+        )
+    is_integer = isinstance(level, Integral) and not isinstance(level, bool)
+    return f"{level}" if is_integer else _number(float(level))
+
+
+def _sum(terms: list[str]) -> str:
+    """Return the sum of expressions, zero if there are none."""
     if len(terms) <= 100:
         return " + ".join(terms) or "0.0"
-    # Databases limit how deep an expression nests, and a plain sum nests once a term.
+    # Databases limit the depth of expressions, and in a plain sum it grows with every term.
     step = math.isqrt(len(terms)) + 1
     groups = [terms[start : start + step] for start in range(0, len(terms), step)]
     return " +\n".join(f"({' + '.join(group)})" for group in groups)
 
 
-def _term(scorer: LinearScorer, k: int, quote: str) -> str:
-    value = quoted(scorer.names[k], quote)
-    for scaling in scorer.scalings:
-        shift, scale = sql_number(scaling.shift[k]), sql_number(scaling.scale[k])
-        value = f"({value} * {scale} + {shift})" if scaling.min_max else f"(({value} - {shift}) / {scale})"
-    return f"{sql_number(scorer.weights[k])} * {value}"
-
-
-def quoted(name: str, quote: str) -> str:
+def _quoted(name: str, quote: str) -> str:
     """Return the name of a column in quotes.
 
     Examples
     --------
-    >>> print(quoted('the "best" one', '"'))
+    >>> print(_quoted('the "best" one', '"'))
     "the ""best"" one"
     """
     if not name or "\0" in name:
@@ -93,23 +149,23 @@ def quoted(name: str, quote: str) -> str:
     return quote + name.replace(end, 2 * end) + end
 
 
-def sql_number(number: float) -> str:
-    """Return a number that every database reads as one of double precision."""
+def _number(number: float) -> str:
+    """Return a number that every database reads in double precision."""
     text = repr(float(number))
     text = text if "." in text or "e" not in text else text.replace("e", ".0e")
     return f"({text})" if text.startswith("-") else text
 
 
-def sql_text(text: str, quote: str) -> str:
-    """Return a text in quotes, in the manner of the databases that quote columns so.
+def _text(text: str, quote: str) -> str:
+    """Return a string literal, in the syntax of the databases that use this quote for columns.
 
     Examples
     --------
-    >>> print(sql_text("it's", '"'), sql_text("it's", "`"))
+    >>> print(_text("it's", '"'), _text("it's", "`"))
     'it''s' 'it\\'s'
     """
     if quote != "`":
         return "'" + text.replace("'", "''") + "'"
-    # In MySQL and BigQuery a backslash begins an escape: left alone, it would let a text end its quotes.
+    # In MySQL and BigQuery a backslash begins an escape; unescaped, it could end the literal.
     escaped = text.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n").replace("\r", "\\r")
     return f"'{escaped}'"

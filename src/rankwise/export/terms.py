@@ -1,0 +1,184 @@
+"""A model as a sum of terms, the form from which every format is written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import Pipeline
+from sklearn.utils.validation import check_is_fitted
+
+from rankwise.core.pipelines import last_step
+from rankwise.core.types import FloatArray
+from rankwise.curves.axis import Axis
+from rankwise.curves.ranker import BaseCurveRanker
+from rankwise.export.scaling import Scaling, scaling_of
+from rankwise.io.model_file import RANKERS
+
+
+@dataclass(frozen=True)
+class Table:
+    """A function of one feature or two, as a table with an entry per bin, knot or level.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        The indices of the features.
+    axes : tuple of Axis
+        The mapping from values of each feature to entries.
+    values : array
+        The entries; the last of each dimension is for missing and unknown values.
+    """
+
+    columns: tuple[int, ...]
+    axes: tuple[Axis, ...]
+    values: FloatArray
+
+
+@dataclass(frozen=True)
+class Terms:
+    """score(x) = sum_k coef_k f_k(s(x)) + sum_t table_t(x): s scales, f_k is a feature or a kernel value.
+
+    Attributes
+    ----------
+    ranker : fitted ranker
+    names : list of str
+        The names of all features.
+    coef : array of shape (n_terms,) or (n_outputs, n_terms)
+        The weights of features or of kernel values; empty for a sum of tables.
+    scalings : list of Scaling
+    tables : list of Table
+        Tables that are zero everywhere are omitted.
+    categories : dict of lists
+        The categories of categorical columns, by index; their levels are indices into these lists.
+    """
+
+    ranker: Any
+    names: list[str]
+    coef: FloatArray
+    scalings: list[Scaling] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
+    categories: dict[int, list[Any]] = field(default_factory=dict)
+
+    @property
+    def has_kernel(self) -> bool:
+        """Whether the terms are kernel values."""
+        return not hasattr(self.ranker, "coef_")
+
+
+def has_tables(model: Any) -> bool:
+    """Tell whether the score of a model is a sum of tables."""
+    return isinstance(last_step(model), BaseCurveRanker)
+
+
+def terms_of(model: Any, format: str, feature_names: Sequence[str] | None, output: int | None) -> Terms:
+    """Return the terms of a model; refuse a model that the format cannot represent."""
+    if has_tables(model):
+        return _tables(model, feature_names, output)
+    ranker, scalings = _steps(model)
+    is_linear = hasattr(ranker, "coef_")
+    if not (is_linear or format == "onnx"):
+        raise ValueError(
+            f"Format {format!r} supports linear models, and this {type(ranker).__name__} has "
+            f"kernel={ranker.kernel!r}; format 'onnx' supports kernels."
+        )
+    coef = np.asarray(ranker.coef_ if is_linear else ranker.dual_coef_, dtype=np.float64)
+    if output is not None or format != "onnx":
+        coef = _chosen_output(coef, output, format)
+    if not np.isfinite(coef).all():
+        raise ValueError("The weights of the model contain NaN or infinity.")
+    return Terms(ranker, _names(model, ranker, feature_names), coef, scalings)
+
+
+def _tables(model: Any, feature_names: Sequence[str] | None, output: int | None) -> Terms:
+    ranker = last_step(model)
+    if ranker is not model:
+        raise ValueError(
+            f"Only a {type(ranker).__name__} without other steps can be exported, and this one is the last "
+            "step of a Pipeline; its bins need no scaler."
+        )
+    check_is_fitted(ranker)
+    if output not in (None, 0):
+        raise ValueError(f"output must be 0, as the model has one score per row; got {output!r}.")
+    axes, pair_axes = ranker._features.axes, ranker._features.pair_axes
+    tables = [
+        Table((column,), (axis,), values)
+        for column, (axis, values) in enumerate(zip(axes, ranker.values_, strict=True))
+    ]
+    tables += [
+        Table((int(j), int(k)), (pair_axes[j], pair_axes[k]), values)
+        for (j, k), values in zip(ranker.pairs_, ranker.pair_values_, strict=True)
+    ]
+    return Terms(
+        ranker,
+        _names(model, ranker, feature_names),
+        coef=np.zeros(0),
+        tables=[table for table in tables if table.values.any()],
+        categories=dict(ranker.categories_),
+    )
+
+
+def _steps(model: Any) -> tuple[Any, list[Scaling]]:
+    """Return the fitted ranker of a model and the scalings before it; refuse other steps."""
+    steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
+    *front, ranker = steps
+    if not isinstance(ranker, tuple(RANKERS.values())):
+        raise TypeError(
+            f"model must be one of {', '.join(RANKERS)}, or a Pipeline of scalers that ends with one; "
+            f"got {type(ranker).__name__}."
+        )
+    scalers = [step for step in front if step is not None and step != "passthrough"]
+    for step in (*scalers, ranker):
+        _check_fitted(step)
+    if hasattr(ranker, "trees_"):
+        raise ValueError(
+            f"Exports support linear and kernel models, and {type(ranker).__name__} has trees; its trees_ is "
+            "LightGBM's text format, for which LightGBM has tools."
+        )
+    return ranker, [scaling_of(scaler) for scaler in scalers]
+
+
+def _check_fitted(step: Any) -> None:
+    try:
+        check_is_fitted(step)
+    except NotFittedError:
+        raise NotFittedError(f"{type(step).__name__} is not fitted; call fit before the export.") from None
+
+
+def _chosen_output(coef: FloatArray, output: int | None, format: str) -> FloatArray:
+    n_outputs = 1 if coef.ndim == 1 else len(coef)
+    if output is None:
+        if n_outputs > 1:
+            raise ValueError(
+                f"Format {format!r} has one score per row, but the model has {n_outputs} outputs; choose one "
+                "by output=."
+            )
+        return np.atleast_2d(coef)[0]
+    if isinstance(output, bool) or not isinstance(output, int) or not 0 <= output < n_outputs:
+        raise ValueError(f"output must be an integer from 0 to {n_outputs - 1}; got {output!r}.")
+    return np.atleast_2d(coef)[output]
+
+
+def _names(model: Any, ranker: Any, feature_names: Sequence[str] | None) -> list[str]:
+    """Return the names of the features: as given, as fitted, as saved with the model, or f1, f2, ...
+
+    Scalers change no names, so those of the first step are those of the ranker.
+    """
+    n = int(ranker.n_features_in_)
+    if feature_names is None:
+        fitted = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_in_", None))
+        feature_names = getattr(ranker, "feature_names_", None) if fitted is None else fitted
+    if feature_names is None:
+        return [f"f{number}" for number in range(1, n + 1)]
+    names = [str(name) for name in feature_names]
+    if len(names) != n:
+        raise ValueError(f"feature_names has length {len(names)}, but the model has n_features_in_={n}.")
+    if any("\ud800" <= letter <= "\udfff" for name in names for letter in name):
+        raise ValueError("feature_names must be valid Unicode; a name has half of a surrogate pair.")
+    if len(set(names)) != n:
+        repeated = next(name for number, name in enumerate(names) if name in names[:number])
+        raise ValueError(f"feature_names must be distinct; {repeated!r} occurs more than once.")
+    return names
