@@ -27,9 +27,8 @@ class Spectrum:
 
     @classmethod
     def of(cls, matrix: FloatArray, right: FloatArray, *, check: bool = True) -> Spectrum:
-        """Decompose a symmetric matrix, which is overwritten; without `check`, below zero is rounding."""
-        driver = "evd" if len(matrix) > 1 else None  # scipy 1.12 asks it for too little room for one number
-        eigenvalues, vectors = eigh(_fortran(matrix), driver)
+        """Decompose a symmetric matrix; without `check`, below zero is rounding."""
+        eigenvalues, vectors = eigh(_fortran(matrix))
         if check:
             check_semidefinite(eigenvalues)
         return cls(np.maximum(eigenvalues, 0.0), vectors, vectors.T @ right)
