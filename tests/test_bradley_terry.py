@@ -391,10 +391,10 @@ def test_a_match_weighs_half_after_each_half_life(date):
 
 
 def test_groups_that_never_met_are_named():
-    with pytest.warns(UserWarning, match=r"2 groups that were never compared: a, b, c; d, e\. Their scores"):
+    with pytest.warns(UserWarning, match=r"2 groups that were never compared: a, b and c; d and e\."):
         model = BradleyTerry().fit(["a", "b", "d"], ["b", "c", "e"])
     assert [group.tolist() for group in model.groups_] == [["a", "b", "c"], ["d", "e"]]
-    with pytest.raises(ValueError, match="2 groups that were never compared: a, b; c, d"):
+    with pytest.raises(ValueError, match="2 groups that were never compared: a and b; c and d"):
         BradleyTerry(alpha=0).fit(["a", "b", "c", "d"], ["b", "a", "d", "c"])
 
 

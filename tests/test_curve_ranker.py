@@ -32,8 +32,8 @@ from rankwise import (
 from rankwise.cli.main import main
 from rankwise.curves.axis import Axis
 from rankwise.curves.screen import best_pairs, pair_gains
-from rankwise.evaluation.curves import drawn_curves, drawn_tables
 from rankwise.evaluation.weights import pair_parts
+from rankwise.figures.curves import drawn_curves, drawn_tables
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error

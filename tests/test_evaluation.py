@@ -11,12 +11,13 @@ from rankwise import Preferences, metrics
 from rankwise.datasets import make_ranking
 from rankwise.evaluation import bootstrap, compare, compare_values
 from rankwise.evaluation.bootstrap import interval
-from rankwise.evaluation.distribution import Distribution, roc
-from rankwise.evaluation.graph_layout import layout
 from rankwise.evaluation.measures import named_measure
-from rankwise.evaluation.training import error_path, gap_curve
-from rankwise.evaluation.utility import LANE, UtilityAxis
 from rankwise.evaluation.weights import by_size, largest_parts
+from rankwise.figures.alpha_path import error_path
+from rankwise.figures.convergence import gap_curve
+from rankwise.figures.distribution import Distribution, roc
+from rankwise.figures.graph_layout import layout
+from rankwise.figures.utility import LANE, UtilityAxis
 
 NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
 

@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker
 from rankwise.datasets import make_ordinal
-from rankwise.evaluation.graph_layout import bends, layers, places
+from rankwise.figures.graph_layout import bends, layers, places
 from rankwise.plotting import OrderGraphDisplay
 
 matplotlib = pytest.importorskip("matplotlib")

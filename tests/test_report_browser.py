@@ -142,7 +142,7 @@ def parts(browser):
 
 
 def expected_parts(report, first, second):
-    model, X = report.subject.models["RankSVM"], report.subject.X
+    model, X = report.data.models["RankSVM"], report.data.X
     return sorted(model.explain_pair(X[first], X[second]).tolist(), key=abs, reverse=True)
 
 
@@ -161,7 +161,7 @@ def test_the_script_agrees_with_the_page_as_written(browser, pages):
 
 def test_pairs_are_explained_by_click_and_by_keyboard(browser, pages):
     report = opened(browser, pages, "queries")
-    scores = report.subject.main_scores
+    scores = report.data.main_scores
     query, first, second = (browser.find_element(By.ID, f"pair-{name}") for name in ("query", "a", "b"))
     Select(query).select_by_index(4)
     Select(first).select_by_index(2)
@@ -183,16 +183,16 @@ def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):
     link = browser.find_elements(By.CSS_SELECTOR, "#worst tbody a")[2]
     name = link.text
     link.click()
-    subject = report.subject
-    inside = np.flatnonzero(np.asarray(subject.query_names)[subject.query] == name)
-    order = inside[np.argsort(-subject.main_scores[inside], kind="stable")]
+    data = report.data
+    inside = np.flatnonzero(np.asarray(data.query_names)[data.query] == name)
+    order = inside[np.argsort(-data.main_scores[inside], kind="stable")]
     assert [int(float(value)) for value in column(browser, "documents-table", 1)] == order.tolist()
     words = browser.find_element(By.ID, "documents-wrong").text
     first, second = (row_number(browser.find_element(By.ID, f"pair-{side}")) for side in ("a", "b"))
     assert words.startswith(f"Most wrong in query {name}: row {first} (label")
     assert f"is above row {second} (label" in words
-    assert subject.y[first] < subject.y[second]
-    assert subject.main_scores[first] > subject.main_scores[second]
+    assert data.y[first] < data.y[second]
+    assert data.main_scores[first] > data.main_scores[second]
     browser.find_element(By.ID, "documents-why").click()
     np.testing.assert_allclose(parts(browser), expected_parts(report, first, second), rtol=1e-7, atol=1e-9)
 

@@ -125,7 +125,7 @@ def test_ordered_words_are_labels_everywhere(rows, kind):
     report = Report(RankSVM().fit(X, words, qid=qid), X, words, qid)
     assert (
         report.measures["RankSVM"][0].mean
-        == Report(report.subject.models["RankSVM"], X, y, qid).measures["RankSVM"][0].mean
+        == Report(report.data.models["RankSVM"], X, y, qid).measures["RankSVM"][0].mean
     )
     assert "best" in report.to_html()
 

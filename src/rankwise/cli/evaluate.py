@@ -166,7 +166,7 @@ def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
 
 def summary(path: str, found: dict[str, Any]) -> dict[str, Any]:
     """Return the means over the queries for which a measure is defined, and how many these are."""
-    from rankwise.evaluation.distribution import Distribution
+    from rankwise.figures.distribution import Distribution
 
     spread = {name: Distribution.of(values) for name, values in found.items()}
     return {

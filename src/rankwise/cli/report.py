@@ -74,7 +74,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     data = read_for(rankings, options)
     report = make_report(rankings, data, options)
     report.save(options.output)
-    ours = report.measures[report.subject.name]
+    ours = report.measures[report.data.name]
     values = {
         "command": "report",
         "report": options.output,

@@ -1,8 +1,33 @@
-"""Tables of plain text."""
+"""Counts, lists and tables as plain text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+
+
+def plural(count: int, noun: str) -> str:
+    """Write a count with its noun.
+
+    Examples
+    --------
+    >>> plural(1, "query"), plural(1200, "query"), plural(2, "row")
+    ('1 query', '1,200 queries', '2 rows')
+    """
+    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    return f"{count:,} {noun if count == 1 else many}"
+
+
+def listed(names: Sequence[str], most: int) -> str:
+    """Join names as in a sentence; more than `most` + 1 are cut to `most` and the number of the others.
+
+    Examples
+    --------
+    >>> listed(["a", "b", "c"], 3), listed(["a"], 3), listed(list("abcdef"), 3)
+    ('a, b and c', 'a', 'a, b, c and 3 others')
+    """
+    if len(names) > most + 1:
+        names = [*names[:most], f"{len(names) - most} others"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:

@@ -18,7 +18,7 @@ SAMPLED = 1000
 
 
 @dataclass(frozen=True)
-class Parts(Weights):
+class Contributions(Weights):
     """A score as the sum of one part for each feature: the rows hold the parts, and each weight is 1.
 
     Attributes
@@ -37,7 +37,7 @@ class Parts(Weights):
     note: str
 
 
-# What is to be said of the parts of trees, and of those of curves: see `Parts`.
+# What is to be said of the parts of trees, and of those of curves: see `Contributions`.
 OF_TREES = (
     "its part in the score is a Shapley value of the trees",
     "Share of the gain",
@@ -50,7 +50,7 @@ OF_CURVES = (
 )
 
 
-class _RowParts:
+class _RowContributions:
     """The parts of rows, computed for those that are asked for."""
 
     def __init__(self, ranker: Any, X: Any):
@@ -60,18 +60,22 @@ class _RowParts:
         return self.ranker.contributions(self.X.iloc[rows] if hasattr(self.X, "iloc") else self.X[rows])
 
 
-def has_parts(model: Any) -> bool:
+def has_contributions(model: Any) -> bool:
     """Return whether the score of a model is a sum of parts of features that depend on the row."""
     return hasattr(last_step(model), "contributions")
 
 
-def parts_of(model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None) -> Parts | None:
+def contributions_of(
+    model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None
+) -> Contributions | None:
     """Return the parts of a model of trees or curves, or None for other models."""
-    if not has_parts(model):
+    if not has_contributions(model):
         return None
     ranker, n_rows = last_step(model), X.shape[0]
     names = feature_names(X, model, given_names, ranker.n_features_in_)
-    rows = _RowParts(ranker, before_last_step(model, X, qid))
+    rows = _RowContributions(ranker, before_last_step(model, X, qid))
     sample = rows[np.unique(np.linspace(0, n_rows - 1, min(n_rows, SAMPLED)).astype(int))]
     words = OF_TREES if hasattr(ranker, "trees_") else OF_CURVES
-    return Parts(names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_, *words)
+    return Contributions(
+        names, np.ones(len(names)), sample.std(axis=0), rows, ranker.feature_importances_, *words
+    )

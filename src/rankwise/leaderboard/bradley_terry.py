@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, check_choice, check_count, check_positive
+from rankwise.core.text import listed
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
@@ -490,11 +491,10 @@ class BradleyTerry(BaseEstimator):
         is_column = isinstance(names, list | np.ndarray) or hasattr(names, "to_numpy")
         if isinstance(names, tuple) and names not in number_of:
             is_column = True
-        listed = (
-            names if isinstance(names, list | tuple) else as_array(names).tolist() if is_column else names
-        )
+        if is_column and not isinstance(names, list | tuple):
+            names = as_array(names).tolist()
         try:
-            return np.array([number_of[name] for name in listed] if is_column else number_of[names])
+            return np.array([number_of[name] for name in names] if is_column else number_of[names])
         except (KeyError, TypeError) as error:
             unknown = error.args[0] if isinstance(error, KeyError) else names
             raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
@@ -502,19 +502,10 @@ class BradleyTerry(BaseEstimator):
 
 def _grouped(items: NDArray[Any], groups: list[IntVector]) -> str:
     more = f"; and {len(groups) - LISTED} more" if len(groups) > LISTED else ""
-    return "; ".join(_listed(items[group]) for group in groups[:LISTED]) + more
-
-
-def _listed(names: NDArray[Any]) -> str:
-    """Return names as text; long lists are cut.
-
-    Examples
-    --------
-    >>> _listed(np.array(["a", "b"])), _listed(np.arange(9))
-    ('a, b', '0, 1, 2, 3, 4 and 4 others')
-    """
-    shown = ", ".join(map(str, names[:LISTED].tolist()))
-    return shown if len(names) <= LISTED else f"{shown} and {len(names) - LISTED} others"
+    return (
+        "; ".join(listed([str(item) for item in items[group].tolist()], LISTED) for group in groups[:LISTED])
+        + more
+    )
 
 
 def _unbounded(model: BradleyTerry) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.pipelines import last_step
-from rankwise.evaluation.training import RANKING_ERROR, error_path, error_path_of
+from rankwise.figures.alpha_path import RANKING_ERROR, error_path, error_path_of
 from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankwise.evaluation.training import share_curve
+from rankwise.figures.alpha_path import share_curve
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
 from rankwise.core.pipelines import last_step
-from rankwise.evaluation.training import gap_curve, history_of
+from rankwise.figures.convergence import gap_curve, history_of
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.evaluation.curves import DrawnCurve, DrawnTable, drawn_curves, drawn_tables, has_curves
+from rankwise.figures.curves import DrawnCurve, DrawnTable, drawn_curves, drawn_tables, has_curves
 from rankwise.plotting._axes import BLUE, GREY, ORANGE, pyplot_for, tidy
 
 # The share of the height of a picture that the density of the rows takes.
@@ -21,7 +21,7 @@ class CurveDisplay:
     ----------
     curves : list of DrawnCurve
     tables : list of DrawnTable
-        As `rankwise.evaluation.curves` makes them.
+        As `rankwise.figures.curves` makes them.
 
     Attributes
     ----------

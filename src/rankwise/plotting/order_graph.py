@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import as_array
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import Edge
-from rankwise.evaluation.graph_layout import Layout, layout
-from rankwise.evaluation.order_graph import edge_shares, listed_edges
+from rankwise.figures.graph_layout import Layout, layout
+from rankwise.figures.order_graph import edge_shares, listed_edges
 from rankwise.plotting._axes import new_axes
 
 NODE = {"boxstyle": "round,pad=0.45", "facecolor": "#eef3f8", "edgecolor": "#33506e"}

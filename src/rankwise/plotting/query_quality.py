@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.evaluation.distribution import BINS, Distribution
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import metric_name
+from rankwise.figures.distribution import BINS, Distribution
 from rankwise.metrics import ranking_error
 from rankwise.plotting._axes import BLUE, new_axes, tidy
 

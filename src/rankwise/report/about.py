@@ -8,42 +8,43 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core.text import plural
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.subject import Subject
-from rankwise.report.page import Cell, facts, paragraph, plural, short
+from rankwise.report.page import Cell, facts, paragraph, short
 
 # Scores that differ by less hardly differ: the losses ask for a difference of 1.
 LEAST_SPREAD = 1e-3
 
 
-def about(subject: Subject, error: Measured, given: Mapping[str, str]) -> str:
+def about(data: EvaluationData, error: Measured, given: Mapping[str, str]) -> str:
     """List the data, what was given of files and commands, the version and the day."""
     from rankwise import __version__
 
     made = f"rankwise {__version__} on {datetime.date.today().isoformat()}"
-    found: list[tuple[str, Cell]] = [("Measured on", _data(subject)), *_excluded(subject, error)]
+    found: list[tuple[str, Cell]] = [("Measured on", _data(data)), *_excluded(data, error)]
     return facts([*found, *given.items(), ("Made by", made)])
 
 
-def _data(subject: Subject) -> str:
-    size = f"{plural(len(subject.y), 'row')}, {plural(subject.X.shape[1], 'feature')}"
-    return size + (f", {plural(subject.n_queries, 'query')}" if subject.n_queries > 1 else ", one ranking")
+def _data(data: EvaluationData) -> str:
+    size = f"{plural(len(data.y), 'row')}, {plural(data.X.shape[1], 'feature')}"
+    return size + (f", {plural(data.n_queries, 'query')}" if data.n_queries > 1 else ", one ranking")
 
 
-def _excluded(subject: Subject, error: Measured) -> list[tuple[str, Cell]]:
+def _excluded(data: EvaluationData, error: Measured) -> list[tuple[str, Cell]]:
     """Say what has no part in the measures."""
     without = len(error.values) - error.n_defined if len(error.values) > 1 else 0
-    unlabelled = subject.X.shape[0] - len(subject.y)
+    unlabelled = data.X.shape[0] - len(data.y)
     left_out = [f"{plural(without, 'query')} without pairs to order"] if without else []
     left_out += [f"{plural(unlabelled, 'row')} without a label"] if unlabelled else []
     return [("Excluded", " and ".join(left_out))] if left_out else []
 
 
-def cautions(subject: Subject, error: Measured) -> str:
+def cautions(data: EvaluationData, error: Measured) -> str:
     """Warn of a model that hardly tells rows apart, or is no better than chance."""
-    spread = widest_spread(subject)
+    spread = widest_spread(data)
     found = []
-    if spread <= LEAST_SPREAD and subject.ranker is not None:
+    if spread <= LEAST_SPREAD and data.ranker is not None:
         found.append(
             "All scores of a query are the same: the model has learned no order."
             if spread == 0
@@ -51,15 +52,15 @@ def cautions(subject: Subject, error: Measured) -> str:
             "the model is nearly constant. A smaller alpha, or scaled features, may help."
         )
     if error.mean >= 0.5:
-        found.append(f"{subject.name} is no better than chance on these rows.")
+        found.append(f"{data.name} is no better than chance on these rows.")
     elif error.high >= 0.5:
-        found.append(f"{subject.name} may be no better than chance: its 95% interval includes 50%.")
+        found.append(f"{data.name} may be no better than chance: its 95% interval includes 50%.")
     return "".join(paragraph(sentence, "warning") for sentence in found)
 
 
-def widest_spread(subject: Subject) -> float:
+def widest_spread(data: EvaluationData) -> float:
     """Return the largest difference of two scores of one query."""
-    ends: Any = np.full((2, subject.n_queries), -np.inf)
-    np.maximum.at(ends[0], subject.query, subject.main_scores)
-    np.maximum.at(ends[1], subject.query, -subject.main_scores)
+    ends: Any = np.full((2, data.n_queries), -np.inf)
+    np.maximum.at(ends[0], data.query, data.main_scores)
+    np.maximum.at(ends[1], data.query, -data.main_scores)
     return float((ends[0] + ends[1]).max())

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rankwise.evaluation.curves import DrawnCurve, drawn_curves, drawn_tables, has_curves
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
-from rankwise.evaluation.subject import Subject
+from rankwise.figures.curves import DrawnCurve, drawn_curves, drawn_tables, has_curves
 from rankwise.report.page import Cell, Number, figure, paragraph, section, short, table
 from rankwise.report.svg import Chart, padded
 
@@ -15,17 +15,17 @@ DENSITY_HEIGHT = 0.25
 CAPTION = "Above: what the value of the feature adds to the score. Shaded: where the training rows lie."
 
 
-def curves_section(subject: Subject) -> str:
+def curves_section(data: EvaluationData) -> str:
     """Draw the curves with the widest spread, and list the tables of two features."""
-    if subject.ranker is None or not has_curves(subject.ranker):
+    if data.ranker is None or not has_curves(data.ranker):
         return ""
-    curves = drawn_curves(subject.ranker, subject.feature_names)
+    curves = drawn_curves(data.ranker, data.feature_names)
     if not curves:
         return section("curves", "The curves", paragraph("All curves are flat: every score is the same."))
     charts = "".join(curve_chart(curve) for curve in curves[:DRAWN])
     left = len(curves) - DRAWN
     note = paragraph(f"The {DRAWN} widest of {len(curves)} curves are drawn.", "note") if left > 0 else ""
-    return section("curves", "The curves", f'<div class="figures">{charts}</div>', note, _tables(subject))
+    return section("curves", "The curves", f'<div class="figures">{charts}</div>', note, _tables(data))
 
 
 def curve_chart(curve: DrawnCurve) -> str:
@@ -53,8 +53,8 @@ def curve_chart(curve: DrawnCurve) -> str:
     return figure(chart.render(x_ticks=curve.levels is None), CAPTION + missing)
 
 
-def _tables(subject: Subject) -> str:
-    found = drawn_tables(subject.ranker, subject.feature_names)
+def _tables(data: EvaluationData) -> str:
+    found = drawn_tables(data.ranker, data.feature_names)
     if not found:
         return ""
     rows: list[list[Cell]] = [

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
-from rankwise.evaluation.subject import Subject
-from rankwise.evaluation.training import error_path_of, gap_curve, history_of, share_curve
+from rankwise.figures.alpha_path import error_path_of, share_curve
+from rankwise.figures.convergence import gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
 from rankwise.report.svg import Chart
 
 
-def learned_section(subject: Subject) -> str:
+def learned_section(data: EvaluationData) -> str:
     """Tell what the model that is reported on was fitted to."""
-    ranker = subject.ranker
+    ranker = data.ranker
     if ranker is None:
         return section(
             "learned",
@@ -25,7 +26,7 @@ def learned_section(subject: Subject) -> str:
     charts = [gap_chart(ranker), alpha_chart(ranker), certified_chart(ranker)]
     figures = "".join(chart for chart in charts if chart)
     grid = f'<div class="figures">{figures}</div>' if figures else ""
-    return section("learned", "What was learned", facts(model_facts(subject)), grid)
+    return section("learned", "What was learned", facts(model_facts(data)), grid)
 
 
 def objective_of(ranker: Any) -> str | None:
@@ -34,10 +35,10 @@ def objective_of(ranker: Any) -> str | None:
     return formula.replace(" - ", f" {MINUS} ") if isinstance(formula, str) else None
 
 
-def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
+def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
     """List what is known of the model."""
-    ranker = subject.ranker
-    found: list[tuple[str, Cell]] = [("Estimator", _described(subject.models[subject.name]))]
+    ranker = data.ranker
+    found: list[tuple[str, Cell]] = [("Estimator", _described(data.models[data.name]))]
     objective = objective_of(ranker)
     if objective:
         found.append(("Minimises", objective))
@@ -52,7 +53,7 @@ def model_facts(subject: Subject) -> list[tuple[str, Cell]]:
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
     if hasattr(ranker, "feature_scales_"):
-        found.append(("Features that matter most to the kernel", _most_important(subject)))
+        found.append(("Features that matter most to the kernel", _most_important(data)))
     numbers = {"Pairs in training": "n_pairs_", "Iterations": "n_iter_", "Objective reached": "objective_"}
     for title, name in numbers.items():
         value = getattr(ranker, name, None)
@@ -69,16 +70,16 @@ def _described(model: Any) -> str:
     return " → ".join(type(step).__name__ for step in steps if step not in (None, "passthrough"))
 
 
-def _most_important(subject: Subject, count: int = 8) -> str:
+def _most_important(data: EvaluationData, count: int = 8) -> str:
     """List the features by what they add to the distances of rows, relative to the first."""
-    ranker = subject.ranker
+    ranker = data.ranker
     scales = ranker.feature_scales_
     scales = scales if scales.ndim == 1 else np.linalg.norm(scales, axis=1)
     part = scales * ranker.basis_.std(axis=0)
     first = np.argsort(-part, kind="stable")[:count]
     largest = part.max(initial=0.0) or 1.0
-    model = subject.models[subject.name]
-    names = feature_names(subject.X, model, subject.feature_names, len(part))
+    model = data.models[data.name]
+    names = feature_names(data.X, model, data.feature_names, len(part))
     return ", ".join(f"{names[k]} {part[k] / largest:.2f}" for k in first)
 
 

@@ -66,18 +66,6 @@ def share(value: float) -> str:
     return f"{written}%"
 
 
-def plural(count: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Examples
-    --------
-    >>> plural(1, "query"), plural(1200, "query"), plural(2, "row")
-    ('1 query', '1,200 queries', '2 rows')
-    """
-    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
-    return f"{count:,} {noun if count == 1 else many}"
-
-
 def better_in_words(measures: Sequence[Measure]) -> str:
     """Say of each measure which way is better.
 

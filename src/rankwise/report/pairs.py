@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.evaluation.subject import Subject
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
@@ -35,28 +35,28 @@ class PairData:
     """
 
     def __init__(
-        self, subject: Subject, weights: Weights, errors: FloatArray, pair: tuple[int, int] | None
+        self, data: EvaluationData, weights: Weights, errors: FloatArray, pair: tuple[int, int] | None
     ) -> None:
-        self.subject, self.weights = subject, weights
+        self.data, self.weights = data, weights
         chosen = None if pair is None else self._checked(pair)
-        queries = self._queries(errors, None if chosen is None else int(subject.query[chosen[0]]))
+        queries = self._queries(errors, None if chosen is None else int(data.query[chosen[0]]))
         self.groups = [(query, rows) for query, rows in self._grouped(queries, chosen) if len(rows) > 1]
-        self.wrong = {query: most_wrong(subject, in_order(subject, query)) for query, _ in self.groups}
+        self.wrong = {query: most_wrong(data, in_order(data, query)) for query, _ in self.groups}
         if self.groups:
             self.first, self.second = self._pair_of(*self.groups[0]) if chosen is None else chosen
-            if subject.main_scores[self.first] < subject.main_scores[self.second]:
+            if data.main_scores[self.first] < data.main_scores[self.second]:
                 self.first, self.second = self.second, self.first
         self._choose_features()
 
     def _checked(self, pair: tuple[int, int]) -> tuple[int, int]:
-        numbers = self.subject.row_numbers
+        numbers = self.data.row_numbers
         place = {int(number): k for k, number in enumerate(numbers)}
         if len(pair) != 2 or pair[0] == pair[1] or any(row not in place for row in pair):
             raise ValueError(
                 f"pair must be the numbers of two different rows of X with labels; got {pair!r}."
             )
         a, b = place[int(pair[0])], place[int(pair[1])]
-        if self.subject.query[a] != self.subject.query[b]:
+        if self.data.query[a] != self.data.query[b]:
             raise ValueError(f"pair must be two rows of one query; rows {pair[0]} and {pair[1]} are not.")
         return a, b
 
@@ -68,7 +68,7 @@ class PairData:
     def _grouped(self, queries: list[int], chosen: tuple[int, int] | None) -> Iterator[tuple[int, IntArray]]:
         """Yield the rows of each query: all where there is room, else more of the first queries' rows."""
         left = MAX_ROWS
-        everything = np.isin(self.subject.query, queries).sum() <= MAX_ROWS
+        everything = np.isin(self.data.query, queries).sum() <= MAX_ROWS
         for place, query in enumerate(queries, 1):
             spare = (left - 2 * (len(queries) - place)) // SHARE_OF_ONE
             room = MAX_ROWS_OF_ONE_QUERY if everything or len(queries) == 1 else max(2, spare)
@@ -78,8 +78,8 @@ class PairData:
 
     def _rows_of(self, query: int, room: int, chosen: tuple[int, ...]) -> IntArray:
         """Return rows of a query from the highest score down, with its most wrong pair and the chosen one."""
-        rows = in_order(self.subject, query)
-        kept = [*spread_out(rows, room), *chosen, *(most_wrong(self.subject, rows) or ())]
+        rows = in_order(self.data, query)
+        kept = [*spread_out(rows, room), *chosen, *(most_wrong(self.data, rows) or ())]
         return np.asarray(rows[np.isin(rows, kept)])
 
     def _pair_of(self, query: int, rows: IntArray) -> tuple[int, int]:
@@ -90,7 +90,7 @@ class PairData:
         """Keep the features that move the scores of these rows most, as many as there is room for."""
         listed = [rows for _, rows in self.groups]
         self.rows = np.concatenate(listed) if listed else np.empty(0, dtype=np.int64)
-        numbers = self.subject.row_numbers[self.rows]
+        numbers = self.data.row_numbers[self.rows]
         self.values: Any = sp.csc_array(self.weights.rows[numbers].astype(np.float64))
         parts = self.values.multiply(self.weights.weights).tocsc()
         self.totals = np.asarray(parts.sum(axis=1)).ravel()
@@ -111,12 +111,12 @@ class PairData:
             "weights": weights.tolist(),
             "others": int(len(self.weights.names) - len(self.features)),
             "rows": [self._row(k, kept[k], float(rest[k])) for k in range(len(self.rows))],
-            "said_by": "labels" if self.subject.label(0) else "preferences",
-            "below": None if self.subject.is_ordered_by_labels else self._below(),
+            "said_by": "labels" if self.data.label(0) else "preferences",
+            "below": None if self.data.is_ordered_by_labels else self._below(),
             "groups": [
                 {
                     "query": query,
-                    "name": self.subject.query_names[query],
+                    "name": self.data.query_names[query],
                     "rows": [place[int(row)] for row in rows],
                     "pair": [place[row] for row in self._pair_of(query, rows)],
                 }
@@ -130,17 +130,17 @@ class PairData:
         found: list[list[int]] = []
         for _, rows in self.groups:
             first = len(found)
-            found += [(first + np.flatnonzero(wish)).tolist() for wish in self.subject.wished(rows)]
+            found += [(first + np.flatnonzero(wish)).tolist() for wish in self.data.wished(rows)]
         return found
 
     def _row(self, k: int, values: FloatArray, rest: float) -> dict[str, Any]:
         row = int(self.rows[k])
         used = np.flatnonzero(values)
         return {
-            "row": int(self.subject.row_numbers[row]),
-            "label": self.subject.label(row),
-            "y": float(self.subject.y[row]),
-            "score": float(self.subject.main_scores[row]),
+            "row": int(self.data.row_numbers[row]),
+            "label": self.data.label(row),
+            "y": float(self.data.y[row]),
+            "score": float(self.data.main_scores[row]),
             "features": used.tolist(),
             "values": [rounded(value) for value in values[used].tolist()],
             "rest": rest,

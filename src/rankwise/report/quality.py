@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from rankwise.core.text import plural
 from rankwise.evaluation import bootstrap
-from rankwise.evaluation.distribution import Distribution
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.subject import Subject
+from rankwise.figures.distribution import Distribution
 from rankwise.preferences import Preferences
 from rankwise.report.page import (
     Cell,
@@ -18,7 +19,6 @@ from rankwise.report.page import (
     better_in_words,
     figure,
     paragraph,
-    plural,
     section,
     short,
     table,
@@ -30,23 +30,23 @@ LISTED = 8
 MAX_POINTS = 1500
 
 
-def quality_section(subject: Subject, measured: Sequence[Measured], notes: Sequence[str]) -> str:
+def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: Sequence[str]) -> str:
     """Tell how well the model that is reported on ranks."""
     several = len(measured[0].values) > 1
     return section(
         "quality",
         "How well it ranks",
-        paragraph(" ".join([how(subject), *notes]), "note"),
-        query_parts(subject, measured) if several else score_chart(subject),
+        paragraph(" ".join([how(data), *notes]), "note"),
+        query_parts(data, measured) if several else score_chart(data),
     )
 
 
-def how(subject: Subject) -> str:
+def how(data: EvaluationData) -> str:
     """Say where intervals come from."""
-    if subject.n_queries > 1:
+    if data.n_queries > 1:
         return f"95% intervals: queries drawn with replacement, {bootstrap.RESAMPLES:,} times."
-    resamples = bootstrap.n_row_resamples(len(subject.y))
-    target = subject.target
+    resamples = bootstrap.n_row_resamples(len(data.y))
+    target = data.target
     if isinstance(target, Preferences) and bootstrap.draws_groups(target):
         return f"95% intervals: groups of rows that pairs join, drawn with replacement, {resamples:,} times."
     if resamples == 0:
@@ -54,13 +54,13 @@ def how(subject: Subject) -> str:
     return f"95% intervals: there is one query, so rows are drawn with replacement, {resamples:,} times."
 
 
-def query_parts(subject: Subject, measured: Sequence[Measured]) -> str:
+def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """Show the distribution over queries, the worst and the best, and all."""
     charts = "".join(histogram(found) for found in measured[:2])
-    lists = query_lists(subject, measured)
+    lists = query_lists(data, measured)
     defined = bool(measured[0].n_defined)
     return f'<div class="figures">{charts}</div>{lists}' + (
-        documents_panel(subject, measured[0].values) if defined else ""
+        documents_panel(data, measured[0].values) if defined else ""
     )
 
 
@@ -88,16 +88,16 @@ def histogram(found: Measured) -> str:
     return figure(chart.render(), f"{name}: number of queries; the line is the mean, {short(found.mean)}.")
 
 
-def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
+def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """List the worst and the best queries, and all of them up to a limit."""
     order, every = worst_first(measured[0].values), named_queries(measured[0].values)
     place = {query: k for k, query in enumerate(every.tolist())}
-    n_rows = np.bincount(subject.query, minlength=subject.n_queries)
+    n_rows = np.bincount(data.query, minlength=data.n_queries)
 
     def rows(chosen: np.ndarray, found: Sequence[Measured]) -> list[list[Cell]]:
         return [
             [
-                QueryLink(subject.query_names[k], place[k]),
+                QueryLink(data.query_names[k], place[k]),
                 Number(float(n_rows[k])),
                 *(Number(float(one.values[k])) for one in found),
             ]
@@ -119,7 +119,7 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
         if len(every) < len(order)
         else ""
     )
-    without = subject.n_queries - len(order)
+    without = data.n_queries - len(order)
     if without:
         note += f" {plural(without, 'query')} without pairs to order."
     full = table(
@@ -136,10 +136,10 @@ def query_lists(subject: Subject, measured: Sequence[Measured]) -> str:
     return f'<div class="columns">{lists}</div>{better}<details><summary>{title}</summary>{full}</details>'
 
 
-def score_chart(subject: Subject) -> str:
+def score_chart(data: EvaluationData) -> str:
     """Draw labels against scores, where there is one ranking."""
-    y, scores = subject.y, subject.main_scores
-    if hasattr(subject, "class_of_row") or len(np.unique(y)) <= 2:
+    y, scores = data.y, data.main_scores
+    if hasattr(data, "class_of_row") or len(np.unique(y)) <= 2:
         return ""
     rows = np.arange(len(y))
     if len(rows) > MAX_POINTS:
@@ -152,7 +152,7 @@ def score_chart(subject: Subject) -> str:
         y_label="label",
     )
     titles = [
-        f"row {subject.row_numbers[k]}: label {subject.label(k)}, score {short(float(scores[k]))}"
+        f"row {data.row_numbers[k]}: label {data.label(k)}, score {short(float(scores[k]))}"
         for k in rows.tolist()
     ]
     chart.points(scores[rows], y[rows], titles=titles, radius=2.6)

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
-from rankwise.evaluation.subject import Subject
-from rankwise.report.page import Number, embedded, paragraph, plural, select, short, table, text
+from rankwise.evaluation.data import EvaluationData
+from rankwise.report.page import Number, embedded, paragraph, select, short, table, text
 
 MAX_NAMED = 400
 MAX_DOCUMENTS = 30
@@ -34,10 +35,10 @@ def named_queries(errors: FloatArray) -> IntArray:
     return order if len(order) <= MAX_NAMED else np.concatenate([order[:half], order[-half:]])
 
 
-def in_order(subject: Subject, query: int) -> IntArray:
+def in_order(data: EvaluationData, query: int) -> IntArray:
     """Return the rows of a query, the highest score first."""
-    rows = np.flatnonzero(subject.query == query)
-    return np.asarray(rows[np.argsort(-subject.main_scores[rows], kind="stable")])
+    rows = np.flatnonzero(data.query == query)
+    return np.asarray(rows[np.argsort(-data.main_scores[rows], kind="stable")])
 
 
 def spread_out(rows: IntArray, room: int) -> IntArray:
@@ -51,21 +52,21 @@ def spread_out(rows: IntArray, room: int) -> IntArray:
     return rows[np.unique(np.linspace(0, len(rows) - 1, room).astype(int))] if len(rows) > room else rows
 
 
-def most_wrong(subject: Subject, rows: IntArray) -> tuple[int, int] | None:
+def most_wrong(data: EvaluationData, rows: IntArray) -> tuple[int, int] | None:
     """Return the two rows that are furthest apart in the wrong order, the higher one first."""
     rows = spread_out(rows, MAX_SEARCHED)
-    scores = subject.main_scores[rows]
-    apart = np.where(subject.wished(rows).T, scores[:, None] - scores[None, :], -np.inf)
+    scores = data.main_scores[rows]
+    apart = np.where(data.wished(rows).T, scores[:, None] - scores[None, :], -np.inf)
     first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
     return (int(rows[first]), int(rows[second])) if apart[first, second] > 0 else None
 
 
-def documents_panel(subject: Subject, errors: FloatArray) -> str:
+def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
     """Write the rows of the worst query in their order; a script shows those of the others."""
     named = named_queries(errors).tolist()
-    data = [_documents(subject, query) for query in named]
-    names = [(place, entry["name"]) for place, entry in enumerate(data)]
-    first = data[0]
+    lists = [_documents(data, query) for query in named]
+    names = [(place, entry["name"]) for place, entry in enumerate(lists)]
+    first = lists[0]
     listed = [
         [str(place), Number(row), label, Number(score, short(score))]
         for place, row, label, score in first["rows"]
@@ -84,27 +85,27 @@ def documents_panel(subject: Subject, errors: FloatArray) -> str:
             numeric=[False, True, False, True],
         )
         + f"{paragraph(left_out(first), 'note') or '<p class=note></p>'}</div>"
-        + embedded("documents-data", data)
+        + embedded("documents-data", lists)
     )
 
 
-def _documents(subject: Subject, query: int) -> dict[str, Any]:
+def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
     """Return the first rows of a query with their places, and the most wrong pair."""
-    rows = in_order(subject, query)
-    wrong = most_wrong(subject, rows)
+    rows = in_order(data, query)
+    wrong = most_wrong(data, rows)
     shown = np.arange(len(rows)) < MAX_DOCUMENTS
     if wrong is not None:
         shown |= np.isin(rows, wrong)
 
     def described(row: int) -> list[Any]:
-        return [int(subject.row_numbers[row]), subject.label(row)]
+        return [int(data.row_numbers[row]), data.label(row)]
 
     return {
         "query": query,
-        "name": subject.query_names[query],
+        "name": data.query_names[query],
         "size": len(rows),
         "rows": [
-            [k + 1, *described(int(rows[k])), float(subject.main_scores[rows[k]])]
+            [k + 1, *described(int(rows[k])), float(data.main_scores[rows[k]])]
             for k in np.flatnonzero(shown).tolist()
         ],
         "wrong": None if wrong is None else [described(row) for row in wrong],

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from rankwise.evaluation.contributions import Parts
+from rankwise.evaluation.contributions import Contributions
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
-from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, by_size, largest_parts
 from rankwise.report.about import LEAST_SPREAD, widest_spread
 from rankwise.report.page import (
@@ -31,10 +31,10 @@ MAX_PARTS = 15
 
 
 def reasons_section(
-    subject: Subject, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
+    data: EvaluationData, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
 ) -> str:
     """Tell what moves the scores."""
-    if subject.ranker is None:
+    if data.ranker is None:
         return ""
     if weights is None:
         why = (
@@ -44,9 +44,9 @@ def reasons_section(
     return section(
         "why",
         "Why it ranks so",
-        f'<div class="figures">{weight_chart(weights, widest_spread(subject) <= LEAST_SPREAD)}</div>',
-        importance_table(weights) if isinstance(weights, Parts) else weight_table(weights),
-        pair_explorer(PairData(subject, weights, errors, pair)),
+        f'<div class="figures">{weight_chart(weights, widest_spread(data) <= LEAST_SPREAD)}</div>',
+        importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights),
+        pair_explorer(PairData(data, weights, errors, pair)),
     )
 
 
@@ -58,7 +58,7 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     effects = weights.effect[chosen]
     low, high = min(0.0, float(effects.min())), max(1.0 if is_constant else 0.0, float(effects.max()))
     names = [shortened(weights.names[k], LONGEST_NAME) for k in chosen]
-    has_parts = isinstance(weights, Parts)
+    has_parts = isinstance(weights, Contributions)
     measured = "Spread of the parts" if has_parts else "Weight times spread"
     chart = Chart(
         f"{measured} of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
@@ -81,12 +81,12 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
         chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
         chart.label(low, place, names[place], "end", (-8, 4))
     caption = "Weight times spread: to the right raises the score, to the left lowers it."
-    if isinstance(weights, Parts):
+    if isinstance(weights, Contributions):
         caption = f"How far apart rows are set by each feature: {weights.meaning}."
     return figure(chart.render(y_ticks=False), caption)
 
 
-def importance_table(parts: Parts) -> str:
+def importance_table(parts: Contributions) -> str:
     """List the features of a model of trees or curves by their parts."""
     chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
     rows: list[list[Cell]] = [
@@ -150,12 +150,12 @@ def pair_explorer(pairs: PairData) -> str:
             ("Part", ' class="number"'), ("", ' aria-hidden="true"'),
         )
     )  # fmt: skip
-    has_parts = isinstance(pairs.weights, Parts)
+    has_parts = isinstance(pairs.weights, Contributions)
     summed = "Parts of A and B by feature" if has_parts else "Weight times the difference of the feature"
     body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."
-        if len(data["rows"]) < len(pairs.subject.y)
+        if len(data["rows"]) < len(pairs.data.y)
         else ""
     )
     return (

@@ -2,32 +2,32 @@
 
 from __future__ import annotations
 
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.reliability import Reliability, reliability
-from rankwise.evaluation.subject import Subject
 from rankwise.preferences import NoPairsError
 from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table
 from rankwise.report.shapes import MAX_CURVES, legend
 from rankwise.report.svg import Chart
 
 
-def reliability_section(subject: Subject) -> str:
+def reliability_section(data: EvaluationData) -> str:
     """Compare the probabilities of the models that state some with what happened, or show nothing."""
-    names = [name for name, model in subject.models.items() if has_probabilities(model)][:MAX_CURVES]
-    if subject.name not in names:
+    names = [name for name, model in data.models.items() if has_probabilities(model)][:MAX_CURVES]
+    if data.name not in names:
         return ""
     try:
-        query = subject.query if subject.preferences is None else None
-        found = {name: reliability(subject.target, subject.scores[name], query) for name in names}
+        query = data.query if data.preferences is None else None
+        found = {name: reliability(data.target, data.scores[name], query) for name in names}
     except NoPairsError:
         return ""
     return section(
         "reliability",
         "Whether its probabilities come true",
-        paragraph(in_words(found[subject.name])),
+        paragraph(in_words(found[data.name])),
         '<div class="figures">',
         figure(curves(found), CAPTION),
-        "<div>" + legend(names) + bin_table(subject.name, found[subject.name]) + "</div></div>",
+        "<div>" + legend(names) + bin_table(data.name, found[data.name]) + "</div></div>",
         model_table(found) if len(found) > 1 else "",
     )
 

@@ -9,19 +9,20 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import listed, plural
 from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import RANKS, compare_metrics
-from rankwise.evaluation.contributions import parts_of
+from rankwise.evaluation.contributions import contributions_of
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Metric, graph_measures, measured, measures_for, named_measure
 from rankwise.evaluation.models import has_probabilities
-from rankwise.evaluation.subject import Subject
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
 from rankwise.report.learned import learned_section
-from rankwise.report.page import page, plural, share, short, text
+from rankwise.report.page import page, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
@@ -110,15 +111,15 @@ class Report:
         random_state: int = 0,
         about: Mapping[str, str] | None = None,
     ) -> None:
-        self.subject = Subject(model, X, y, qid, models or {}, name, feature_names)
-        self.title = f"{self.subject.name}: how well it ranks, and why" if title is None else title
+        self.data = EvaluationData(model, X, y, qid, models or {}, name, feature_names)
+        self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
         self.pair, self.about = pair, dict(about or {})
         chosen, self.notes = self._metrics(at, relevant_above)
-        subject = self.subject
-        found = compare_metrics(subject.target, subject.scores, subject.query, chosen, seed=random_state)
+        data = self.data
+        found = compare_metrics(data.target, data.scores, data.query, chosen, seed=random_state)
         self.measures: dict[str, list[Measured]] = found.measures
         self.differences: list[Difference] = found.differences
-        self.measures[subject.name] += self._log_loss(random_state)
+        self.measures[data.name] += self._log_loss(random_state)
 
     def headline(self) -> str:
         """Return the finding in words.
@@ -136,15 +137,15 @@ class Report:
         -------
         html : str
         """
-        subject, ours = self.subject, self.measures[self.subject.name]
+        data, ours = self.data, self.measures[self.data.name]
         sections = [
-            versus_section(subject, self.measures, self.differences),
-            quality_section(subject, ours, self.notes),
-            shapes_section(subject),
-            reliability_section(subject),
-            curves_section(subject),
-            reasons_section(subject, self._weights(), self._query_errors(), self.pair),
-            learned_section(subject),
+            versus_section(data, self.measures, self.differences),
+            quality_section(data, ours, self.notes),
+            shapes_section(data),
+            reliability_section(data),
+            curves_section(data),
+            reasons_section(data, self._effects(), self._query_errors(), self.pair),
+            learned_section(data),
         ]
         return page(self.title, self._lead(), sections, self._footer())
 
@@ -162,29 +163,29 @@ class Report:
         )
 
     def _metrics(self, at: Sequence[int], relevant_above: float) -> tuple[list[Metric], list[str]]:
-        subject = self.subject
-        if subject.preferences is None and subject.edges is not None:
-            return graph_measures(subject.y, subject.class_of_row, subject.edges), []
-        return measures_for(subject.target, subject.n_queries, at, relevant_above)
+        data = self.data
+        if data.preferences is None and data.edges is not None:
+            return graph_measures(data.y, data.class_of_row, data.edges), []
+        return measures_for(data.target, data.n_queries, at, relevant_above)
 
     def _log_loss(self, seed: int) -> list[Measured]:
         """Measure the probabilities of the model, where it states some; other models may have none."""
-        subject = self.subject
-        if not has_probabilities(subject.models[subject.name]):
+        data = self.data
+        if not has_probabilities(data.models[data.name]):
             return []
-        ours = {subject.name: subject.main_scores}
-        return measured(subject.target, ours, subject.query, [named_measure("log_loss")], seed)[subject.name]
+        ours = {data.name: data.main_scores}
+        return measured(data.target, ours, data.query, [named_measure("log_loss")], seed)[data.name]
 
     def _query_errors(self) -> Any:
-        return self.measures[self.subject.name][0].values
+        return self.measures[self.data.name][0].values
 
-    def _weights(self) -> Weights | None:
-        subject = self.subject
-        given = subject.models[subject.name], subject.X, subject.feature_names, subject.qid
-        return parts_of(*given) or weights_of(*given)
+    def _effects(self) -> Weights | None:
+        data = self.data
+        given = data.models[data.name], data.X, data.feature_names, data.qid
+        return contributions_of(*given) or weights_of(*given)
 
     def _own_finding(self) -> str:
-        error = self.measures[self.subject.name][0]
+        error = self.measures[self.data.name][0]
         if error.mean != error.mean:
             return "There is no pair of rows to order: every query has one label only."
         low, high = 1 - error.high, 1 - error.low
@@ -194,17 +195,17 @@ class Report:
             if len(error.values) > 1
             else f"among {self._counted()}"
         )
-        one_curve = self.subject.n_queries == 1 and has_two_classes(self.subject)
+        one_curve = self.data.n_queries == 1 and has_two_classes(self.data)
         area = f", an AUC of {short(1 - error.mean)}" if one_curve else ""
         right = f"puts {share(1 - error.mean)} of pairs in the right order{area}{between}"
-        return f"{self.subject.name} {right}, {over}."
+        return f"{self.data.name} {right}, {over}."
 
     def _counted(self) -> str:
         """Count the rows, or the pairs where rows have no labels."""
-        preferences = self.subject.preferences
+        preferences = self.data.preferences
         if preferences is not None and preferences.values is None:
             return plural(preferences.n_pairs, "pair")
-        return plural(len(self.subject.y), "row")
+        return plural(len(self.data.y), "row")
 
     def _comparisons(self) -> list[str]:
         found = [one for one in self.differences if one.measure.key == "error"]
@@ -213,20 +214,20 @@ class Report:
             "It is behind": [_apart(one) for one in found if one.is_clear and one.gain < 0],
             "There is no clear difference from": [one.other for one in found if not one.is_clear],
         }
-        return [f"{words} {_listed(names)}." for words, names in groups.items() if names]
+        return [f"{words} {listed(names, LISTED)}." for words, names in groups.items() if names]
 
     def _lead(self) -> str:
-        ours = self.measures[self.subject.name]
+        ours = self.measures[self.data.name]
         tiles = "".join(_tile(found) for found in ours)
         return (
-            f'{cautions(self.subject, ours[0])}<p class="lead">{text(self.headline())}</p>\n'
-            f'<dl class="tiles">{tiles}</dl>\n{about(self.subject, ours[0], self.about)}\n'
+            f'{cautions(self.data, ours[0])}<p class="lead">{text(self.headline())}</p>\n'
+            f'<dl class="tiles">{tiles}</dl>\n{about(self.data, ours[0], self.about)}\n'
         )
 
     def _footer(self) -> str:
-        plus = "" if self.subject.event is None else " A plus marks a time that was cut short."
+        plus = "" if self.data.event is None else " A plus marks a time that was cut short."
         return (
-            f"Pairs are {pairs_in_words(self.subject.preferences)}; equal "
+            f"Pairs are {pairs_in_words(self.data.preferences)}; equal "
             f"scores count one half.{plus} If the model was fitted to these rows, the figures flatter it."
         )
 
@@ -262,16 +263,3 @@ def _apart(found: Difference) -> str:
     """Name the other model with how far it is."""
     certain = f", p = {found.p:.2g}" if found.p == found.p else ""
     return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"
-
-
-def _listed(names: list[str]) -> str:
-    """Join names as a sentence does; long lists are cut.
-
-    Examples
-    --------
-    >>> _listed(["a", "b", "c"]), _listed(["a"]), _listed(list("abcdef"))
-    ('a, b and c', 'a', 'a, b, c and 3 others')
-    """
-    if len(names) > LISTED + 1:
-        names = [*names[:LISTED], f"{len(names) - LISTED} others"]
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

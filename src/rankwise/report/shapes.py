@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import confusion_matrix
 
-from rankwise.evaluation.distribution import roc
-from rankwise.evaluation.graph_layout import layout
+from rankwise.core.text import plural
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
-from rankwise.evaluation.order_graph import edge_shares
-from rankwise.evaluation.subject import Subject
-from rankwise.evaluation.utility import UtilityAxis
-from rankwise.report.page import Cell, Number, figure, paragraph, plural, section, share, short, table, text
+from rankwise.figures.distribution import roc
+from rankwise.figures.graph_layout import layout
+from rankwise.figures.order_graph import edge_shares
+from rankwise.figures.utility import UtilityAxis
+from rankwise.report.page import Cell, Number, figure, paragraph, section, share, short, table, text
 from rankwise.report.svg import Chart, picture
 
 MAX_CURVES = 6
@@ -22,24 +23,24 @@ MAX_CLASSES = 30
 NODE_LENGTH = 24
 
 
-def shapes_section(subject: Subject) -> str:
+def shapes_section(data: EvaluationData) -> str:
     """Show what the labels allow to be shown, or nothing."""
-    if subject.edges is not None:
-        return graph_section(subject)
-    if hasattr(subject.ranker, "thresholds_") and hasattr(subject, "class_of_row"):
-        return utility_section(subject)
-    return roc_section(subject) if has_two_classes(subject) else ""
+    if data.edges is not None:
+        return graph_section(data)
+    if hasattr(data.ranker, "thresholds_") and hasattr(data, "class_of_row"):
+        return utility_section(data)
+    return roc_section(data) if has_two_classes(data) else ""
 
 
-def has_two_classes(subject: Subject) -> bool:
+def has_two_classes(data: EvaluationData) -> bool:
     """Return whether every pair is a row of the higher and a row of the lower of two classes."""
-    return subject.is_ordered_by_labels and len(np.unique(subject.y)) == 2
+    return data.is_ordered_by_labels and len(np.unique(data.y)) == 2
 
 
-def roc_section(subject: Subject) -> str:
+def roc_section(data: EvaluationData) -> str:
     """Draw the ROC curve of each model over all rows."""
-    positive = subject.y == subject.y.max()
-    names = list(subject.scores)[:MAX_CURVES]
+    positive = data.y == data.y.max()
+    names = list(data.scores)[:MAX_CURVES]
     chart = Chart(
         "ROC curves of " + ", ".join(names), (0.0, 1.0), (0.0, 1.0),
         x_label="share of the lower class found", y_label="share of the higher class found", height=400,
@@ -47,10 +48,10 @@ def roc_section(subject: Subject) -> str:
     chart.segment((0.0, 1.0), (0.0, 1.0), "rule")
     rows: list[list[Cell]] = []
     for style, name in enumerate(names):
-        false, true, area = roc(positive, subject.scores[name], row_weights(subject))
+        false, true, area = roc(positive, data.scores[name], row_weights(data))
         chart.line(false, true, style, name=f"{name}: area {area:.4f}")
         rows.append([name, Number(area)])
-    pooled = " Rows of all queries are pooled." if subject.n_queries > 1 else ""
+    pooled = " Rows of all queries are pooled." if data.n_queries > 1 else ""
     return section(
         "roc",
         "The two classes apart",
@@ -63,9 +64,9 @@ def roc_section(subject: Subject) -> str:
     )
 
 
-def row_weights(subject: Subject) -> Any:
+def row_weights(data: EvaluationData) -> Any:
     """Return the weights of the rows, or None where all weigh the same."""
-    return getattr(subject.preferences, "weight", None)
+    return getattr(data.preferences, "weight", None)
 
 
 def legend(names: list[str]) -> str:
@@ -80,19 +81,17 @@ def legend(names: list[str]) -> str:
     return f'<ul class="legend">{items}</ul>'
 
 
-def utility_section(subject: Subject) -> str:
+def utility_section(data: EvaluationData) -> str:
     """Draw rows on the axis of their utility with the boundaries between ranks."""
-    names = subject.label_names or []
-    axis = UtilityAxis(subject.main_scores, subject.class_of_row, np.asarray(subject.ranker.thresholds_))
+    names = data.label_names or []
+    axis = UtilityAxis(data.main_scores, data.class_of_row, np.asarray(data.ranker.thresholds_))
     off = np.abs(axis.predicted - axis.rank)
     right = share(float(np.mean(off == 0)))
     words = (
         f"The utility is cut at {plural(len(axis.thresholds), 'boundary')}. {right} of the rows get their "
         f"own rank; on average the rank is off by {short(float(np.mean(off)))}."
     )
-    drawn = (
-        "" if len(names) > MAX_CLASSES else figure(utility_chart(subject, axis), UTILITY_CAPTION, wide=True)
-    )
+    drawn = "" if len(names) > MAX_CLASSES else figure(utility_chart(data, axis), UTILITY_CAPTION, wide=True)
     return section(
         "utility",
         "Ranks on the axis of utility",
@@ -108,9 +107,9 @@ UTILITY_CAPTION = (
 )
 
 
-def utility_chart(subject: Subject, axis: UtilityAxis) -> str:
+def utility_chart(data: EvaluationData, axis: UtilityAxis) -> str:
     """Draw a lane for each rank, the highest on top."""
-    names = subject.label_names or []
+    names = data.label_names or []
     low, high = axis.limits
     chart = Chart(
         f"Rows on the axis of utility, in {len(names)} ranks", (low, high), (-0.5, len(names) - 0.5),
@@ -119,7 +118,7 @@ def utility_chart(subject: Subject, axis: UtilityAxis) -> str:
     for k, name in enumerate(names):
         chart.box((axis.fence[k], axis.fence[k + 1]), (k - 0.44, k + 0.44), "lane", f"predicted {name}")
         chart.label(low, k, shortened(name, 14), "end", (-10, 4))
-        _draw_rank(chart, k, axis, subject.row_numbers)
+        _draw_rank(chart, k, axis, data.row_numbers)
         if axis.share(k) == axis.share(k):
             chart.label(high, k, f"{axis.share(k):.0%}", "start", (8, 4))
     for number, threshold in enumerate(axis.thresholds.tolist(), 1):
@@ -153,10 +152,10 @@ def confusion_table(names: list[str], axis: UtilityAxis) -> str:
     return table("Rows by rank given and rank predicted", header, rows, name="confusion")
 
 
-def graph_section(subject: Subject) -> str:
+def graph_section(data: EvaluationData) -> str:
     """Draw the order graph, and list the share of pairs in the right order along each edge."""
-    names, edges = subject.label_names or [], subject.edges or []
-    sizes, shares = edge_shares(edges, subject.class_of_row, subject.main_scores, row_weights(subject))
+    names, edges = data.label_names or [], data.edges or []
+    sizes, shares = edge_shares(edges, data.class_of_row, data.main_scores, row_weights(data))
     rows: list[list[Cell]] = [
         [
             f"{names[high]} above {names[low]}",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.evaluation.names import shortened
 from rankwise.evaluation.paired import Difference, paired_test
-from rankwise.evaluation.subject import Subject
 from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
 from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, room_for
 
@@ -17,27 +17,29 @@ TESTS = {
 }
 
 
-def versus_section(subject: Subject, measured: dict[str, list[Measured]], found: Sequence[Difference]) -> str:
+def versus_section(
+    data: EvaluationData, measured: dict[str, list[Measured]], found: Sequence[Difference]
+) -> str:
     """Show all models side by side."""
     if len(measured) < 2:
         return ""
-    several = len(measured[subject.name][0].values) > 1
+    several = len(measured[data.name][0].values) > 1
     keys = list(dict.fromkeys(one.measure.key for one in found))[:2]
-    charts = [difference_chart(subject, [one for one in found if one.measure.key == key]) for key in keys]
+    charts = [difference_chart(data, [one for one in found if one.measure.key == key]) for key in keys]
     return section(
         "versus",
         "Compared with other models",
         f'<div class="figures">{"".join(charts)}</div>',
-        comparison_table(subject, measured, found, several),
-        paragraph(explained(subject, found, several), "note"),
+        comparison_table(data, measured, found, several),
+        paragraph(explained(data, found, several), "note"),
     )
 
 
 def comparison_table(
-    subject: Subject, measured: dict[str, list[Measured]], found: Sequence[Difference], several: bool
+    data: EvaluationData, measured: dict[str, list[Measured]], found: Sequence[Difference], several: bool
 ) -> str:
     """Write a row for each measure and other model."""
-    ours = {one.measure.key: one.mean for one in measured[subject.name]}
+    ours = {one.measure.key: one.mean for one in measured[data.name]}
     theirs = {(name, one.measure.key): one.mean for name, listed in measured.items() for one in listed}
     header = ["Measure", "Model", "Its mean" if several else "Its value", "Difference", "from", "to"]
     rows: list[list[Cell]] = [
@@ -52,7 +54,7 @@ def comparison_table(
     if several:
         header, kinds = [*header, "Wins", "Ties", "Losses", "p"], kinds + [True] * 4
     return table(
-        f"{subject.name} against the others", header, rows, name="comparison", numeric=kinds,
+        f"{data.name} against the others", header, rows, name="comparison", numeric=kinds,
         search="Find a measure or model:" if len(rows) > 8 else None,
     )  # fmt: skip
 
@@ -68,11 +70,11 @@ def signed(value: float) -> str:
     return f"+{short(value)}" if value > 0 else short(value)
 
 
-def explained(subject: Subject, found: Sequence[Difference], several: bool) -> str:
+def explained(data: EvaluationData, found: Sequence[Difference], several: bool) -> str:
     """Say what the columns mean."""
     measures = {one.measure.key: one for one in found}.values()
     words = (
-        f"Difference: {subject.name} minus the other model, with the 95% interval of the paired "
+        f"Difference: {data.name} minus the other model, with the 95% interval of the paired "
         f"difference. {better_in_words([one.measure for one in measures])}"
     )
     if not several:
@@ -81,12 +83,12 @@ def explained(subject: Subject, found: Sequence[Difference], several: bool) -> s
         )
     queries = max(one.wins + one.ties + one.losses for one in found)
     return (
-        f"{words} Wins count the queries on which {subject.name} is better. p: two-sided paired "
+        f"{words} Wins count the queries on which {data.name} is better. p: two-sided paired "
         f"{TESTS[paired_test(queries)]}; not corrected for the number of tests."
     )
 
 
-def difference_chart(subject: Subject, found: Sequence[Difference]) -> str:
+def difference_chart(data: EvaluationData, found: Sequence[Difference]) -> str:
     """Draw how much better the model is than each other by one measure, with paired intervals, beside 0."""
     measure = found[0].measure
     sign = 1 if measure.higher_is_better else -1
@@ -96,7 +98,7 @@ def difference_chart(subject: Subject, found: Sequence[Difference]) -> str:
     low, high = min(ends) - space, max(ends) + space
     names = [shortened(one.other, LONGEST_NAME) for one in found]
     chart = Chart(
-        f"{measure.name}: how much better {subject.name} is than {len(found)} others, with 95% intervals",
+        f"{measure.name}: how much better {data.name} is than {len(found)} others, with 95% intervals",
         (low, high),
         (len(found) - 0.5, -0.5),
         x_label="right of 0 is better",
@@ -113,7 +115,7 @@ def difference_chart(subject: Subject, found: Sequence[Difference]) -> str:
             chart.points([sign * one.mean], [place], 0, [title], 5)
         chart.label(low, place, names[place], "end", (-8, 4))
     caption = (
-        f"{measure.name}: how much better {subject.name} is than each other model, with the 95% interval of "
+        f"{measure.name}: how much better {data.name} is than each other model, with the 95% interval of "
         "the paired difference. An interval that holds 0 leaves open which is better."
     )
     return figure(chart.render(y_ticks=False), caption)

@@ -18,7 +18,7 @@ from rankwise.evaluation.names import model_name
 from rankwise.preferences import Preferences
 
 
-class Subject:
+class EvaluationData:
     """Rows, labels, queries and the scores of each model; the first model is the one reported on.
 
     Attributes
