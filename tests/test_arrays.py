@@ -96,7 +96,7 @@ def test_what_has_no_room_is_refused(small_arrays, tmp_path):
         with pytest.raises(MemoryError):
             np.zeros(1000)
         folder.mkdir()
-    with pytest.raises(NotADirectoryError, match="folder must be a folder that exists; got"):
+    with pytest.raises(NotADirectoryError, match="folder must be an existing folder; got"):
         arrays_on_disk(tmp_path / "none")
 
 

@@ -40,8 +40,16 @@ def arrays_on_disk(folder: str | os.PathLike[str]) -> AbstractContextManager[Non
     >>> bool(model.coef_[0] > 1)
     True
     """
-    place = os.fspath(folder)
-    if not os.path.isdir(place):
-        raise NotADirectoryError(f"folder must be a folder that exists; got {place!r}.")
-    home = "numpy.core" if np.__version__.startswith("1.") else "numpy._core"
-    return _native.FileArrays(place, FEWEST_BYTES, import_module(f"{home}._multiarray_umath")._ARRAY_API)
+    path = os.fspath(folder)
+    if not os.path.isdir(path):
+        raise NotADirectoryError(f"folder must be an existing folder; got {path!r}.")
+    return _native.FileArrays(path, FEWEST_BYTES, _numpy_c_api())
+
+
+def _numpy_c_api() -> object:
+    """Return the capsule of numpy's C API, which has the allocator of arrays.
+
+    It has no public name in Python: this is the path by which `import_array()` in numpy's headers finds it.
+    """
+    package = "numpy.core" if np.__version__.startswith("1.") else "numpy._core"
+    return import_module(f"{package}._multiarray_umath")._ARRAY_API

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
-from sklearn.utils import _safe_indexing
-from sklearn.utils.metaestimators import _safe_split
+from sklearn.utils import get_tags, indexable
 
 from rankwise.core.checks import as_alphas, check_count
 from rankwise.core.pipelines import last_step
@@ -133,9 +132,10 @@ def compare_orders(
     >>> found.names, found.n_edges, found.mean.round(2).tolist()
     (['chain', 'ends'], [4, 3], [0.79, 0.79])
     """
+    X, y = indexable(X, y)
     named = _named(orders)
     tried = np.array([last_step(model).alpha]) if alphas is None else as_alphas(alphas)
-    folds = [fold for fold in _folds(cv, X, y) if _has_pairs(_safe_indexing(y, fold[1]), judge)]
+    folds = [fold for fold in _folds(cv, X, y) if _has_pairs(_rows(y, fold[1]), judge)]
     if not folds:
         raise NoPairsError("No fold has pairs of rows that judge orders; use fewer folds.")
     comparison = OrderComparison(list(named), list(named.values()), np.empty((0, len(folds))), tried[:0], [])
@@ -179,12 +179,20 @@ def _held_out(
     """Return the statistic of one fold, and the number of edges that were learned from."""
     step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     fitted = clone(model).set_params(**{f"{step}order": order, f"{step}alpha": alpha})
-    X_train, y_train = _safe_split(fitted, X, y, train)
-    X_test, y_test = _safe_split(fitted, X, y, test, train)
+    X_train, X_test = _rows(X, train), _rows(X, test)
+    if get_tags(fitted).input_tags.pairwise:
+        X_train, X_test = X_train[:, train], X_test[:, train]
     with warnings.catch_warnings():  # a fit that ties all rows has the score of one half
         warnings.simplefilter("ignore", UserWarning)
-        scores = fitted.fit(X_train, y_train).predict(X_test)
-    return _judged(y_test, scores, judge), len(last_step(fitted).edges_)
+        scores = fitted.fit(X_train, _rows(y, train)).predict(X_test)
+    return _judged(_rows(y, test), scores, judge), len(last_step(fitted).edges_)
+
+
+def _rows(values: Any, rows: Any) -> Any:
+    """Return rows of a frame, an array, a sparse matrix or a list."""
+    if hasattr(values, "iloc"):
+        return values.iloc[rows]
+    return values[rows] if hasattr(values, "shape") else np.asarray(values)[rows]
 
 
 def _judged(y: Any, scores: FloatArray, judge: Any) -> float:
