@@ -1,12 +1,24 @@
 """The sentences about the architecture, held true."""
 
+import ast
+
 import numpy as np
 import pytest
 
-from rankwise import Preferences
+import shape
+from rankwise import Preferences, RankLogisticCV, RankSVM
 from rankwise.data.design import as_design
+from rankwise.datasets import make_ranking
 from rankwise.losses import Hinge, Logistic, SquaredHinge
 from rankwise.solvers import solve_bundle, solve_newton
+
+LOOSE_MODULES = 3
+LONGEST_FUNCTION, LONG_FUNCTIONS = 58, 6
+METHODS = {"Ranking": 37, "BaseRanker": 36, "Preferences": 32}
+PRIVATE_CROSSINGS = 50
+DUPLICATES_PER_1000_LINES = 1.7
+# Functions, files and the deepest chain of calls.
+WALKS = {"RankSVM": (188, 28, 18), "RankLogisticCV": (280, 37, 25)}
 
 
 class Elsewhere:
@@ -95,3 +107,77 @@ def test_a_solver_asks_a_design_and_a_loss_for_their_contract_and_nothing_else(s
     here = solve(as_design(X), loss, 1e-3, tol=1e-6)
     assert there.status == here.status == "converged"
     np.testing.assert_allclose(there.coef, here.coef, rtol=1e-6)
+
+
+# Who may know what
+
+
+def test_preferences_know_no_loss():
+    words = ("loss", "hinge", "logistic", "margin")
+    for path, tree in shape.modules().items():
+        if path.startswith("preferences/"):
+            names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+            assert not [name for name in names if any(word in name.lower() for word in words)], path
+
+
+def test_only_preferences_and_losses_ask_what_kind_a_structure_is():
+    kinds = {"Ranking", "OrderGraph", "PairList"}
+    for path, tree in shape.modules().items():
+        if path.startswith(("preferences/", "losses/")):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "isinstance":
+                asked = {name.id for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)}
+                assert not asked & kinds, f"{path}:{node.lineno}"
+
+
+def test_no_private_name_of_numpy_scipy_or_scikit_learn_is_imported():
+    for path, tree in shape.modules().items():
+        for node in ast.walk(tree):
+            names = []
+            if isinstance(node, ast.Import):
+                names = [name.name for name in node.names]
+            elif isinstance(node, ast.ImportFrom):
+                names = [f"{node.module}.{name.name}" for name in node.names]
+            for name in names:
+                first, *rest = name.split(".")
+                is_private = any(part.startswith("_") for part in rest)
+                assert not (first in ("numpy", "scipy", "sklearn") and is_private), f"{path}: {name}"
+
+
+# Ceilings that only fall: a change that passes below one lowers it
+
+
+def test_the_source_is_in_rooms():
+    assert len(shape.loose_modules()) <= LOOSE_MODULES
+
+
+def test_functions_are_short():
+    lengths = shape.function_lengths()
+    longest = max(lengths, key=lengths.get)
+    assert lengths[longest] <= LONGEST_FUNCTION, longest
+    assert sum(length > 40 for length in lengths.values()) <= LONG_FUNCTIONS
+
+
+def test_classes_are_small():
+    largest = shape.methods()
+    for name, ceiling in METHODS.items():
+        assert largest[name] <= ceiling, name
+    assert max(largest.values()) <= max(METHODS.values())
+
+
+def test_private_names_stay_in_their_modules():
+    assert len(shape.private_crossings()) <= PRIVATE_CROSSINGS
+
+
+def test_little_is_written_twice():
+    assert shape.duplicates() <= DUPLICATES_PER_1000_LINES
+
+
+@pytest.mark.parametrize("name", ["RankSVM", "RankLogisticCV"])
+def test_a_fit_takes_few_hops(name):
+    X, y, qid = make_ranking(60, 4, n_queries=6, n_levels=4, noise=0.5, random_state=0)
+    model = {"RankSVM": RankSVM(1e-3), "RankLogisticCV": RankLogisticCV(cv=3)}[name]
+    model.fit(X, y, qid=qid)  # imports what is imported on first use
+    walk = shape.walk(lambda: model.fit(X, y, qid=qid))
+    assert np.less_equal(walk, WALKS[name]).all(), walk

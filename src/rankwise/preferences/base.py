@@ -66,6 +66,14 @@ class Preferences(ABC):
         1 for an observed event and 0 for a censored row, if rows can be censored.
     edge_codes : array of int of shape (n_edges, 2), or None
         The numbers of the higher and the lower class of each edge, if classes are ordered by edges.
+    orders_labels : bool
+        Whether the pairs are all those of different labels of a query, whatever their weights.
+    is_complete : bool
+        Whether, in addition, a pair weighs the product of its rows' weights.
+    counts_pairs : bool
+        Whether, in addition, all pairs of a query weigh the same, so that pairs can be counted.
+    has_unit_magnitudes : bool
+        Whether the magnitude of every pair is 1.
 
     Examples
     --------
@@ -86,6 +94,7 @@ class Preferences(ABC):
     weight: FloatVector | None = None
     event: FloatVector | None = None
     edge_codes: NDArray[np.int32] | None = None
+    orders_labels = is_complete = counts_pairs = has_unit_magnitudes = False
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(scores.from_scores)
@@ -142,26 +151,6 @@ class Preferences(ABC):
         return self.n_pairs > 0
 
     @property
-    def counts_pairs(self) -> bool:
-        """Whether every pair weighs the same within its query, so that pairs can be counted."""
-        return False
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
-        return False
-
-    @property
-    def orders_labels(self) -> bool:
-        """Whether the pairs are all those of different labels of a query, whatever they weigh."""
-        return False
-
-    @property
-    def has_unit_magnitudes(self) -> bool:
-        """Whether the magnitude of every pair is 1."""
-        return False
-
-    @property
     def has_queries(self) -> bool:
         """Whether the mean over queries is one of several, rather than of one ranking."""
         return False
@@ -211,9 +200,6 @@ class Preferences(ABC):
         """
         return 1.0 / (self.total_weight() if total is None else total).sum(keepdims=True)
 
-    def _row_factor(self, average: str) -> FloatVector | float:
-        return float(self.query_factor(average)[0])
-
     def _why_no_pairs(self) -> str:
         return (
             f"There is nothing to rank: no pair with a positive weight joins two of the {self.n_rows} rows."
@@ -227,10 +213,11 @@ class Preferences(ABC):
         """
         check_choice(average, "average", AVERAGES)
         self.require_pairs()
-        return self._row_factor(average)
+        factor = self.query_factor(average)
+        return float(factor[0]) if len(factor) == 1 else factor[self.groups()]
 
     def row_shares(self, average: str = "queries") -> FloatVector:
-        """Return the share in the mean of the pairs that each row is the worse one of; they sum to 1."""
+        """Return the fraction of the mean that belongs to the pairs in which each row is the worse one."""
         return self.row_factor(average) * self.partner_weights()[0]
 
     def require_pairs(self) -> None:

@@ -33,6 +33,7 @@ class OrderGraph(Preferences):
     classes: NDArray[Any]
     codes: NDArray[np.int64]
     edge_codes: NDArray[np.int32]
+    has_unit_magnitudes = True
 
     def __init__(
         self,
@@ -73,11 +74,6 @@ class OrderGraph(Preferences):
         """The exact number of pairs, rows of weight zero left out."""
         size = np.diff(self._class_begin).tolist()
         return sum(size[high] * size[low] for high, low in self.edge_codes.tolist())
-
-    @property
-    def has_unit_magnitudes(self) -> bool:
-        """True: rows of the classes of an edge differ by 1."""
-        return True
 
     def groups(self) -> NDArray[np.int64]:
         """Return the connected component of each row's class."""

@@ -50,21 +50,9 @@ class Ranking(Preferences):
         self.gain = gain
         self.query_weight = query_weight
         self.n_rows = len(labels)
-
-    @property
-    def counts_pairs(self) -> bool:
-        """Whether every pair weighs the same within its query, so that pairs can be counted."""
-        return self.weight is None and self.is_complete
-
-    @property
-    def is_complete(self) -> bool:
-        """Whether all pairs of different labels of a query count, by the product of their rows' weights."""
-        return self.orders_labels and self.gain is None
-
-    @property
-    def orders_labels(self) -> bool:
-        """Whether no row is censored."""
-        return self.event is None
+        self.orders_labels = event is None
+        self.is_complete = self.orders_labels and gain is None
+        self.counts_pairs = self.is_complete and weight is None
 
     @property
     def has_queries(self) -> bool:
@@ -262,10 +250,6 @@ class Ranking(Preferences):
             scaled = importance * self.scaled.query_scale
             return scaled / (scaled @ total)
         return importance / importance.sum() / np.where(total > 0, total, 1.0)
-
-    def _row_factor(self, average: str) -> FloatVector | float:
-        factor = self.query_factor(average)
-        return float(factor[0]) if self.n_queries == 1 else factor[self.order.query_of_row]
 
     def _why_no_pairs(self) -> str:
         if self.n_rows <= 1:
