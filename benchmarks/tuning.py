@@ -95,7 +95,7 @@ def table(name, X, y, qid):
     for label, (search, fit) in SEARCHES.items():
         if queries == 1 and "each query" in label:
             continue
-        slow = {"by itself": (RankRLS, "_fold_equations"), "decomposed": (query_weights, "_weights_by_steps")}
+        slow = {"by itself": (RankRLS, "fold_equations"), "decomposed": (query_weights, "_weights_by_steps")}
         with ExitStack() as patches:
             for place in (place for words, place in slow.items() if words in label):
                 patches.enter_context(mock.patch.object(*place, lambda *arguments: None))

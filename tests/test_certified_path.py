@@ -1,6 +1,7 @@
 """Paths over alpha with a proof at every alpha: against an independent solver and closed forms."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ import reference
 from rankwise import CurveRanker, HullRanker, OrdinalSVM, RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV
 from rankwise.datasets import make_ranking
 from rankwise.model_selection import alpha_path
-from rankwise.model_selection.certified_path import AlphaProblem, Knot, _Path
+from rankwise.model_selection.certified_path import Knot, _Path
 from rankwise.preferences import Preferences
 from rankwise.solvers import SolverResult
 from strategies import cases
@@ -233,7 +234,7 @@ def test_any_lines_are_met_however_badly_they_are_solved(lines, seed):
         return SolverResult(np.sqrt(squares[k : k + 1]), objective, gap, 1, "converged", {})
 
     assume(values.min() + squares[values.argmin()] < at_zero)
-    knots = _Path(AlphaProblem(solve, at_zero, np.ones, None), tol).between(1.0, 1e-4)
+    knots = _Path(SimpleNamespace(solve=solve, at_zero=at_zero), tol).between(1.0, 1e-4)
     for alpha in np.geomspace(1.0, 1e-4, 50):
         minimum = (values + alpha * squares).min()
         upper = min(knot.intercept + knot.slope * alpha for knot in knots)

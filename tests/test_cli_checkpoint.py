@@ -7,10 +7,10 @@ import signal
 import numpy as np
 import pytest
 
-from rankwise import RankSVM
 from rankwise.cli import checkpoint, training
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
+from rankwise.estimators.fits import PairwiseFits
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
 
@@ -95,15 +95,15 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
     options = ["--tune", "--alphas", "1,0.01", "--folds", "4"]
     whole = objective_of([*train, *options], capsys)
     computed = []
-    path_scores = RankSVM._path_scores
+    scores = PairwiseFits.scores
 
     def counted(*arguments):
         if len(computed) == 2:
             signal.raise_signal(signal.SIGINT)
         computed.append(1)
-        return path_scores(*arguments)
+        return scores(*arguments)
 
-    monkeypatch.setattr(RankSVM, "_path_scores", counted)
+    monkeypatch.setattr(PairwiseFits, "scores", counted)
     assert main([*train, *options]) == 130
     assert "keeps 2 folds of the cross-validation" in capsys.readouterr().err
     computed[:] = [1] * 10
@@ -176,7 +176,7 @@ def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsy
     assert main([*train, "--method", "rank-rls"]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.checkpoint"))
-    monkeypatch.setattr(RankSVM, "_path_scores", interrupt)
+    monkeypatch.setattr(PairwiseFits, "scores", interrupt)
     assert main(["tune", *train[1:2]]) == 130
     assert "nothing yet to keep" in capsys.readouterr().err
 

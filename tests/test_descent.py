@@ -9,6 +9,7 @@ from rankwise import RankLogisticCV, RankSVM, RankSVMCV
 from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
 from rankwise.losses import LOSSES
+from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences
 from rankwise.solvers import descent, descent_of
 from rankwise.solvers.descent import CurvatureModel, Descent
@@ -43,7 +44,7 @@ def test_every_alpha_of_a_descent_is_within_the_tolerance(loss, seed):
 
 def tight(loss, alpha):
     if loss == "logistic":
-        return RankLogisticCV([alpha], tol=1e-5)._with_alpha(alpha)
+        return RankLogisticCV([alpha], tol=1e-5).with_alpha(alpha)
     return RankSVM(alpha, loss=loss, tol=1e-5)
 
 
@@ -94,7 +95,7 @@ def test_the_certified_solver_takes_over_from_a_descent(monkeypatch):
     preferences, kept = Preferences.from_scores(y, qid), Descent.minimise
     refuse = lambda self, alpha, *more: kept(self, alpha, *more) if alpha > 0.05 else None  # noqa: E731
     monkeypatch.setattr(Descent, "minimise", refuse)
-    scores = RankSVM(tol=1e-5)._path_scores(X, [preferences], X, ALPHAS[:3])[:, 0]
+    scores = RankSVM(tol=1e-5).fits(Problem(X, [preferences])).scores(ALPHAS[:3], X)[:, 0]
     loss = LOSSES["hinge"](preferences)
     for alpha, row in zip(ALPHAS[1:3], scores[1:], strict=True):
         exact = RankSVM(alpha, tol=1e-5).fit(X, y, qid=qid)

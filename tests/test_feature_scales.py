@@ -19,6 +19,7 @@ from rankwise.estimators.feature_scales import (
     _values,
     learn_scales,
 )
+from rankwise.estimators.spaces import strength
 from rankwise.io.model_file import load_model, save_model
 from rankwise.kernels import kernel_scores, kernel_values
 from rankwise.losses import LeastSquares
@@ -160,7 +161,7 @@ def test_learned_scales_rank_new_rows_better(model):
     plain_score = plain.score(standard[600:], y[600:])
     learned = model.set_params(alpha="learned", gamma="learned").fit(X[:600], y[:600])
     assert 1 - learned.score(X[600:], y[600:]) < 0.7 * (1 - plain_score)
-    assert learned._strength() > 0
+    assert strength(learned) > 0
     expected = kernel_values(
         X, learned.basis_, "laplacian", gamma=learned.gamma_, scales=learned.feature_scales_
     )

@@ -14,6 +14,7 @@ from rankwise.datasets import load_diabetes_ranking, make_ranking
 from rankwise.leave_out.permutation import permuted_labels
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
 from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.tunable import Problem
 
 ALPHAS = [1e-3, 10.0, 0.1]
 # A few candidates do where it does not matter which is best.
@@ -267,7 +268,7 @@ def test_folds_of_queries_share_their_parts(parameters, n_outputs, monkeypatch):
     weight = generator.integers(1, 4, 120).astype(float)
     models = [RankRLSCV([10.0, 1.0, 1e-2], cv=3, **parameters) for _ in range(2)]
     shared = models[0].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
-    monkeypatch.setattr(RankRLS, "_fold_equations", lambda *arguments: None)
+    monkeypatch.setattr(RankRLS, "fold_equations", lambda *arguments: None)
     apart = models[1].fit(X, y, qid=qid, sample_weight=None if n_outputs == 2 else weight)
     np.testing.assert_allclose(shared.cv_errors_, apart.cv_errors_, rtol=1e-9)
     assert shared.alpha_ == apart.alpha_
@@ -278,7 +279,7 @@ def test_folds_of_queries_share_their_parts(parameters, n_outputs, monkeypatch):
 def test_the_grid_of_folds_that_share_their_parts_is_that_of_all_rows(parameters, monkeypatch):
     X, y, qid = make_ranking(90, 3, n_queries=9, n_levels=4, noise=0.5, random_state=1)
     shared = RankRLSCV(cv=3, **parameters).fit(X, y, qid=qid)
-    monkeypatch.setattr(RankRLS, "_fold_equations", lambda *arguments: None)
+    monkeypatch.setattr(RankRLS, "fold_equations", lambda *arguments: None)
     apart = RankRLSCV(cv=3, **parameters).fit(X, y, qid=qid)
     np.testing.assert_allclose(shared.alphas_, apart.alphas_, rtol=1e-12)
 
@@ -288,7 +289,7 @@ def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
     generator = np.random.default_rng(4)
     X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
     target = Preferences.from_scores(y, qid if with_queries else None)
-    search = AlphaSearch(RankRLS(), X, [target])
+    search = AlphaSearch(RankRLS(), Problem(X, [target]))
     folds = search.folds(3)
     assert (
         search._dealt_out(folds) is None
@@ -323,7 +324,7 @@ def test_the_fit_to_all_rows_takes_the_sums_of_the_folds(offset, monkeypatch):
 def test_what_a_search_finds_is_not_taken_for_other_rows():
     generator = np.random.default_rng(8)
     X, y, qid = generator.normal(size=(90, 3)), generator.normal(size=90), np.arange(90) // 10
-    search = AlphaSearch(RankRLS(0.3), X, [Preferences.from_scores(y, qid)])
+    search = AlphaSearch(RankRLS(0.3), Problem(X, [Preferences.from_scores(y, qid)]))
     list(search.errors(np.array([0.3]), search.folds(3)))
     expected = RankRLS(0.3).fit(X[:40], y[:40], qid=qid[:40])
     np.testing.assert_array_equal(search.model.fit(X[:40], y[:40], qid=qid[:40]).coef_, expected.coef_)

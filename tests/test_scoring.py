@@ -35,7 +35,7 @@ def errors_by(model, measure):
     table = []
     for alpha in ALPHAS:
         fits = [
-            (model._with_alpha(alpha).fit(X[train], Y[train], qid=QID[train]).predict(X[test]), test)
+            (model.with_alpha(alpha).fit(X[train], Y[train], qid=QID[train]).predict(X[test]), test)
             for train, test in folds()
         ]
         table.append([1 - measure(Y[test], scores, QID[test]) for scores, test in fits])
@@ -135,7 +135,7 @@ def test_alphas_are_compared_on_the_validation_rows(model):
     model.set_params(scoring="error").fit(
         X[train], Y[train], qid=QID[train], validation=(X[test], Y[test], QID[test])
     )
-    fits = [model._with_alpha(alpha).fit(X[train], Y[train], qid=QID[train]) for alpha in ALPHAS]
+    fits = [model.with_alpha(alpha).fit(X[train], Y[train], qid=QID[train]) for alpha in ALPHAS]
     expected = [ranking_error(Y[test], fit.predict(X[test]), QID[test]) for fit in fits]
     np.testing.assert_allclose(model.cv_errors_.reshape(len(ALPHAS)), expected, atol=2e-3)
     np.testing.assert_allclose(model.coef_, fits[ALPHAS.index(model.alpha_)].coef_, rtol=1e-3, atol=1e-5)

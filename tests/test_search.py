@@ -29,6 +29,7 @@ from rankwise.io.svmlight import dump_svmlight
 from rankwise.leave_out import pair_blocks
 from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold
 from rankwise.model_selection.search import AlphaSearch, Choice
+from rankwise.model_selection.tunable import Problem
 from rankwise.solvers import InterruptedWarning
 
 ALPHAS = [10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4]
@@ -107,7 +108,7 @@ def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tm
     dump_svmlight(X, y, tmp_path / "train.txt")
     options = ["--method", method, "--folds", "3", "--tol", str(model.tol)]
     values, _ = tune(capsys, tmp_path / "train.txt", *options)
-    search = AlphaSearch(model, X, model._targets(y, None))
+    search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
     alphas = search.candidates()
     hinge = RankSVMCV(cv=3, n_jobs=1).fit(X, y)
     np.testing.assert_allclose(alphas, hinge.alphas_)  # scores in units of the margin have one grid
@@ -199,14 +200,14 @@ def test_outputs_are_averaged():
 def test_scalers_see_the_training_rows_of_a_fold():
     X, y, qid = data()
     X *= [1e3, 1.0, 1.0, 1e-3]
-    search = AlphaSearch(RankRLS(), X, [Preferences.from_scores(y, qid)], StandardScaler())
+    search = AlphaSearch(RankRLS(), Problem(X, [Preferences.from_scores(y, qid)]), StandardScaler())
     folds = search.folds(3)
     for (train, test), errors in zip(folds, search.errors(np.array([0.1]), folds), strict=True):
         scaler = StandardScaler().fit(X[train])
         model = RankRLS(0.1).fit(scaler.transform(X[train]), y[train], qid=qid[train])
         expected = textbook_error(y[test], model.predict(scaler.transform(X[test])), qid[test])
         assert errors == pytest.approx(expected)
-    scaled = AlphaSearch(RankRLS(), StandardScaler().fit_transform(X), search.targets)
+    scaled = AlphaSearch(RankRLS(), Problem(StandardScaler().fit_transform(X), search.problem.outputs))
     np.testing.assert_allclose(search.candidates(), scaled.candidates())
 
 
@@ -215,7 +216,7 @@ def test_scalers_see_the_training_rows_of_a_fold():
 
 def test_candidates_come_once_and_from_the_largest_down():
     X, y, _ = data()
-    search = AlphaSearch(RankSVM(), X, [Preferences.from_scores(y)])
+    search = AlphaSearch(RankSVM(), Problem(X, [Preferences.from_scores(y)]))
     assert search.candidates([0.1, 10, 0.1, 1]).tolist() == [10, 1, 0.1]
 
 
@@ -224,10 +225,10 @@ def test_the_grid_does_not_depend_on_how_rows_are_stored(model, monkeypatch):
     X, y, qid = data()
     X[np.abs(X) < 0.5] = 0.0
     targets = [Preferences.from_scores(y, qid)]
-    grid = AlphaSearch(model, X, targets).candidates()
+    grid = AlphaSearch(model, Problem(X, targets)).candidates()
     monkeypatch.setattr(pair_blocks, "_BLOCK_ENTRIES", 2 * len(X) + 1)  # two features at a time
     for other in (sp.csr_array(X), sp.csr_matrix(X), X.astype(np.float32)):
-        np.testing.assert_allclose(AlphaSearch(model, other, targets).candidates(), grid, rtol=1e-6)
+        np.testing.assert_allclose(AlphaSearch(model, Problem(other, targets)).candidates(), grid, rtol=1e-6)
 
 
 def test_a_kernel_matrix_in_single_precision_has_a_path():
@@ -338,7 +339,7 @@ def test_ctrl_c_ends_the_search(model):
         raise KeyboardInterrupt
 
     model.set_params(callback=interrupt)
-    search = AlphaSearch(model, X, model._targets(y, None))
+    search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
     with pytest.raises(KeyboardInterrupt):
         list(search.errors(np.array([1.0, 0.1]), search.folds(3)))
     assert len(calls) == 1

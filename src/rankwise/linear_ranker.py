@@ -57,7 +57,7 @@ class LinearRanker:
     random_state: Any = None
     verbose: int = 0
 
-    _tuned = "alpha"
+    tuned = "alpha"
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, sorted by name as scikit-learn does."""

@@ -67,7 +67,7 @@ class Recipe:
     @property
     def tuned(self) -> str:
         """The parameter that cross-validation chooses."""
-        return ranker_class(self.method, self.light)._tuned
+        return ranker_class(self.method, self.light).tuned
 
     def scaler(self, X: Any) -> Any:
         """Make the scaler, or None."""

@@ -202,7 +202,7 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
         "model": options.output,
     }
     if outcome.choice is not None:
-        values["cross_validation"] = choice_values(outcome.choice, ranker._tuned)
+        values["cross_validation"] = choice_values(outcome.choice, ranker.tuned)
     return values
 
 

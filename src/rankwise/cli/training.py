@@ -97,15 +97,16 @@ class Training:
         """Return the search over alpha among the rows."""
         from rankwise.model_selection.scoring import as_scoring
         from rankwise.model_selection.search import AlphaSearch
+        from rankwise.model_selection.tunable import Problem
 
         ranker = self.recipe.ranker()
-        X = ranker._validated(self.data.X, reset=True)
-        targets = ranker._targets(self.data.y, self.data.qid)
+        X = ranker.validated(self.data.X, reset=True)
+        outputs = ranker.outputs(self.data.y, self.data.qid)
         scoring = as_scoring(self.recipe.scoring, self.recipe.undefined)
         scaler = self.recipe.scaler(X)
         if scales_by_query(scaler):  # folds leave queries whole, so that all of them are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
-        return AlphaSearch(ranker, X, targets, scaler, scoring)
+        return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring)
 
     def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
         """Return folds of queries, or the validation rows in their place."""
@@ -115,11 +116,11 @@ class Training:
         if self.validation is None:
             return search.folds(options.folds, seed=options.seed)
         rows = self.validation
-        X = search.model._validated(rows.X, reset=False)
+        X = search.model.validated(rows.X, reset=False)
         scaler = self.recipe.scaler(X)
         if scales_by_query(scaler):
             X = fit_scaled(scaler, X, rows.qid)
-        outputs = [as_preferences(target) for target in search.model._targets(rows.y, rows.qid)]
+        outputs = [as_preferences(output) for output in search.model.outputs(rows.y, rows.qid)]
         outputs[0].require_pairs()
         return [Validation(X, outputs)]
 

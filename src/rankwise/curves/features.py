@@ -113,8 +113,8 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
             NaN is a missing value.
         y : ignored
         """
-        self._check_parameters()
-        return self._fit_rows(validated_numbers(self, X, reset=True))
+        self.check_parameters()
+        return self.fit_rows(validated_numbers(self, X, reset=True))
 
     def transform(self, X: Any) -> sp.csr_array:
         """Return the rows as a sparse array of shape (n_rows, n_weights)."""
@@ -175,9 +175,9 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         blocks = self.blocks() if blocks is None else blocks
         coding = sp.csr_array(sp.block_diag([sp.coo_array(block) for block in blocks], format="csr"))
         met = np.diff(coding.indptr) > 0  # an entry that is always zero need not be stored
-        return ProductDesign(self._entries(X, met), coding, n_threads)
+        return ProductDesign(self.entries(X, met), coding, n_threads)
 
-    def _entries(self, X: FloatArray, met: NDArray[np.bool_]) -> sp.csr_array:
+    def entries(self, X: FloatArray, met: NDArray[np.bool_]) -> sp.csr_array:
         """Return which entries each row meets, with shares; those that are not `met` are left out."""
         rows, columns, shares, start = [], [], [], 0
         for axis, x in zip(self.axes, X.T, strict=True):
@@ -187,7 +187,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
                 columns.append(start + codes[kept])
                 shares.append(np.broadcast_to(share, x.shape)[kept])
             start += axis.size
-        for cells, size in self._cells(X):
+        for cells, size in self.cells(X):
             kept = np.flatnonzero(met[start + cells])
             rows.append(kept)
             columns.append(start + cells[kept])
@@ -196,20 +196,22 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         where = (np.concatenate(rows), np.concatenate(columns))
         return sp.csr_array((np.concatenate(shares), where), shape=(len(X), start))
 
-    def _cells(self, X: FloatArray) -> Any:
+    def cells(self, X: FloatArray) -> Any:
         """Yield the cell of each row in the table of each pair, and the number of cells."""
         axes = self.pair_axes
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=False)]
         for j, k in self.pairs_:
             yield codes[j] * axes[k].size + codes[k], axes[j].size * axes[k].size
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Check all parameters."""
         check_count("n_bins", self.n_bins)
         check_count("pair_bins", self.pair_bins)
         check_choice(self.shape, "shape", SHAPES)
         check_choice(self.coding, "coding", CODINGS)
 
-    def _fit_rows(self, X: FloatArray) -> Self:
+    def fit_rows(self, X: FloatArray) -> Self:
+        """Find the bins of checked rows."""
         levels = self._level_places()
         sample = _sample(X)
         self.kinds_ = ["levels" if j in levels else self.shape for j in range(X.shape[1])]

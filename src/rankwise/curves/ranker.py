@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
+from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import KINDS, Axis
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
@@ -22,12 +23,13 @@ from rankwise.curves.screen import best_pairs
 from rankwise.data.backends import place_of as rows_place
 from rankwise.data.categories import one_row, validated_numbers
 from rankwise.data.design import Design
+from rankwise.estimators.fits import PairwiseFits
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import Callback, CurveParameters, Jobs, Strength, Verbosity, WarmStart
+from rankwise.estimators.spaces import Space
 from rankwise.losses import LOSSES
-from rankwise.preferences import Preferences
-from rankwise.solvers import SolverResult
-from rankwise.solvers.bounded_planes import BoundedPlanes
+from rankwise.model_selection.tunable import Problem
+from rankwise.solvers import chosen_solver
 
 # What the tables of a fit are made of: all that a model keeps of its `CurveFeatures`.
 TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
@@ -70,7 +72,14 @@ class Curve:
 class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
-    _takes_places = False
+    takes_places = False
+
+    n_bins: int
+    shape: str
+    interactions: Any
+    interaction_bins: int
+    monotone: Any
+    categorical_features: Any
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -163,10 +172,10 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         """Return the curve of a feature, given by place or name."""
         check_is_fitted(self)
         place = place_of(self, feature, "feature")
-        return Curve(self._features.axes[place], self.values_[place], self.counts_[place])
+        return Curve(self.curve_features.axes[place], self.values_[place], self.counts_[place])
 
     @property
-    def _features(self) -> CurveFeatures:
+    def curve_features(self) -> CurveFeatures:
         """The transformer of the fit, made from what a model keeps of it."""
         features = CurveFeatures(**self._feature_parameters())
         for name in TABLES:
@@ -178,15 +187,15 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         check_is_fitted(self)
         if (place := rows_place(X)) is not None:
             raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {place.name}.")
-        rows, features = self._validated(X, reset=False), self._features
+        rows, features = self.validated(X, reset=False), self.curve_features
         for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
             yield axis.look_up(x, values)
-        for (cells, _), values in zip(features._cells(rows), self.pair_values_, strict=True):
+        for (cells, _), values in zip(features.cells(rows), self.pair_values_, strict=True):
             yield values.ravel()[cells]
 
-    def _tables_fit(self) -> bool:
+    def tables_fit(self) -> bool:
         """Return whether the tables, which may come from a file, fit together."""
-        n_features, features = self.n_features_in_, self._features
+        n_features, features = self.n_features_in_, self.curve_features
         fits = all(
             len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
         )
@@ -201,12 +210,14 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         shapes = [(axes[j].size, axes[k].size) for j, k in self.pairs_]
         return all(map(_is_table, self.pair_values_, shapes))
 
-    def _validated(self, X: Any, reset: bool) -> Any:
+    def validated(self, X: Any, reset: bool) -> Any:
+        """Check rows, and turn categories into numbers; `reset` remembers the columns."""
         return validated_numbers(self, X, reset)
 
-    def _check_solver(self) -> None:
-        super()._check_solver()
-        CurveFeatures(**self._feature_parameters())._check_parameters()
+    def check_parameters(self) -> None:
+        """Check the parameters of the solver and of the curves."""
+        super().check_parameters()
+        CurveFeatures(**self._feature_parameters()).check_parameters()
         if self.monotone is not None and self.loss != "hinge":
             raise ValueError(
                 f"monotone needs loss='hinge', whose solver takes constraints; it is {self.loss!r}."
@@ -220,26 +231,26 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             "pair_bins": self.interaction_bins,
         }
 
-    # The space of curves: weights are heights of steps, and what is kept are the entries of tables.
+    def space(self, problem: Problem) -> Space:
+        """Return the design of the curves alone, and the tables that its weights stand for."""
+        curves = self._new_curves(problem.X)
+        return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
-    def _function_space(self, X: Any) -> Any:
-        """Return the design of the curves alone, and the tables that weights stand for."""
-        curves = self._new_curves(X)
-        return curves.design(X, self._threads()), curves
-
-    def _space(self, X: Any, preferences: Preferences, hint: bool = True) -> Any:
-        """Return the design of curves and interactions, and the tables that weights stand for."""
-        curves = self._new_curves(X)
-        pairs = self._interactions(curves, X, preferences)
-        curves = CurveMap(curves.features.with_pairs(X, pairs), curves.directions)
-        return curves.design(X, self._threads()), curves
+    def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
+        """Return the fits of curves and interactions to a problem, for any alpha."""
+        self.solver_ = chosen_solver(self.loss, self.solver)
+        curves = self._new_curves(problem.X)
+        pairs = self._interactions(curves, problem)
+        curves = CurveMap(curves.features.with_pairs(problem.X, pairs), curves.directions)
+        space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
+        return PairwiseFits(self, space, problem)
 
     def _new_curves(self, X: FloatArray) -> CurveMap:
         features = CurveFeatures(**self._feature_parameters())
         features.n_features_in_, features.categories_ = X.shape[1], self.categories_
         if hasattr(self, "feature_names_in_"):
             features.feature_names_in_ = self.feature_names_in_
-        features._fit_rows(X)
+        features.fit_rows(X)
         return CurveMap(features, self._directions(features.kinds_))
 
     def _directions(self, kinds: list[str]) -> NDArray[np.int64]:
@@ -259,11 +270,11 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             directions[place] = direction
         return directions
 
-    def _interactions(self, curves: CurveMap, X: FloatArray, preferences: Preferences) -> list[Any]:
+    def _interactions(self, curves: CurveMap, problem: Problem) -> list[Any]:
         """Return the pairs of features that have a table in common."""
         given = self.interactions
         if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
-            return self._screened(curves, X, preferences, int(given)) if given else []
+            return self._screened(curves, problem, int(given)) if given else []
         free = list(combinations(np.flatnonzero(curves.directions == 0).tolist(), 2))
         if isinstance(given, str) and given == "all":
             return free
@@ -278,7 +289,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
                 raise ValueError(f"interactions must not hold a monotone feature; {pair!r} does.")
         return pairs
 
-    def _screened(self, curves: CurveMap, X: FloatArray, preferences: Preferences, count: int) -> list[Any]:
+    def _screened(self, curves: CurveMap, problem: Problem, count: int) -> list[Any]:
         """Return the pairs that would lower the loss of the curves most.
 
         The alpha of these curves depends on the data alone: a search over alphas has one set of pairs.
@@ -287,29 +298,22 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         pairs = list(combinations(free.tolist(), 2))
         if not pairs:
             return []
-        design = curves.design(X, self._threads())
-        alpha = float(self._default_alphas(design, [preferences])[SCREEN_ALPHA])
+        X, n_threads = problem.X, thread_count(self.n_jobs)
+        space = Space(curves.design(X, n_threads), curves)
+        alpha = float(self.grid(problem, space.design)[SCREEN_ALPHA])
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
-        scores = design.matvec(rough._solve(design, preferences, None, alpha).coef)
+        scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
         features.with_pairs(X, pairs)
         axes = features.pair_axes
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
-        loss = LOSSES[self.loss](preferences, average=self.average, n_threads=self._threads())
+        loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
         return best_pairs(codes, [axis.size for axis in axes], loss, scores, pairs, count)
 
-    def _solve(
-        self, design: Any, preferences: Preferences, start: Any, alpha: float | None = None, **more: Any
-    ) -> SolverResult:
-        if design.nonnegative is not None:
-            more = {"planes": BoundedPlanes(design.nonnegative)}
-        return super()._solve(design, preferences, start, alpha, **more)
-
-    def _store_function(self, coef: FloatVector, kernel_map: Any) -> None:
+    def set_function(self, coef: FloatVector, features: CurveMap) -> None:
         """Keep the tables."""
-        features = kernel_map.features
         for name in TABLES:
-            setattr(self, name, getattr(features, name))
-        tables = kernel_map.tables(coef)
+            setattr(self, name, getattr(features.features, name))
+        tables = features.tables(coef)
         self.values_, self.pair_values_ = tables[: self.n_features_in_], tables[self.n_features_in_ :]
 
 
@@ -442,7 +446,7 @@ class CurveMap:
     def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
         met = np.ones(coef.shape[-1], dtype=bool)
-        return self.features._entries(X, met) @ coef.T
+        return self.features.entries(X, met) @ coef.T
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:

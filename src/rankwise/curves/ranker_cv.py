@@ -52,11 +52,11 @@ class CurveRankerCV(
     (8, 3)
     """
 
-    _plain = CurveRanker
+    plain = CurveRanker
 
-    def _with_alpha(self, alpha: float) -> Any:
+    def with_alpha(self, alpha: float) -> Any:
         """Return the estimator for one alpha, which knows the names and the categories of the columns."""
-        model = super()._with_alpha(alpha)
+        model = super().with_alpha(alpha)
         known = ("n_features_in_", "feature_names_in_", "categories_")
         model.__dict__.update({name: getattr(self, name) for name in known if hasattr(self, name)})
         return model

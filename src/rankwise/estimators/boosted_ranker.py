@@ -16,12 +16,15 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise import objectives
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import as_vector, check_count, check_positive
+from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import in_memory, place_of
 from rankwise.data.categories import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
 from rankwise.estimators.base import BaseRanker, logger
+from rankwise.estimators.fits import Refits
+from rankwise.estimators.inputs import check_validation_queries, read_preferences
 from rankwise.estimators.parameters import (
     Average,
     Jobs,
@@ -31,6 +34,7 @@ from rankwise.estimators.parameters import (
     Verbosity,
     WarmStart,
 )
+from rankwise.model_selection.tunable import Problem
 from rankwise.objectives._gradient import OBJECTIVES, check_loss
 from rankwise.preferences import Preferences
 
@@ -132,7 +136,7 @@ class BoostedRanker(
     True
     """
 
-    _tuned = "n_estimators"
+    tuned = "n_estimators"
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -149,6 +153,7 @@ class BoostedRanker(
         """The objective, in words."""
         return f"{OBJECTIVES[self.loss].formula}, f a sum of trees"
 
+    @with_one_blas_thread
     def fit(
         self,
         X: Any,
@@ -183,7 +188,8 @@ class BoostedRanker(
         self._check_parameters()
         self._check_begins_once(init_score)
         start = self._booster if self._goes_on() else None
-        X, preferences = self._checked_input(X, y, qid, sample_weight)
+        problem = self.problem(X, y, qid, sample_weight)
+        X, preferences = problem.X, problem.preferences
         places = self._categorical_places()
         _check_codes(X, places)
         _check_not_zero(X)
@@ -226,7 +232,9 @@ class BoostedRanker(
         scores : array of shape (n_rows,)
         """
         check_is_fitted(self)
-        return np.asarray(self._booster.predict(self._rows(X), num_threads=self._threads()), np.float64)
+        return np.asarray(
+            self._booster.predict(self._rows(X), num_threads=thread_count(self.n_jobs)), np.float64
+        )
 
     @available_if(_is_logistic)
     def predict_pair_proba(self, A: Any, B: Any) -> FloatVector:
@@ -261,25 +269,23 @@ class BoostedRanker(
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        options = {"pred_contrib": True, "num_threads": self._threads()}
+        options = {"pred_contrib": True, "num_threads": thread_count(self.n_jobs)}
         parts = self._booster.predict(self._rows(X), **options)
         parts = parts.toarray() if hasattr(parts, "toarray") else parts
         return np.asarray(parts, np.float64)[:, :-1]
 
-    # A search over the number of trees is one fit for each fold.
-
-    def _function_space(self, X: Any) -> Any:
-        return None, None
-
-    def _default_alphas(self, design: Any, outputs: list[Preferences]) -> FloatVector:
+    def grid(self, problem: Problem, design: Any = None) -> FloatVector:
+        """Return numbers of trees, from the largest down."""
         return np.unique(np.ceil(self.n_estimators * SHARES_OF_TREES))[::-1].copy()
 
-    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatVector) -> FloatArray:
-        """Fit the largest number of trees and score other rows with each: shape (n_counts, 1, n_rows)."""
-        self.set_params(n_estimators=int(alphas.max()), warm_start=False).fit(X, targets[0])
-        counts = np.minimum(alphas.astype(int), self.n_iter_).tolist()
-        rows, options = self._rows(rows), {"num_threads": self._threads()}
-        return np.array([[self._booster.predict(rows, num_iteration=count, **options)] for count in counts])
+    def fits(self, problem: Problem, hint: bool = False) -> TreeFits:
+        """Return the fits to a problem for any number of trees."""
+        return TreeFits(self, problem)
+
+    def scores_of_first(self, X: Any, counts: list[int]) -> FloatArray:
+        """Return the scores by the first trees alone, for each number of them: shape (n_counts, n_rows)."""
+        rows, options = self._rows(X), {"num_threads": thread_count(self.n_jobs)}
+        return np.array([self._booster.predict(rows, num_iteration=count, **options) for count in counts])
 
     @cached_property
     def _booster(self) -> Any:
@@ -287,7 +293,7 @@ class BoostedRanker(
         tree_text.check(self.trees_, self.n_features_in_)
         return import_lightgbm().Booster(model_str=self.trees_)
 
-    def _check_loaded(self) -> None:
+    def check_trees(self) -> None:
         """Refuse what a file holds where it could not be predicted with."""
         tree_text.check(self.trees_, self.n_features_in_)
 
@@ -325,7 +331,7 @@ class BoostedRanker(
             "subsample_freq": int(self.subsample < 1.0),
             "colsample_bytree": self.colsample_bytree,
             "reg_lambda": self.reg_lambda,
-            "num_threads": self._threads(),
+            "num_threads": thread_count(self.n_jobs),
             "seed": seed,
             "verbose": -1,
             **REPRODUCIBLE,
@@ -339,7 +345,7 @@ class BoostedRanker(
             self.loss,
             average=self.average,
             validation=[known for _, known, _ in held_out],
-            n_threads=self._threads(),
+            n_threads=thread_count(self.n_jobs),
         )
 
     def _goes_on(self) -> bool:
@@ -373,8 +379,9 @@ class BoostedRanker(
         if not isinstance(validation, tuple | list) or len(validation) not in (2, 3, 4):
             raise ValueError("validation must be a tuple (X, y), (X, y, qid) or (X, y, qid, init_score).")
         X, y, qid, init_score = (*validation, None, None)[:4]
-        self._check_validation_queries(y, qid)
-        rows, preferences = self._rows(X), self._preferences(in_memory(y), in_memory(qid), None)
+        check_validation_queries(self, y, qid)
+        rows = self._rows(X)
+        preferences = read_preferences(in_memory(y), in_memory(qid), None, self.pair_weight)
         if preferences.n_rows != rows.shape[0]:
             raise ValueError(f"validation has {rows.shape[0]} rows in X, but {preferences.n_rows} in y.")
         preferences.require_pairs()
@@ -389,9 +396,10 @@ class BoostedRanker(
     def _rows(self, X: Any) -> Any:
         if (place := place_of(X)) is not None:
             raise ValueError(f"BoostedRanker needs all rows in memory, but X is {place.name}.")
-        return self._validated(X, reset=False)
+        return self.validated(X, reset=False)
 
-    def _validated(self, X: Any, reset: bool) -> Any:
+    def validated(self, X: Any, reset: bool) -> Any:
+        """Check rows; `reset` remembers their columns, unless trees are added to those of the last fit."""
         X = validated_rows(self, X, reset and not self._goes_on(), accept_sparse="csr")
         # LightGBM knows no sparse arrays, and of an entry that is stored in parts it takes one part.
         return sp.csr_matrix(canonical_csr(X)) if sp.issparse(X) else X
@@ -409,6 +417,19 @@ class BoostedRanker(
     def _importances(self) -> FloatVector:
         gain = self._booster.feature_importance("gain")
         return np.asarray(gain / (gain.sum() or 1.0), np.float64)
+
+
+@dataclass(frozen=True)
+class TreeFits(Refits):
+    """One fit of the largest number of trees stands for all smaller numbers."""
+
+    model: BoostedRanker
+
+    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
+        """Score other rows by each number of trees: shape (n_counts, 1, n_rows)."""
+        model = self.model.set_params(n_estimators=int(alphas.max()), warm_start=False)
+        model.fit(self.problem.X, self.problem.preferences)
+        return model.scores_of_first(rows, np.minimum(alphas.astype(int), model.n_iter_).tolist())[:, None]
 
 
 def _check_codes(X: Any, places: list[int]) -> None:

@@ -27,14 +27,14 @@ from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
 from rankwise.kernels import KernelMap, centred_gram, in_order, kernel_values, positive_factor, scaled_rows
+from rankwise.kernels.parameters import LEARNED
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.preferences import Preferences
 
-__all__ = ["FeatureScales", "is_learned", "learn_scales"]
+__all__ = ["FeatureScales", "learn_scales"]
 
 LEARNING_KERNELS = ("exponential", "laplacian", "rbf")
-LEARNED = ("learned", "learned-matrix")
 # The most rows from which gradients are learned, the most of them in a function of their own, and rows at
 # which gradients are taken.
 FITTED_ROWS, LOCAL_ROWS, GRADIENT_ROWS = 20_000, 1000, 2000
@@ -138,11 +138,6 @@ def learn_scales(
     alpha = (best.alpha if path is None else task.alpha_of(path, best)) * (task.n_sample / len(X)) ** FALL
     scales = task.spread * best.scales if best.scales.ndim == 1 else task.spread[:, None] * best.scales
     return FeatureScales(scales, best.gamma, alpha, np.array([fit.error for fit in found]))
-
-
-def is_learned(gamma: Any) -> bool:
-    """Return whether a gamma stands for scales that are to be learned."""
-    return isinstance(gamma, str) and gamma in LEARNED
 
 
 @dataclass(frozen=True)

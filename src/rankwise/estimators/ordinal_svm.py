@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -27,16 +27,22 @@ from rankwise.calibration.thresholds import (
 )
 from rankwise.core.checks import as_array, as_codes, check_choice, check_positive
 from rankwise.core.memory import require_memory
+from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import positions_within
+from rankwise.estimators.fits import PairwiseFits, best_kept, keep_fit, starting_weights
+from rankwise.estimators.inputs import require_labels
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
 from rankwise.estimators.rank_svm import RankSVM
+from rankwise.estimators.spaces import function_space, hinted
+from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import AlphaSearch
-from rankwise.preferences import Preferences
+from rankwise.model_selection.tunable import Problem
+from rankwise.solvers import chosen_solver
 
 # How close to 1 a difference of utilities counts as 1, at least and at most.
 MARGIN_TOLERANCE = (1e-3, 0.5)
@@ -62,45 +68,47 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
+    has_certified_path = False  # of a classifier, whose boundaries depend on alpha
     average = "queries"  # of which there is one
+
+    thresholds: str
+    categories: Sequence[Any] | None
+    error: str
+    class_weight: Any
+    calibrated: bool
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         # scikit-learn's test data are three blobs that no linear utility puts in the order of their labels.
-        tags.classifier_tags.poor_score = self._is_linear()
+        tags.classifier_tags.poor_score = is_linear(self)
         return tags
 
     def _ranks(self, y: Any, sample_weight: ArrayLike | None) -> Ranks:
         """Return the classes, the rank of each row, and its weight with that of its class."""
-        if y is None:
-            raise ValueError(
-                f"This {type(self).__name__} estimator requires y to be passed, but the target y is None."
-            )
+        require_labels(self, y)
         y, sample_weight = in_memory(y), in_memory(sample_weight)
         classes, codes, weight = ordered_classes(y, self.categories, sample_weight)
         plain = sample_weight is None and self.class_weight is None
         return Ranks(classes, codes, weight * class_weights(self.class_weight, classes, codes), plain)
 
-    def _ranked_input(self, X: Any, ranks: Ranks) -> tuple[Any, Preferences]:
-        return self._checked_input(X, ranks.codes, None, None if ranks.plain else ranks.weight)
+    def _ranked(self, X: Any, ranks: Ranks) -> Problem:
+        return self.problem(X, ranks.codes, None, None if ranks.plain else ranks.weight)
 
-    def _finish(self, X: Any, checked: Any, preferences: Preferences, ranks: Ranks, alpha: float) -> None:
-        """Place the boundaries and, where they are asked for, learn the probabilities."""
+    def _finish(self, X: Any, problem: Problem, ranks: Ranks, alpha: float) -> None:
+        """Place the boundaries and, if they are asked for, learn the probabilities."""
         self.classes_ = ranks.classes
-        self._place_boundaries(self.utility(X), ranks.codes, ranks.weight)
+        self.place_boundaries(self.utility(X), ranks.codes, ranks.weight)
         for name in ("slope_", "cuts_"):
             self.__dict__.pop(name, None)  # of a previous fit
         if self.calibrated:
-            rows, utility = self._cross_fitted(checked, preferences, alpha)
+            rows, utility = self._cross_fitted(problem, alpha)
             self.slope_, self.cuts_ = fit_cumulative(utility, ranks.codes[rows], ranks.weight[rows])
 
-    def _cross_fitted(
-        self, X: Any, preferences: Preferences, alpha: float
-    ) -> tuple[NDArray[np.int64], FloatVector]:
+    def _cross_fitted(self, problem: Problem, alpha: float) -> tuple[NDArray[np.int64], FloatVector]:
         """Return rows, and their utilities by models that did not see them."""
-        if isinstance(X, Design):
+        if isinstance(problem.X, Design):
             raise ValueError("calibrated=True needs all rows in one place; fit without it.")
-        search = AlphaSearch(self._of_utility(alpha), X, [preferences])
+        search = AlphaSearch(self._of_utility(alpha), problem)
         folds = search.folds(CALIBRATION_FOLDS)
         utilities = [scores[0, 0] for _, scores in search.scores(np.array([alpha]), folds)]
         rows = np.concatenate([fold[1] for fold in folds])  # type: ignore[arg-type]
@@ -112,17 +120,11 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         parameters = self.get_params(deep=False) | {"alpha": alpha, "callback": None}
         return RankSVM(**{name: value for name, value in parameters.items() if name in known})
 
-    def _path_models(self, X: Any, target: Any, alphas: FloatVector) -> Iterator[Any]:
-        """Yield the model of each alpha with its boundaries; a class may have no rows among these."""
-        weight = target.row_weight()
-        present = np.unique(target.labels[weight > 0]).astype(np.int64)
-        codes = np.minimum(np.searchsorted(present, target.labels), len(present) - 1)
-        for model in super()._path_models(X, target, alphas):
-            model.classes_ = self.classes_[present]
-            with warnings.catch_warnings():  # of models that are not kept
-                warnings.simplefilter("ignore", UserWarning)
-                model._place_boundaries(model.utility(X), codes, weight)
-            yield model
+    def fits(self, problem: Problem, hint: bool = False) -> OrdinalFits:
+        """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""
+        self.solver_ = chosen_solver(self.loss, self.solver)
+        space = function_space(self, problem)
+        return OrdinalFits(self, hinted(space, self) if hint else space, problem)
 
     @available_if(lambda self: self.calibrated)
     def predict_proba(self, X: Any) -> FloatArray:
@@ -137,17 +139,18 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         check_is_fitted(self, "slope_")
         return cumulative_shares(self.utility(X), self.slope_, self.cuts_)
 
-    def _check_parameters(self) -> None:
-        check_positive("alpha", self.alpha)
-        self._check_solver()
+    def check_parameters(self) -> None:
+        """Check the parameters of the solver and of the boundaries."""
+        super().check_parameters()
         check_choice(self.thresholds, "thresholds", METHODS)
         check_choice(self.error, "error", ERRORS)
 
-    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+    def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the ranking of the rows by rank: boundaries change no order of utilities."""
-        return super()._targets(ordered_classes(y, self.categories, None)[1], qid)
+        return super().outputs(ordered_classes(y, self.categories, None)[1], qid)
 
-    def _place_boundaries(self, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector) -> None:
+    def place_boundaries(self, utility: FloatVector, codes: NDArray[np.int64], weight: FloatVector) -> None:
+        """Choose the boundaries for the utilities of rows with known ranks."""
         if self.thresholds == "min_error":
             self.thresholds_ = min_error_thresholds(utility, codes, weight, error=self.error)
             self.fallback_ = np.zeros(len(self.thresholds_), dtype=bool)
@@ -304,6 +307,7 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
     array(['best', 'bad'], dtype='<U4')
     """
 
+    @with_one_blas_thread
     def fit(self, X: Any, y: Any, sample_weight: ArrayLike | None = None) -> OrdinalSVM:  # type: ignore[override]
         """Learn the utility and the boundaries.
 
@@ -316,13 +320,33 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
         sample_weight : array of shape (n_rows,), optional
             A row of weight 2 is the row given twice, one of weight 0 is not there.
         """
-        self._check_parameters()
+        check_positive("alpha", self.alpha)
+        self.check_parameters()
         ranks = self._ranks(y, sample_weight)
-        checked, preferences = self._ranked_input(X, ranks)
-        design, kernel_map = self._hinted_space(checked)
-        self._store(self._solve(design, preferences, self._start(design)), kernel_map)
-        self._finish(X, checked, preferences, ranks, float(self.alpha))
+        fits = self.fits(self._ranked(X, ranks), hint=True)
+        with best_kept(self):
+            result = fits.solve(self.alpha, starting_weights(self, fits.space.design.shape[1]))
+        keep_fit(self, result, fits.space)
+        self._finish(X, fits.problem, ranks, float(self.alpha))
         return self
+
+
+@dataclass(frozen=True)
+class OrdinalFits(PairwiseFits):
+    """The fits of utilities, with boundaries for each alpha."""
+
+    def models(self, alphas: FloatVector) -> Iterator[Any]:
+        """Yield the fitted model for each alpha; a class may have no rows among these."""
+        output = self.problem.outputs[0]
+        weight = output.row_weight()
+        present = np.unique(output.labels[weight > 0]).astype(np.int64)
+        codes = np.minimum(np.searchsorted(present, output.labels), len(present) - 1)
+        for model in super().models(alphas):
+            model.classes_ = self.model.classes_[present]
+            with warnings.catch_warnings():  # of models that are not kept
+                warnings.simplefilter("ignore", UserWarning)
+                model.place_boundaries(model.utility(self.problem.X), codes, weight)
+            yield model
 
 
 def warn_of_needless_errors(

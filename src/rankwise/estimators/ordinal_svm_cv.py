@@ -8,13 +8,16 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.calibration.thresholds import ERRORS, METHODS, ranks_of
-from rankwise.core.checks import as_array, check_choice
+from rankwise.calibration.thresholds import ranks_of
+from rankwise.core.checks import as_array
+from rankwise.core.threads import with_one_blas_thread
 from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.fits import keep_fit
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
 from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
 from rankwise.model_selection.scoring import Scoring
 from rankwise.model_selection.search import AlphaSearch
+from rankwise.model_selection.tunable import Problem
 
 
 @dataclass(eq=False, repr=False)
@@ -61,9 +64,10 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     (8, 5)
     """
 
-    _plain = OrdinalSVM
-    _default_scoring = "distance"
+    plain = OrdinalSVM
+    default_scoring = "distance"
 
+    @with_one_blas_thread
     def fit(  # type: ignore[override]
         self, X: Any, y: Any, sample_weight: ArrayLike | None = None, *, validation: Any = None
     ) -> Self:
@@ -76,24 +80,21 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         validation : tuple (X, y), optional
             Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
         """
-        self._check_parameters()
+        self.check_parameters()
         ranks = self._ranks(y, sample_weight)
-        checked, preferences = self._ranked_input(X, ranks)
-        design, kernel_map = self._hinted_space(checked)
+        fits = self.fits(self._ranked(X, ranks), hint=True)
         labels = ranks.classes[ranks.codes]
-        search = self._search(checked, [preferences], labels, None)
-        search.model.classes_ = self.classes_ = ranks.classes
-        self.alphas_ = search.candidates(self.alphas, design)
-        if validation is None:
-            folds = search.folds(5 if self.cv is None else self.cv, labels)
-        else:
-            folds = [self._validation(validation)]
+        self.classes_ = ranks.classes
+        search = self._search(fits.problem, labels, None)
+        self.alphas_ = search.candidates(self.alphas, fits.space.design)
+        folds = self._folds(search, labels, None, validation)
+        if validation is not None:
             self._check_known(validation[1])
         choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
-        self.alpha_, result = self._chosen_fit(design, preferences, choice)
-        self._store(result, kernel_map)
-        self._finish(X, checked, preferences, ranks, self.alpha_)
+        self.alpha_, result = fits.chosen(choice)
+        keep_fit(self, result, fits.space)
+        self._finish(X, fits.problem, ranks, self.alpha_)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()
         return self
@@ -107,16 +108,13 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
                 f"{', '.join(map(repr, self.classes_.tolist()))}."
             )
 
-    def _check_parameters(self) -> None:
-        self._check_solver()
-        check_choice(self.thresholds, "thresholds", METHODS)
-        check_choice(self.error, "error", ERRORS)
-
-    def _search(self, X: Any, targets: list[Any], y: Any, qid: ArrayLike | None) -> AlphaSearch:
+    def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self.scoring
-        if scoring is None or scoring == self._default_scoring:
-            scoring = Scoring(self._default_scoring, scorer=minus_distance)
-        search = AlphaSearch(self._with_alpha(1.0), X, targets, scoring=scoring, y=y)
+        if scoring is None or scoring == self.default_scoring:
+            scoring = Scoring(self.default_scoring, scorer=minus_distance)
+        model = self.with_alpha(1.0)
+        model.classes_ = self.classes_
+        search = AlphaSearch(model, problem, scoring=scoring, y=y)
         self.scoring_ = search.scoring
         return search
 

@@ -12,6 +12,7 @@ from rankwise.calibration.pair_probability import PairProbability
 from rankwise.calibration.temperature import common_temperature, fit_temperature
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
+from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.estimators.parameters import (
     Calibration,
@@ -22,7 +23,7 @@ from rankwise.estimators.parameters import (
     Strength,
     WarmStart,
 )
-from rankwise.kernels import KernelMap
+from rankwise.estimators.spaces import FeatureMap
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 
@@ -31,6 +32,7 @@ class BaseRankLogistic(PairProbability, PairwiseRanker):
     """Logistic regression of pairs, whose scores are log odds."""
 
     loss = "logistic"
+    pair_weight: str | None
 
     def calibrate(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
@@ -48,7 +50,7 @@ class BaseRankLogistic(PairProbability, PairwiseRanker):
             Held-out rows, as for `fit`.
         """
         scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
-        preferences = self._preferences(y, qid, sample_weight)
+        preferences = read_preferences(y, qid, sample_weight, self.pair_weight)
         self._divide(fit_temperature(scores, preferences, average=self.average))
         return self
 
@@ -57,8 +59,9 @@ class BaseRankLogistic(PairProbability, PairwiseRanker):
         setattr(self, name, getattr(self, name) / temperature)
         self.temperature_ = getattr(self, "temperature_", 1.0) * temperature
 
-    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
-        super()._store_function(coef, kernel_map)
+    def set_function(self, coef: FloatVector, features: FeatureMap | None) -> None:
+        """Keep the function, which is not yet calibrated."""
+        super().set_function(coef, features)
         self.temperature_ = 1.0
 
 
@@ -204,8 +207,8 @@ class RankLogisticCV(
     (8, 3)
     """
 
-    _plain = RankLogistic
-    _default_scoring = "log_loss"
+    plain = RankLogistic
+    default_scoring = "log_loss"
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
         self._fold_temperature = 1.0
@@ -225,6 +228,7 @@ class RankLogisticCV(
         )
         return choice
 
-    def _store_function(self, coef: FloatVector, kernel_map: KernelMap | None) -> None:
-        super()._store_function(coef, kernel_map)
+    def set_function(self, coef: FloatVector, features: FeatureMap | None) -> None:
+        """Keep the function, divided by the temperature of the folds."""
+        super().set_function(coef, features)
         self._divide(self._fold_temperature)

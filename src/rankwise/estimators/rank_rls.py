@@ -2,50 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from numbers import Integral
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from rankwise.core.checks import (
-    as_alphas,
-    as_array,
-    check_alpha,
-    check_choice,
-    check_count,
-    check_positive,
-    check_size,
-)
+from rankwise.core.checks import as_alphas, as_array, check_alpha, check_choice, check_count, check_positive
+from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.parameters import LeastSquaresParameters, Strength
-from rankwise.kernels import KernelDesign, KernelMap
+from rankwise.estimators.spaces import strength, with_scales
+from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.fold_equations import FoldEquations
 from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
-from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares, keeps_ties
-from rankwise.model_selection.certified_path import AlphaProblem
+from rankwise.losses.least_squares import COSTS, FORMULAS, TIES
+from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
-from rankwise.solvers import (
-    STATUSES,
-    SolverResult,
-    solve_conjugate_gradients,
-    solve_dual,
-    solve_kernel,
-    solve_kernel_path,
-    solve_path,
-    solve_primal,
-    solve_reduced,
-)
-from rankwise.solvers.least_squares import cheapest_solver, check_closed_form, path_solver
-from rankwise.solvers.spectrum import joined_paths
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 
@@ -53,7 +32,11 @@ SOLVERS = ("auto", "primal", "dual", "cg")
 class BaseRankRLS(BaseRanker):
     """Ranking by least squares, for one alpha or for several."""
 
-    _takes_places = True
+    takes_places = True
+    has_certified_path = True
+    cost: str
+    ties: str
+    solver: str
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -65,22 +48,7 @@ class BaseRankRLS(BaseRanker):
         """The objective, in words."""
         return FORMULAS[self.cost] + PENALTY
 
-    def _fit_outputs(self, X: Any, outputs: list[Any], alpha: Any, systems: list[Any] | None = None) -> None:
-        """Fit checked rows; `systems` has X'L X and X'r of each form, where they are known."""
-        forms = self._forms(outputs)
-        alphas = alpha_of_forms(alpha, len(outputs), len(forms))
-        self.solver_ = self._chosen_solver(X, forms[0])
-        if self._uses_kernel_matrix(X.shape[0]) and self.solver_ == "dual":
-            kernel_map = self._kernel_map()
-            K, tol = kernel_map.fit_kernel(X), float(self.tol)
-            result = merged([solve_kernel(K, *one, tol=tol) for one in zip(forms, alphas, strict=True)])
-            self._store_function(result.coef, kernel_map)
-            self._store_course(result)
-            return
-        design, features = self._hinted_space(X)
-        each = zip(forms, alphas, systems or [None] * len(forms), strict=True)
-        self._store(merged([self._solve(design, *one, len(forms)) for one in each]), features)
-
+    @with_one_blas_thread
     def path(
         self,
         X: Any,
@@ -110,85 +78,13 @@ class BaseRankRLS(BaseRanker):
         >>> RankRLS().path(X, y, [1e-1, 1e-2, 1e-3]).shape
         (3, 10)
         """
-        self._check_parameters()
+        self.check_parameters()
         strengths = as_alphas(alphas)
         model = clone(self)  # so that this one does not look fitted
-        X, forms = model._checked_forms(X, y, qid, sample_weight)
-        return model._paths(X, forms, strengths)[0]
+        return model.fits(model.problem(X, y, qid, sample_weight)).functions(strengths)[0]
 
-    def _paths(
-        self, X: Any, forms: list[LeastSquares], alphas: FloatArray
-    ) -> tuple[FloatArray, KernelMap | None]:
-        """Return the coefficients, shape (n_alphas, [n_outputs,] n), and the kernel that they are for."""
-        self._learn_scales(X, forms[0].preferences)
-        # A kernel map leaves out what is lost in the rounding of a matrix in single precision.
-        rounded = self.kernel == "precomputed" and X.dtype == np.float32
-        if self._uses_kernel_matrix(X.shape[0]) and not rounded:
-            kernel_map = self._kernel_map()
-            K = kernel_map.fit_kernel(X)
-            return joined_paths([solve_kernel_path(K, form, alphas) for form in forms]), kernel_map
-        design, features = self._function_space(X)
-        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
-        check_closed_form(closed, design, forms[0], "path", "fit each alpha with solver='cg'", n_matrices=4)
-        path = joined_paths([solve_path(design, form, alphas) for form in forms])
-        return path if features is None else features.dual_coef(path), features
-
-    def _alpha_problem(
-        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> AlphaProblem:
-        """Return the fits of a path over alpha, all from one decomposition."""
-        self._check_parameters()
-        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
-        if len(outputs) > 1:
-            raise ValueError(f"y must have one output for a path with certificates; got {len(outputs)}.")
-        (form,) = self._forms(outputs)
-        self._learn_scales(X, form.preferences)
-        design, kernel_map = self._function_space(X)
-        closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
-        check_closed_form(closed, design, form, "alpha_path", "use fewer features", n_matrices=4)
-        solve = path_solver(design, form, tol=float(self.tol))
-        return AlphaProblem(
-            lambda alpha, start: solve(alpha),
-            form.constant,
-            lambda: self._default_alphas(design, outputs),
-            kernel_map,
-        )
-
-    def _default_alphas(self, design: Design, outputs: list[Preferences]) -> FloatArray:
-        """Return powers of two times the mean squared distance of the two rows of a pair."""
-        loss = joint_loss(outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
-        return distance_alphas(mean_squared_distance(design, loss))
-
-    def _path_scores(self, X: Any, targets: list[Any], rows: Any, alphas: FloatArray) -> FloatArray:
-        """Score other rows for each alpha from one decomposition: shape (n_alphas, n_outputs, n_rows)."""
-        coef, kernel_map = self._paths(X, self._forms(targets), alphas)
-        scores = self._scores_by(coef.reshape(-1, coef.shape[-1]), kernel_map, rows)
-        return scores.reshape(len(alphas), len(targets), -1)
-
-    def _fold_equations(self, X: Any, targets: list[Any], tests: list[Any]) -> FoldEquations | None:
-        """Return the equations of each fold's rows, where a matrix for each of them is not much."""
-        m, n = X.shape
-        if not self._is_linear() or n * n > m or len(tests) < 2:
-            return None
-        return FoldEquations(X, tests, self._forms(targets), self._threads())
-
-    def _path_models(self, X: Any, target: Any, alphas: FloatArray) -> Iterator[RankRLS]:
-        """Yield the model of each alpha, from one decomposition."""
-        coef, kernel_map = self._paths(X, self._forms([target]), alphas)
-        for weights in coef:
-            model = clone(self)
-            model.n_features_in_ = X.shape[1]
-            model._store_function(weights, kernel_map)
-            yield model
-
-    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
-        """Return the preferences of each output."""
-        columns = label_columns(y)
-        if columns is None:
-            return super()._targets(y, qid)
-        return [output_preferences(columns, k, qid, None) for k in range(columns.shape[1])]
-
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Check all parameters but alpha."""
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_choice(self.cost, "cost", COSTS)
@@ -196,85 +92,42 @@ class BaseRankRLS(BaseRanker):
         check_choice(self.average, "average", AVERAGES)
         check_choice(self.solver, "solver", SOLVERS)
 
-    def _checked_forms(
-        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Any, list[LeastSquares]]:
-        """Return X as the solvers take it and the forms to minimise: one, or one for each output."""
-        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
-        return X, self._forms(outputs)
-
-    def _checked_outputs(
-        self, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
-    ) -> tuple[Any, list[Any]]:
-        """Return X as the solvers take it and the preferences of each output."""
+    def problem(
+        self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Problem:
+        """Read and check what to learn from; each column of y is an output."""
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
         columns = label_columns(y)
-        X, first = self._checked_input(X, y if columns is None else columns[:, 0], qid, sample_weight)
         if columns is None:
-            return X, [first]
+            return super().problem(X, y, qid, sample_weight)
+        problem = super().problem(X, columns[:, 0], qid, sample_weight)
         outputs = [output_preferences(columns, k, qid, sample_weight) for k in range(columns.shape[1])]
         self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
-        return X, outputs
+        return replace(problem, outputs=outputs)
 
-    def _forms(self, outputs: list[Any]) -> list[LeastSquares]:
-        """Return one form for all outputs where these share it, and one for each otherwise."""
-        if len(outputs) > 1 and keeps_ties(outputs[0], self.cost, self.ties):
-            return [self._loss(outputs[0], np.stack([output.values for output in outputs], axis=1))]
-        return [self._loss(preferences) for preferences in outputs]
+    def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the preferences of each output."""
+        columns = label_columns(y)
+        if columns is None:
+            return super().outputs(y, qid)
+        return [output_preferences(columns, k, qid, None) for k in range(columns.shape[1])]
 
-    def _loss(self, preferences: Preferences, labels: FloatArray | None = None) -> LeastSquares:
-        values = preferences.values if labels is None else labels
-        check_size("y", 0.0 if values is None else values)
-        options: dict[str, Any] = {"cost": self.cost, "ties": self.ties, "average": self.average}
-        return LeastSquares(preferences, labels=labels, n_threads=self._threads(), **options)
+    def grid(self, problem: Problem, design: Design | None = None) -> FloatArray:
+        """Return powers of two times the mean squared distance of the two rows of a pair."""
+        design = self.space(problem).design if design is None else design
+        loss = joint_loss(problem.outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        return distance_alphas(mean_squared_distance(design, loss))
 
-    def _uses_kernel_matrix(self, n_rows: int) -> bool:
-        """Return whether the function space is that of a kernel with all rows as its basis."""
-        reduced = isinstance(self.n_components, Integral) and self.n_components < n_rows
-        return not (self._is_linear() or reduced)
+    def fits(self, problem: Problem, hint: bool = False) -> LeastSquaresFits:
+        """Return the fits to a problem for any alpha."""
+        return LeastSquaresFits(self, with_scales(self, problem))
 
-    def _chosen_solver(self, X: Any, form: LeastSquares) -> str:
-        if isinstance(X, Design):
-            return self._solver_at(X, form)
-        if self.solver != "auto":
-            return self.solver
-        if not self._is_linear():
-            return "dual" if self._uses_kernel_matrix(X.shape[0]) else "primal"
-        stored = X.nnz if sp.issparse(X) else X.size
-        return cheapest_solver(X.shape[0], X.shape[1], stored, form.root_is_sparse)
-
-    def _solver_at(self, X: Design, form: LeastSquares) -> str:
-        """Return the solver for rows that are not in memory."""
-        if self.solver == "dual":
-            raise ValueError(
-                f"solver='dual' needs all rows in one place, but X is {X.place}; use 'cg' or 'primal'."
-            )
-        if self.solver != "auto":
-            return self.solver
-        cheapest = cheapest_solver(X.shape[0], X.shape[1], X.stored, form.root_is_sparse)
-        return "primal" if cheapest == "primal" and form.root_is_sparse else "cg"
-
-    def _solve(
-        self, design: Design, form: LeastSquares, alpha: Any, system: Any, n_forms: int
-    ) -> SolverResult:
-        if self.solver_ != "cg":
-            way_out = "solver='cg' keeps no such matrix"
-            check_closed_form(self.solver_, design, form, f"solver={self.solver_!r}", way_out)
-        if self.solver_ == "primal" and isinstance(design, KernelDesign):
-            return solve_reduced(design, form, alpha, tol=float(self.tol))
-        if self.solver_ == "primal":
-            return solve_primal(design, form, alpha, tol=float(self.tol), system=system)
-        if self.solver_ == "dual":
-            return solve_dual(design, form, alpha, tol=float(self.tol))
-        monitor = self._monitor()
-        design, form = design.placed_for(form, self.tol)
-        with self._keeping_best(monitor):
-            result = solve_conjugate_gradients(
-                design, form, alpha, tol=self.tol, max_iter=int(self.max_iter), monitor=monitor
-            )
-        if result.status == "interrupted" and n_forms > 1:
-            raise KeyboardInterrupt  # the other outputs have no weights yet that could be kept
-        return result
+    def fold_equations(self, problem: Problem, tests: list[Any]) -> FoldEquations | None:
+        """Return the equations of each fold's rows, if a matrix for each of them is small."""
+        m, n = problem.X.shape
+        if not is_linear(self) or n * n > m or len(tests) < 2:
+            return None
+        return FoldEquations(problem.X, tests, forms_of(self, problem.outputs), thread_count(self.n_jobs))
 
 
 @dataclass(eq=False, repr=False)
@@ -381,6 +234,7 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     0.75
     """
 
+    @with_one_blas_thread
     def fit(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> RankRLS:
@@ -401,10 +255,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         """
         if np.ndim(self.alpha) == 0:
             check_alpha(self.alpha)
-        self._check_parameters()
-        X, outputs = self._checked_outputs(X, y, qid, sample_weight)
-        self._learn_scales(X, outputs[0])
-        self._fit_outputs(X, outputs, self._strength() if np.ndim(self.alpha) == 0 else self.alpha)
+        self.check_parameters()
+        fits = self.fits(self.problem(X, y, qid, sample_weight))
+        fits.fit(strength(self) if np.ndim(self.alpha) == 0 else self.alpha)
         return self
 
 
@@ -424,32 +277,3 @@ def output_preferences(
         return Preferences.from_scores(labels[:, k], qid, sample_weight)
     except NoPairsError as error:
         raise NoPairsError(f"Output {k} of y: {error}") from None
-
-
-def alpha_of_forms(alpha: Any, n_outputs: int, n_forms: int) -> list[Any]:
-    """Return the alpha of each form: a number, or an array where the outputs of a form differ."""
-    if np.ndim(alpha) == 0:
-        return [float(alpha)] * n_forms
-    alphas = as_alphas(alpha)
-    if len(alphas) != n_outputs:
-        raise ValueError(
-            f"alpha must be a number or one for each of {n_outputs} outputs; got {len(alphas)} of them."
-        )
-    if n_outputs == 1:
-        return [float(alphas[0])]
-    return [alphas] if n_forms == 1 else alphas.tolist()
-
-
-def merged(results: list[SolverResult]) -> SolverResult:
-    """Join the results of outputs that were solved one after the other."""
-    if len(results) == 1:
-        return results[0]
-    worst = max(results, key=lambda result: STATUSES.index(result.status))
-    return SolverResult(
-        np.stack([result.coef for result in results]),
-        np.array([result.objective for result in results]),
-        np.array([result.gap for result in results]),
-        max(result.n_iter for result in results),
-        worst.status,
-        worst.history,
-    )

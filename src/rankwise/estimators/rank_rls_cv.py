@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
+from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.design import as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.inputs import read_validation
 from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
@@ -21,6 +23,7 @@ from rankwise.estimators.parameters import (
     OutputAlphas,
 )
 from rankwise.estimators.rank_rls import BaseRankRLS, RankRLS
+from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.leave_out import (
     HeldOutTask,
     has_pair_formula,
@@ -105,8 +108,9 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
 
     cv: CrossValidation = field(default=None, kw_only=True)
 
-    _plain = RankRLS
+    plain = RankRLS
 
+    @with_one_blas_thread
     def fit(
         self,
         X: Any,
@@ -115,7 +119,7 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
         validation: Any = None,
-    ) -> RankRLSCV:
+    ) -> Self:
         """Choose alpha and learn to rank.
 
         Parameters
@@ -125,13 +129,12 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         validation : tuple (X, y) or (X, y, qid), optional
             Rows to compare alphas by, in place of `cv`; the model is fitted to the other rows alone.
         """
-        self._check_parameters()
-        checked, outputs = self._checked_outputs(X, y, qid, sample_weight)
-        self._learn_scales(checked, outputs[0])
-        search = self._search(checked, outputs, y, qid)
+        self.check_parameters()
+        fits = self.fits(self.problem(X, y, qid, sample_weight))
+        search = self._search(fits.problem, y, qid)
         errors, systems = self._compared(search, y, qid, validation)
         choices = self._choose(errors, search.scoring)
-        self._fit_outputs(checked, outputs, self.alpha_, systems)
+        fits.fit(self.alpha_, systems)
         for choice in choices:
             choice.warn_at_edge()
         return self
@@ -142,15 +145,15 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         """Return the errors of the candidates, (n_alphas, n_outputs, n_folds), and the equations found."""
         if validation is not None:
             self.cv_ = "validation"
-            return self._over_folds(search, [self._validation(validation)])
+            return self._over_folds(search, [read_validation(self, validation)])
         cv = self.cv
         if cv is None or isinstance(cv, str):
-            task = HeldOutTask(search.model, search.X, search.held_out, alphas=[1.0])
-            task.model._handed_scales = self._learned_scales()  # which a clone does not keep
+            problem = search.problem
+            task = HeldOutTask(search.model, problem.X, search.held_out, alphas=[1.0], scales=problem.scales)
             cv = default_cv(task, search.scoring in PAIR_ERRORS) if cv is None else cv
             if isinstance(cv, str):
                 return self._left_out(task, search, cv)
-        return self._over_folds(search, self._folds(search, cv, y, qid))
+        return self._over_folds(search, self._named_folds(search, cv, y, qid))
 
     def _choose(self, errors: FloatArray, scoring: str) -> list[Choice]:
         """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
@@ -179,7 +182,7 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         by_query = cv == "leave-query-out"
         result = queries_left_out(task, average=self.average) if by_query else pairs_left_out(task)
         systems = None
-        if task.system is not None and len(task.outputs) == 1 and self._is_linear():
+        if task.system is not None and len(task.outputs) == 1 and is_linear(self):
             gram, pull = task.system
             systems = [(gram, pull.ravel())]
         errors = result.error
@@ -188,7 +191,7 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
             errors = search.judged(search.held_out, scores.transpose(0, 2, 1))
         return errors[:, :, None], systems
 
-    def _folds(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> list[Fold]:
+    def _named_folds(self, search: AlphaSearch, cv: Any, y: Any, qid: ArrayLike | None) -> list[Fold]:
         folds = search.folds(cv, y, qid)
         self.cv_ = "splits"
         if isinstance(cv, Integral):

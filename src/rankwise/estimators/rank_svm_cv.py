@@ -61,4 +61,4 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
     (8, 3)
     """
 
-    _plain = RankSVM
+    plain = RankSVM

@@ -103,7 +103,7 @@ def _tables(model: Any, feature_names: Sequence[str] | None, output: int | None)
     check_is_fitted(ranker)
     if output not in (None, 0):
         raise ValueError(f"output must be 0, as the model has one score per row; got {output!r}.")
-    axes, pair_axes = ranker._features.axes, ranker._features.pair_axes
+    axes, pair_axes = ranker.curve_features.axes, ranker.curve_features.pair_axes
     tables = [
         Table((column,), (axis,), values)
         for column, (axis, values) in enumerate(zip(axes, ranker.values_, strict=True))

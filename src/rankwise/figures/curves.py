@@ -78,7 +78,7 @@ def drawn_curves(model: Any, given_names: Sequence[str] | None = None) -> list[D
 def drawn_tables(model: Any, given_names: Sequence[str] | None = None) -> list[DrawnTable]:
     """Return the tables of two features, the one with the widest spread first."""
     ranker, names = last_step(model), _names(model, given_names)
-    axes = ranker._features.pair_axes
+    axes = ranker.curve_features.pair_axes
     tables = [
         DrawnTable(
             (names[j], names[k]),

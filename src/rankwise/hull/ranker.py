@@ -18,19 +18,21 @@ from rankwise.core.checks import (
     as_weights,
     check_choice,
     check_count,
-    check_features,
     check_positive,
     declared_order,
     split_missing,
 )
 from rankwise.core.memory import require_memory
+from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
-from rankwise.data.hints import hint_at_scale
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.fits import keep_fit, keep_result
+from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
+from rankwise.estimators.spaces import Space, hinted
 from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty
 from rankwise.hull.constant import constant_optimum
 from rankwise.hull.general import has_general_solver, solve_general
@@ -38,10 +40,12 @@ from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interi
 from rankwise.hull.newton import MAX_DIRECT
 from rankwise.hull.program import HullProgram, hull_program
 from rankwise.kernels import KernelMap, kernel_values
+from rankwise.kernels.parameters import is_linear, is_precomputed, kernel_map_of
 from rankwise.metrics import wmw
+from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
-from rankwise.solvers.result import SolverResult
+from rankwise.solvers.result import Monitor, SolverResult
 
 # Hulls that are closer than this share of the size of the data count as hulls that meet.
 SEPARATION = 1e-7
@@ -91,15 +95,15 @@ class BaseHullRanker(BaseRanker):
         ways += ["other features"] * (len(ways) == 1)
         return f"The scores of all rows are the same: {cause}. Try {' or '.join(ways)}."
 
-    def _check_parameters(self) -> None:
-        check_positive("alpha", self.alpha)
+    def check_parameters(self) -> None:
+        """Check all parameters that a choice of alpha shares."""
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_count("n_neighbors", self.n_neighbors)
         check_choice(self.slack, "slack", SLACKS)
         check_choice(self.slack_per, "slack_per", ("edge", "row"))
         check_choice(self.penalty, "penalty", tuple(NORMS))
-        if self.penalty == "coefficients" and self._is_linear():
+        if self.penalty == "coefficients" and is_linear(self):
             raise ValueError("penalty='coefficients' is for kernels; got kernel='linear'.")
         check_choice(self.solver, "solver", ("auto", "interior_point", "clarabel"))
         if self.laplacian_weight != 0:
@@ -109,12 +113,12 @@ class BaseHullRanker(BaseRanker):
         """Put the rows of `unlabelled` below those of X."""
         if unlabelled is None:
             return X, known
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if is_precomputed(self):
             raise ValueError(
                 "unlabelled does not go with kernel='precomputed': give the kernel matrix of all rows, and y "
                 "with missing labels (NaN or None)."
             )
-        more = self._validated(unlabelled, reset=False)
+        more = self.validated(unlabelled, reset=False)
         rows = (
             sp.vstack([X, more], format="csr")
             if sp.issparse(X) or sp.issparse(more)
@@ -173,7 +177,7 @@ class BaseHullRanker(BaseRanker):
                 "labels."
             )
 
-    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+    def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the labels: which classes there are, and so the order, depends on the rows fitted."""
         return [as_array(y)]
 
@@ -186,26 +190,26 @@ class BaseHullRanker(BaseRanker):
             codes, graph.edge_codes, weight, slack=self.slack, slack_per=self.slack_per
         )
 
-    def _function_space(self, X: Any) -> tuple[Design, KernelMap | None]:
-        """Return the features; few rows with many features are as many features as rows."""
+    def space(self, problem: Problem) -> Space:
+        """Return the features; if there are many features and few rows, as many features as rows."""
         if self.penalty == "coefficients":
-            return self._kernel_columns(X)
-        m, n = X.shape
-        if not (self._is_linear() and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
-            return super()._function_space(X)
+            return self._kernel_columns(problem.X)
+        m, n = problem.X.shape
+        if not (is_linear(self) and n > MAX_DIRECT and (m <= MAX_DIRECT or self.laplacian_weight > 0)):
+            return super().space(problem)
         kernel_map = KernelMap("linear")
-        return as_design(kernel_map.fit_transform(X)), kernel_map
+        return Space(as_design(kernel_map.fit_transform(problem.X)), kernel_map)
 
-    def _kernel_columns(self, X: Any) -> tuple[Design, KernelMap]:
+    def _kernel_columns(self, X: Any) -> Space:
         """Return the kernel values with the basis rows as features: their weights are the coefficients v."""
-        kernel_map = self._kernel_map()
+        kernel_map = kernel_map_of(self)
         kernel_map.fit_kernel(X)
-        values = kernel_values(X, kernel_map._basis, **kernel_map.kernel_arguments)
-        return as_design(values, n_threads=self._threads()), kernel_map
+        values = kernel_values(X, kernel_map.basis_rows, **kernel_map.kernel_arguments)
+        return Space(as_design(values, n_threads=thread_count(self.n_jobs)), kernel_map)
 
     def _centre(self, X: Any) -> FloatVector | None:
         """Return the means of features far from zero: moving them moves the thresholds and no more."""
-        if not self._is_linear() or sp.issparse(X):
+        if not is_linear(self) or sp.issparse(X):
             return None
         centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
         return centre if (np.abs(centre) > OFFSET * spread).any() else None
@@ -223,7 +227,7 @@ class BaseHullRanker(BaseRanker):
     def _laplacian(self, X: Any) -> tuple[sp.csr_matrix, int]:
         n_neighbors = min(int(self.n_neighbors), X.shape[0] - 1)
         metric = "minkowski"
-        if isinstance(self.kernel, str) and self.kernel == "precomputed":
+        if is_precomputed(self):
             K = X.toarray() if sp.issparse(X) else X
             X, metric = (
                 np.sqrt(np.maximum(K.diagonal()[:, None] + K.diagonal() - 2.0 * K, 0.0)),
@@ -244,7 +248,11 @@ class BaseHullRanker(BaseRanker):
         tol = float(self.tol) if direct else max(float(self.tol), INEXACT_TOL)
         zero = best_of_zero(program)
         rule = HullStoppingRule(tol, np.inf if zero is None else zero.bound)
-        options: dict[str, Any] = {"rule": rule, "max_iter": int(self.max_iter), "monitor": self._monitor()}
+        options: dict[str, Any] = {
+            "rule": rule,
+            "max_iter": int(self.max_iter),
+            "monitor": Monitor(self.verbose, self.callback),
+        }
         self.solver_ = "clarabel" if self.solver == "clarabel" else "interior_point"
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)
@@ -283,16 +291,15 @@ class BaseHullRanker(BaseRanker):
             "slack='absolute', or a richer kernel."
         )
 
-    def _store_result(self, X: Any, result: SolverResult, kernel_map: KernelMap | None) -> None:
-        if self._is_linear() and kernel_map is not None:  # back from as many features as rows
-            dual = kernel_map.dual_coef(result.coef)
-            self._store_function(as_design(X).rmatvec(dual), None)
-            self._store_course(result)
+    def _keep_result(self, X: Any, result: SolverResult, space: Space) -> None:
+        if is_linear(self) and space.features is not None:  # back from as many features as rows
+            self.set_function(as_design(X).rmatvec(space.dual_coef(result.coef)), None)
+            keep_result(self, result)
         elif self.penalty == "coefficients":
-            self._store_function(result.coef, kernel_map)
-            self._store_course(result)
+            self.set_function(result.coef, space.features)
+            keep_result(self, result)
         else:
-            self._store(result, kernel_map)
+            keep_fit(self, result, space)
 
     def _intervals(
         self, program: HullProgram, codes: NDArray[np.int64], optimum: HullOptimum
@@ -439,6 +446,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     0.77
     """
 
+    @with_one_blas_thread
     def fit(
         self, X: Any, y: Any, *, unlabelled: Any = None, sample_weight: ArrayLike | None = None
     ) -> HullRanker:
@@ -456,25 +464,24 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         sample_weight : array of shape (n_rows,), optional
             The weight of each row's slack.
         """
-        self._check_parameters()
-        if y is None:
-            raise ValueError("This HullRanker estimator requires y to be passed, but the target y is None.")
-        X = self._loaded(X)
+        check_positive("alpha", self.alpha)
+        self.check_parameters()
+        require_labels(self, y)
+        X = read_rows(self, X)
         known, graph = self._order_graph(y, sample_weight, X.shape[0])
         X, known = self._joined(X, known, unlabelled)
         self.classes_, self.edges_, self.n_pairs_ = graph.classes, graph.edges, graph.n_pairs
-        if self._is_linear():
-            rows = as_design(X)
-            check_features(rows.column_scale(), getattr(self, "feature_names_in_", None))
-            hint_at_scale(rows, getattr(self, "feature_names_in_", None))
+        if is_linear(self):
+            hinted(Space(as_design(X)), self)
         if self.laplacian_weight == 0 and not known.all():
             warn_caller("Rows without a label have no effect: laplacian_weight is 0.")
         codes, program = self._program(known, graph)
         centre = self._centre(X)
-        design, kernel_map = self._function_space(X if centre is None else X - centre)
-        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), self._smoothness(X, design))
-        optimum, result = self._solve(design, program, penalty, graph)
-        self._store_result(X, result, kernel_map)
+        space = self.space(Problem(X if centre is None else X - centre, [graph]))
+        smoothness = self._smoothness(X, space.design)
+        penalty = Penalty(1.0 if self.slack == "none" else float(self.alpha), smoothness)
+        optimum, result = self._solve(space.design, program, penalty, graph)
+        self._keep_result(X, result, space)
         self.intervals_ = self._intervals(program, codes, optimum)
         if centre is not None:
             self.intervals_ += centre @ self.coef_

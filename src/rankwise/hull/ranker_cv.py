@@ -8,13 +8,18 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array, check_count
+from rankwise.core.threads import with_one_blas_thread
 from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.inputs import read_rows, read_validation, require_labels
 from rankwise.estimators.parameters import Candidates, Comparison, HullParameters
 from rankwise.hull.ranker import BaseHullRanker, HullRanker
+from rankwise.kernels.parameters import is_precomputed
+from rankwise.model_selection.search import AlphaSearch, Fold
 from rankwise.model_selection.splits import QueryKFold
+from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences
 
 
@@ -54,8 +59,9 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
     (8, 3)
     """
 
-    _plain = HullRanker
+    plain = HullRanker
 
+    @with_one_blas_thread
     def fit(
         self,
         X: Any,
@@ -76,31 +82,33 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         """
         if self.slack == "none":
             raise ValueError("slack='none' has no alpha to choose; use HullRanker.")
-        self._with_alpha(1.0)._check_parameters()
-        if y is None:
-            raise ValueError("This HullRankerCV estimator requires y to be passed, but the target y is None.")
-        checked = self._loaded(X)
+        self.check_parameters()
+        require_labels(self, y)
+        checked = read_rows(self, X)
         known, graph = self._order_graph(y, sample_weight, checked.shape[0])
         self.edges_ = graph.edges
-        rows = checked[known][:, known] if self.kernel == "precomputed" else checked[known]
+        rows = checked[known][:, known] if is_precomputed(self) else checked[known]
         labels = y if isinstance(y, Preferences) else as_array(y)[known]
-        search = self._search(rows, [graph], labels, None)
+        search = self._search(Problem(rows, [graph]), labels, None)
         search.model.set_params(class_weight=None)  # it is in the weights of the graph
         self.alphas_ = search.candidates(self.alphas)
-        if validation is None:
-            folds = search.folds(self._splits(rows, graph.codes), labels)
-        else:
-            folds = [self._validation(validation)]
+        folds = self._folds(search, labels, None, validation)
         choice = self._choice(search, folds)
         self.alpha_, self.cv_errors_ = choice.alpha, choice.errors
-        model = self._with_alpha(self.alpha_)
+        model = self.with_alpha(self.alpha_)
         model.fit(X, y, unlabelled=unlabelled, sample_weight=sample_weight)
-        taken = {*self.get_params(deep=False), "alpha", "_handed_scales"}
+        taken = {*self.get_params(deep=False), "alpha"}
         self.__dict__.update({name: value for name, value in vars(model).items() if name not in taken})
         choice.warn_at_edge()
         return self
 
-    def _splits(self, X: Any, codes: NDArray[np.int64]) -> Any:
+    def _folds(self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any) -> list[Fold]:
+        """Return folds in which every class has its share, or the validation rows."""
+        if validation is not None:
+            return [read_validation(self, validation)]
+        return search.folds(self._splits(search.problem.X, search.problem.outputs[0].codes), y)
+
+    def _splits(self, X: Any, codes: ArrayLike) -> Any:
         """Return what deals rows out: each fold has its share of every class."""
         cv = 5 if self.cv is None else self.cv
         if not isinstance(cv, Integral):
@@ -110,7 +118,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
             QueryKFold(int(cv), shuffle=True, random_state=0).split(X, Preferences.from_scores(codes))
         )
 
-    def _targets(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+    def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the pairs of the order among labels."""
         if isinstance(y, Preferences):
             return [y]

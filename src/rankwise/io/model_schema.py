@@ -55,7 +55,7 @@ def _function(ranker: Any) -> Checks:
         yield from _trees(ranker)
     elif isinstance(ranker, BaseCurveRanker):
         yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
-        yield "tables", ranker._tables_fit()
+        yield "tables", ranker.tables_fit()
     elif hasattr(ranker, "coef_"):
         yield "coef_", _is_weights(ranker, ranker.coef_, ranker.n_features_in_)
     else:
@@ -64,7 +64,7 @@ def _function(ranker: Any) -> Checks:
 
 def _trees(ranker: BoostedRanker) -> Checks:
     yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
-    ranker._check_loaded()
+    ranker.check_trees()
     importances = ranker.feature_importances_
     yield "feature_importances_", _is_finite(importances) and importances.shape == (ranker.n_features_in_,)
     yield "n_iter_", type(ranker.n_iter_) is int and ranker.n_iter_ >= 0

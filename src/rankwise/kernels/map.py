@@ -281,7 +281,7 @@ class KernelMap:
 
     def scores(self, X: Any, a: NDArray, n_threads: int = 1) -> NDArray[np.float64]:
         """Return ``k(x, Z) a`` for each row: `kernel_scores` with this basis and this kernel."""
-        return kernel_scores(X, self._basis, a, n_threads=n_threads, **self.kernel_arguments)
+        return kernel_scores(X, self.basis_rows, a, n_threads=n_threads, **self.kernel_arguments)
 
     @property
     def kernel_arguments(self) -> dict[str, Any]:
@@ -303,7 +303,7 @@ class KernelMap:
         return len(self.basis_indices_) == self._n_rows
 
     @property
-    def _basis(self) -> Any:
+    def basis_rows(self) -> Any:
         """The basis as `kernel_values` takes it."""
         if not self._precomputed:
             return self.basis_

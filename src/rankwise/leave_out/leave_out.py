@@ -18,6 +18,7 @@ from rankwise.core.progress import Progress
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.design import as_design
+from rankwise.kernels.parameters import Scales
 from rankwise.leave_out.one_alpha import FACTORS, QuerySystem, kernel_matrix
 from rankwise.leave_out.pair_blocks import (
     Block,
@@ -203,20 +204,22 @@ class HeldOutTask:
         qid: ArrayLike | None = None,
         alphas: ArrayLike | None = None,
         keep: str = "alpha",
+        scales: Scales | None = None,
     ):
         _check_model(model)
         check_choice(keep, "keep", ("alpha", "lambda"))
         self.keep = keep
         self.model = clone(model)
-        self.model._check_parameters()
+        self.model.check_parameters()
         self.cost = {"cost": model.cost, "ties": model.ties, "average": model.average}
         self.outputs, self.one_output = as_outputs(y, qid)
-        self.X = self.model._validated(X, reset=True)
+        self.X = self.model.validated(X, reset=True)
         if self.X.shape[0] != self.n_rows:
             raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
         self.one_alpha = alphas is None
         self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
         self.verbose = int(getattr(model, "verbose", 0))
+        self.scales = scales
         self._features: FloatArray | None = None
         self._kernel_matrix: FloatArray | None = None
         self.system: tuple[FloatArray, FloatArray] | None = None  # of the last output that was left out
@@ -229,7 +232,7 @@ class HeldOutTask:
     def features(self) -> FloatArray:
         """Return the rows as points of the function space, shape (m, r) with r <= m."""
         if self._features is None:
-            self._features = features(self.model, self.X)
+            self._features = features(self.model, self.X, self.scales)
         return self._features
 
     def spectrum(self, form: LeastSquares) -> Spectrum:
@@ -241,7 +244,7 @@ class HeldOutTask:
     def kernel_matrix(self) -> FloatArray | None:
         """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
         if self._kernel_matrix is None:
-            self._kernel_matrix = kernel_matrix(self.model, self.X)
+            self._kernel_matrix = kernel_matrix(self.model, self.X, self.scales)
         return self._kernel_matrix
 
     def batches(self) -> list[list[int]]:

@@ -18,6 +18,14 @@ from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpotrf, dpotri, dtrtri
 
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.kernels.parameters import (
+    KernelModel,
+    Scales,
+    is_linear,
+    is_precomputed,
+    kernel_map_of,
+    uses_kernel_matrix,
+)
 from rankwise.leave_out.pair_blocks import Block
 from rankwise.losses.roots import LevelRoot
 
@@ -25,17 +33,17 @@ from rankwise.losses.roots import LevelRoot
 FACTORS = 6
 
 
-def kernel_matrix(model: Any, X: Any) -> FloatArray | None:
-    """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
+def kernel_matrix(model: KernelModel, X: Any, scales: Scales | None = None) -> FloatArray | None:
+    """Return the kernel matrix if a fit would factor it, and None otherwise."""
     n_rows, n_features = X.shape
-    if model._is_linear() and n_features <= n_rows:
+    if is_linear(model) and n_features <= n_rows:
         return None
-    if not (model._is_linear() or model._uses_kernel_matrix(n_rows)):
+    if not (is_linear(model) or uses_kernel_matrix(model, n_rows)):
         return None
-    if isinstance(model.kernel, str) and model.kernel == "precomputed" and X.dtype == np.float32:
+    if is_precomputed(model) and X.dtype == np.float32:
         return None  # what is lost in its rounding has to be left out
-    kernel_map = model._kernel_map()
-    if model._is_linear():
+    kernel_map = kernel_map_of(model, scales)
+    if is_linear(model):
         kernel_map.n_components = None
     return kernel_map.fit_kernel(X)
 

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.design import Design, float_matrix, row_blocks
+from rankwise.kernels.parameters import KernelModel, Scales, is_linear, kernel_map_of
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.preferences import Preferences
 
@@ -73,17 +74,17 @@ def centred(A: FloatArray) -> FloatArray:
     return A - A.mean(axis=0)
 
 
-def features(model: Any, X: Any) -> FloatArray:
+def features(model: KernelModel, X: Any, scales: Scales | None = None) -> FloatArray:
     """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 
     The features themselves where they are fewer than the rows, otherwise those of the kernel map. The kernel,
     its basis rows and `gamma="scale"` are fixed by all rows and stay when rows leave.
     """
-    linear = model._is_linear()
+    linear = is_linear(model)
     if linear and X.shape[1] <= X.shape[0]:
         _check_memory(X)
         return np.asarray(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
-    kernel_map = model._kernel_map()
+    kernel_map = kernel_map_of(model, scales)
     if linear:
         kernel_map.n_components = None
     return kernel_map.fit_transform(X)

@@ -8,13 +8,12 @@ below the line of any weights. A few fits with their gaps thus bound p everywher
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import clone, is_classifier
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from rankwise.core.checks import as_alphas, check_positive
@@ -22,6 +21,7 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.core.warn import warn_caller
 from rankwise.data.precision import UNIT, rounding_terms
+from rankwise.model_selection.tunable import CertifiedFits
 from rankwise.solvers import SolverResult
 
 # Fits go on to this share of the tolerance: the rest is for the way between them. With a smaller share there
@@ -31,27 +31,6 @@ FIT_SHARE = 0.3
 AIM_SHARE, STEP_CHANGE = 0.85, 4.0
 # Steps below this share of the shortest that is ever needed, (2 tol)^(1/2), would not help.
 LEAST_SHARE = 0.01
-
-
-class AlphaProblem(NamedTuple):
-    """What a path asks of an estimator and its rows.
-
-    Attributes
-    ----------
-    solve : callable
-        `solve(alpha, start)` returns a `SolverResult` from weights to begin with, or from None.
-    at_zero : float
-        The objective of the zero function.
-    grid : callable
-        Returns the alphas of a search by default.
-    kernel_map : KernelMap or None
-        What the weights are for.
-    """
-
-    solve: Callable[[float, FloatVector | None], SolverResult]
-    at_zero: float
-    grid: Callable[[], FloatVector]
-    kernel_map: Any
 
 
 @dataclass(frozen=True)
@@ -109,7 +88,7 @@ class CertifiedPath:
     at_zero: float
     _knots: list[Knot] = field(repr=False)
     _model: Any = field(repr=False)
-    _kernel_map: Any = field(repr=False)
+    _features: Any = field(repr=False)
 
     def knot(self, alpha: ArrayLike) -> IntArray:
         """Return the number of the knot whose weights have the lowest objective at each alpha."""
@@ -138,7 +117,7 @@ class CertifiedPath:
         """
         k = int(self.knot(alpha))
         model = copy.copy(self._model).set_params(alpha=float(alpha))
-        model._store_function(self.coef[k], self._kernel_map)
+        model.set_function(self.coef[k], self._features)
         model.objective_, model.gap_ = float(self.objective(alpha)), float(self.gap(alpha))
         model.alpha_path_ = self
         return model
@@ -205,39 +184,42 @@ def alpha_path(
     0.7
     """
     check_positive("tol", tol)
-    if not hasattr(model, "_alpha_problem") or is_classifier(model):
+    if not getattr(model, "has_certified_path", False):
         raise TypeError(
             f"model must be a RankSVM, RankLogistic, RankRLS or CurveRanker, or the CV class of one; "
             f"got {type(model).__name__}."
         )
-    plain = model._with_alpha(1.0) if hasattr(model, "_with_alpha") else clone(model).set_params(alpha=1.0)
+    plain = model.with_alpha(1.0) if hasattr(model, "with_alpha") else clone(model).set_params(alpha=1.0)
     return _path_of(plain, (X, y, qid, sample_weight), ends, float(tol))
 
 
 @with_one_blas_thread
 def _path_of(model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: float) -> CertifiedPath:
-    problem = model.set_params(tol=FIT_SHARE * tol)._alpha_problem(*data)
-    grid = problem.grid() if ends is None else as_alphas(ends)
-    knots = _Path(problem, tol).between(float(np.max(grid)), float(np.min(grid)))
-    coef = np.stack([knot.coef for knot in knots])
+    model.set_params(tol=FIT_SHARE * tol).check_parameters()
+    problem = model.problem(*data)
+    if len(problem.outputs) > 1:
+        raise ValueError(f"y must have one output for a path with certificates; got {len(problem.outputs)}.")
+    fits = model.fits(problem, hint=True).handing_on()
+    grid = model.grid(problem, fits.space.design) if ends is None else as_alphas(ends)
+    knots = _Path(fits, tol).between(float(np.max(grid)), float(np.min(grid)))
     return CertifiedPath(
         np.array([knot.alpha for knot in knots]),
-        coef if problem.kernel_map is None else problem.kernel_map.dual_coef(coef),
+        fits.space.dual_coef(np.stack([knot.coef for knot in knots])),
         np.array([knot.objective for knot in knots]),
         np.array([knot.gap for knot in knots]),
         tol,
-        problem.at_zero,
+        fits.at_zero,
         knots,
         model.set_params(tol=tol),
-        problem.kernel_map,
+        fits.space.features,
     )
 
 
 class _Path:
     """Goes from the largest alpha down in steps that are as long as the tolerance allows."""
 
-    def __init__(self, problem: AlphaProblem, tol: float):
-        self._problem, self._tol = problem, tol
+    def __init__(self, fits: CertifiedFits, tol: float):
+        self._fits, self._tol, self._at_zero = fits, tol, fits.at_zero
         self._shortest = float(np.sqrt(2.0 * tol))  # where nothing but the penalty is won
         self._unfinished = False
 
@@ -279,7 +261,7 @@ class _Path:
 
     def _missed(self, gap: Any, bound: Any, *knots: Knot) -> FloatArray:
         """Return a gap as a share of what can be won; one that rounding explains is none, as in `Goal`."""
-        at_zero = self._problem.at_zero
+        at_zero = self._at_zero
         explained = min(max(knot.rounding for knot in knots), self._tol * at_zero)
         return np.where(gap <= explained, 0.0, shares(gap, at_zero - bound))
 
@@ -296,7 +278,7 @@ class _Path:
         return float(np.clip(np.sqrt(room / lost), 1.0 / STEP_CHANGE, STEP_CHANGE))
 
     def _fitted(self, alpha: float, *near: Knot) -> Knot:
-        result = self._problem.solve(alpha, on_line(alpha, *near))
+        result = self._fits.solve(alpha, on_line(alpha, *near))
         if result.status == "interrupted":
             raise KeyboardInterrupt  # what is known so far does not hold everywhere
         self._unfinished |= result.status != "converged"

@@ -1,8 +1,7 @@
 """One search over alpha: candidates, folds, errors on the rows held out, and the choice.
 
 The estimators that choose alpha and the commands `tune` and `train --tune` all search here, so that they
-choose the same alpha on the same folds. An estimator takes part by three methods of `BaseRanker`: `_targets`
-(what it learns from), `_default_alphas` (its grid) and `_path_scores` (fit each alpha and score other rows).
+choose the same alpha on the same folds. Estimators take part by `Tunable`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -27,6 +26,7 @@ from rankwise.data.design import Design
 from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.splits import QueryKFold
+from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 RowFold = tuple[NDArray[np.int64], NDArray[np.int64]]
@@ -51,10 +51,9 @@ Fold = RowFold | PairFold | Validation
 
 
 class Parts(NamedTuple):
-    """What a fold learns from and what it is judged by; `y` is what a scorer sees."""
+    """What a fold learns from, and the rows, outputs and labels (for scorers) that it is judged by."""
 
-    X_train: Any
-    targets: list[Any]
+    train: Problem
     X_test: Any
     held_out: list[Preferences]
     y: Any
@@ -73,11 +72,10 @@ class AlphaSearch:
 
     Parameters
     ----------
-    model : estimator of rankwise
-        Is fitted on the way, again and again; its alpha does not matter.
-    X : array or CSR matrix of shape (n_rows, n_features)
-    targets : list
-        What the model learns from, one entry for each output: preferences among the rows, or their labels.
+    model : Tunable
+        It is fitted many times; its alpha does not matter.
+    problem : Problem
+        All rows, in memory.
     scaler : transformer, optional
         Is fitted to the training rows of each fold.
     scoring : str, callable or Scoring
@@ -89,9 +87,8 @@ class AlphaSearch:
 
     def __init__(
         self,
-        model: Any,
-        X: Any,
-        targets: list[Any],
+        model: Tunable,
+        problem: Problem,
         scaler: Any = None,
         scoring: Any = "error",
         y: Any = None,
@@ -99,11 +96,10 @@ class AlphaSearch:
         self._scoring = as_scoring(scoring)
         self.scoring = self._scoring.key
         self.model = model
-        self.X = X
-        self.targets = targets
+        self.problem = problem
         self.scaler = scaler
         self.y = None if y is None else as_array(y)
-        self.held_out = [as_preferences(target) for target in targets]
+        self.held_out = [as_preferences(output) for output in problem.outputs]
         self._told: set[str] = set()
         self._shared: tuple[Any, Any] = (None, None)  # folds, and what they share
 
@@ -114,10 +110,10 @@ class AlphaSearch:
         """
         if alphas is not None:
             return np.unique(as_alphas(alphas))[::-1].copy()
-        if design is None:
-            X = self.X if self.scaler is None else clone(self.scaler).fit_transform(self.X)
-            design, _ = self.model._function_space(X)
-        return self.model._default_alphas(design, self.held_out)
+        X = self.problem.X
+        if design is None and self.scaler is not None:
+            X = clone(self.scaler).fit_transform(X)
+        return self.model.grid(replace(self.problem, X=X, outputs=self.held_out), design)
 
     def folds(self, cv: Any, y: Any = None, qid: ArrayLike | None = None, seed: int = 0) -> list[Fold]:
         """Return training and test rows of each fold that has pairs to learn from and pairs to judge by.
@@ -131,10 +127,10 @@ class AlphaSearch:
             if pairs:
                 return [PairFold(*fold) for fold in pairs]
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
-            return self._with_pairs(splitter.split(self.X, self.held_out[0]))
+            return self._with_pairs(splitter.split(self.problem.X, self.held_out[0]))
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # which knows that there is one ranking, or its queries
-        return self._with_pairs(check_cv(cv).split(self.X, y, groups=qid))
+        return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
         kept: list[Fold] = [
@@ -168,9 +164,9 @@ class AlphaSearch:
 
     def _scored(self, alphas: FloatArray, parts: Parts, scorer: Callable[..., float]) -> FloatArray:
         """Fit each alpha and return minus the scores of the models, shape (n_alphas, 1)."""
-        if len(parts.targets) > 1:
+        if len(parts.train.outputs) > 1:
             raise ValueError("A scorer judges models of one output; give the name of a measure as scoring.")
-        models = self.model._path_models(parts.X_train, parts.targets[0], alphas)
+        models = self.model.fits(parts.train).models(alphas)
         with self._telling_once():
             return -np.array([[float(scorer(model, parts.X_test, parts.y))] for model in models])
 
@@ -199,14 +195,13 @@ class AlphaSearch:
             return
         for fold in folds:
             parts = self._parts(fold)
-            scores = self.model._path_scores(parts.X_train, parts.targets, parts.X_test, alphas)
-            yield parts.held_out, scores
+            yield parts.held_out, self.model.fits(parts.train).scores(alphas, parts.X_test)
 
     def shared(self, folds: list[Fold]) -> Any:
         """Return what makes the scores of all folds from one pass over the rows, or None; made once."""
         if self._shared[0] is not folds:
             tests = self._dealt_out(folds)
-            found = None if tests is None else self.model._fold_equations(self.X, self.targets, tests)
+            found = None if tests is None else self.model.fold_equations(self.problem, tests)
             self._shared = folds, found
         return self._shared[1]
 
@@ -218,7 +213,7 @@ class AlphaSearch:
         rows = [fold for fold in folds if not isinstance(fold, PairFold | Validation)]
         if self.scaler is not None or len(rows) < len(folds):
             return None
-        fold_of = np.full(self.X.shape[0], -1, dtype=np.int64)
+        fold_of = np.full(self.problem.X.shape[0], -1, dtype=np.int64)
         for k, (_, test) in enumerate(rows):
             fold_of[test] = k
         for k, (train, test) in enumerate(rows):
@@ -232,33 +227,32 @@ class AlphaSearch:
 
     def _parts(self, fold: Fold) -> Parts:
         """Return what a fold learns from and what it is judged by."""
+        whole = self.problem
         if isinstance(fold, PairFold):
-            return self._scaled(Parts(self.X, [fold.train], self.X, [fold.test], fold.test))
+            return self._scaled(Parts(replace(whole, outputs=[fold.train]), whole.X, [fold.test], fold.test))
         if isinstance(fold, Validation):
             y = fold.outputs[0] if fold.y is None else fold.y
-            return self._scaled(Parts(self.X, self.targets, fold.X, fold.outputs, y))
+            return self._scaled(Parts(whole, fold.X, fold.outputs, y))
         train, test = fold
-        targets = [target[train] for target in self.targets]
+        X_train, X_test = whole.X[train], whole.X[test]
+        if self._precomputed:  # of a kernel matrix, the columns of the training rows
+            X_train, X_test = X_train[:, train], X_test[:, train]
+        learned = replace(whole, X=X_train, outputs=[output[train] for output in whole.outputs])
         held_out = [output[test] for output in self.held_out]
         y = held_out[0] if self.y is None else self.y[test]
-        return self._scaled(Parts(*self._rows(train, targets, test), held_out, y))
+        return self._scaled(Parts(learned, X_test, held_out, y))
 
-    def _rows(
-        self, train: NDArray[np.int64], targets: list[Any], test: NDArray[np.int64]
-    ) -> tuple[Any, list[Any], Any]:
-        """Return training rows with their targets, and test rows; of a kernel matrix the columns in use."""
-        X_train, X_test = self.X[train], self.X[test]
-        if getattr(self.model, "kernel", None) == "precomputed":
-            X_train, X_test = X_train[:, train], X_test[:, train]
-        return X_train, targets, X_test
+    @property
+    def _precomputed(self) -> bool:
+        return getattr(self.model, "kernel", None) == "precomputed"
 
     def _scaled(self, parts: Parts) -> Parts:
         """Return the rows as the model takes them."""
-        if self.scaler is None or getattr(self.model, "kernel", None) == "precomputed":
+        if self.scaler is None or self._precomputed:
             return parts
-        scaler = clone(self.scaler).fit(parts.X_train)
-        X_train, X_test = map(scaler.transform, (parts.X_train, parts.X_test))
-        return parts._replace(X_train=X_train, X_test=X_test)
+        scaler = clone(self.scaler).fit(parts.train.X)
+        X_train, X_test = map(scaler.transform, (parts.train.X, parts.X_test))
+        return parts._replace(train=replace(parts.train, X=X_train), X_test=X_test)
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:

@@ -1,0 +1,244 @@
+"""The fits of estimators to one problem for any alpha: what searches, paths and `fit` itself run.
+
+See `rankwise.model_selection.tunable`.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+from rankwise.core.threads import thread_count
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import RowsLostError
+from rankwise.estimators.spaces import Space, scores_by
+from rankwise.losses import PairwiseLoss
+from rankwise.model_selection.search import Choice
+from rankwise.model_selection.tunable import Problem
+from rankwise.solvers import SOLVERS, Descent, InterruptedWarning, Monitor, SolverResult, descent_of
+from rankwise.solvers.bounded_planes import BoundedPlanes
+from rankwise.solvers.endings import warn_of_ending
+from rankwise.solvers.pairs import pairwise_loss, solve_pairs
+
+if TYPE_CHECKING:
+    from rankwise.estimators.base import BaseRanker
+    from rankwise.estimators.pairwise import PairwiseRanker
+
+# The tolerance of fits that only choose alpha.
+ROUGH = 1e-2
+
+
+@dataclass(frozen=True)
+class Refits:
+    """Fits by the method `fit` of an estimator, one after the other."""
+
+    model: BaseRanker
+    problem: Problem
+
+    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
+        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows).
+
+        Warnings of these fits are dropped, and an interrupted fit is not compared.
+        """
+        scores = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", InterruptedWarning)
+            for alpha in alphas:
+                try:
+                    self.model.set_params(alpha=float(alpha)).fit(self.problem.X, self.problem.outputs[0])
+                except InterruptedWarning:
+                    raise KeyboardInterrupt from None
+                scores.append([self.model.predict(rows)])
+        return np.array(scores)
+
+    def models(self, alphas: FloatVector) -> Iterator[BaseRanker]:
+        """Yield the fitted model for each alpha."""
+        for alpha in alphas:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                model = clone(self.model).set_params(alpha=float(alpha))
+                yield model.fit(self.problem.X, self.problem.outputs[0])
+
+
+@dataclass(frozen=True)
+class PairwiseFits:
+    """The fits of a mean loss over pairs in one function space.
+
+    `carried` has the options that one fit hands on to the next: see `handing_on`.
+    """
+
+    model: PairwiseRanker
+    space: Space
+    problem: Problem
+    carried: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def loss(self) -> PairwiseLoss:
+        """The loss of the preferences."""
+        model = self.model
+        return pairwise_loss(model.loss, self.problem.preferences, model.solver_, **averaging(model))
+
+    @property
+    def at_zero(self) -> float:
+        """The objective of the zero function."""
+        return self.loss.at_zero
+
+    def handing_on(self) -> PairwiseFits:
+        """Return fits that share the cutting planes of the hinge, which are valid for every alpha."""
+        return replace(self, carried=SOLVERS[self.model.solver_].carried(self.space.design.shape[1]))
+
+    def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
+        """Fit one alpha, from weights to start with if there are some."""
+        model, design, carried = self.model, self.space.design, self.carried
+        nonnegative = getattr(design, "nonnegative", None)
+        if nonnegative is not None:
+            carried = {"planes": BoundedPlanes(nonnegative)}
+        with best_in_error(Monitor(model.verbose, model.callback)) as monitor:
+            return solve_pairs(
+                design,
+                self.problem.preferences,
+                float(alpha),
+                loss=model.loss,
+                solver=model.solver_,
+                tol=model.tol,
+                max_iter=int(model.max_iter),
+                **averaging(model),
+                start=start,
+                monitor=monitor,
+                **carried,
+            )
+
+    def along(self, alphas: FloatVector, coef: FloatVector | None = None) -> Iterator[SolverResult]:
+        """Fit each alpha, warm-started from the previous fit; Ctrl-C ends the path."""
+        fits = self.handing_on()
+        for alpha in alphas:
+            result = fits.solve(alpha, coef)
+            coef = result.coef
+            yield result
+            if result.status == "interrupted":
+                return
+
+    def rough(self) -> PairwiseFits:
+        """Return silent fits that are only as good as the comparison of alphas needs."""
+        model = clone(self.model).set_params(tol=max(self.model.tol, ROUGH), callback=None, verbose=0)
+        model.solver_ = self.model.solver_
+        return replace(self, model=model)
+
+    def compared(self, alphas: FloatVector) -> Iterator[SolverResult]:
+        """Yield fits to compare alphas by, from the largest alpha down.
+
+        With `solver="auto"` these are descents without a certificate, up to the first alpha at which the
+        kinks of the loss stop a descent.
+        """
+        coef, n_done = None, 0
+        for result in self._descended(alphas):
+            coef, n_done = result.coef, n_done + 1
+            yield _uninterrupted(result)
+        for result in self.along(alphas[n_done:], coef):
+            yield _uninterrupted(result)
+
+    def _descent(self) -> Descent | None:
+        return descent_of(self.space.design, self.loss) if self.model.solver == "auto" else None
+
+    def _descended(self, alphas: FloatVector) -> Iterator[SolverResult]:
+        descent = self._descent()
+        if descent is None:
+            return
+        for alpha in alphas:
+            monitor = Monitor(self.model.verbose, self.model.callback)
+            result = descent.minimise(float(alpha), self.model.tol, monitor)
+            if result is None:
+                return
+            yield result
+
+    def chosen(self, choice: Choice) -> tuple[float, SolverResult]:
+        """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached."""
+        descent = self._descent()
+        near = None if descent is None else descent.minimise(choice.alpha, self.model.tol)
+        if near is not None and near.status == "interrupted":
+            return choice.alpha, near
+        if near is not None:
+            return choice.alpha, self.solve(choice.alpha, near.coef)
+        results = list(self.along(choice.alphas[: choice.best + 1]))
+        return float(choice.alphas[len(results) - 1]), results[-1]
+
+    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
+        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows)."""
+        coef = np.stack([result.coef for result in self.compared(alphas)])
+        n_threads = thread_count(self.model.n_jobs)
+        return scores_by(self.space.dual_coef(coef), self.space.features, rows, n_threads)[:, None]
+
+    def models(self, alphas: FloatVector) -> Iterator[PairwiseRanker]:
+        """Yield the fitted model for each alpha, for scorers that need more than scores."""
+        for result in self.compared(alphas):
+            model = clone(self.model)
+            model.n_features_in_ = self.problem.X.shape[1]
+            with warnings.catch_warnings():  # of fits that are not kept
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                keep_fit(model, result, self.space)
+            yield model
+
+
+def averaging(model: PairwiseRanker) -> dict[str, Any]:
+    """Return how the loss of a model is averaged, and on how many threads."""
+    return {"average": model.average, "n_threads": thread_count(model.n_jobs)}
+
+
+def _uninterrupted(result: SolverResult) -> SolverResult:
+    """Pass Ctrl-C on from a fit that is only compared: there is no model yet to keep."""
+    if result.status == "interrupted":
+        raise KeyboardInterrupt
+    return result
+
+
+@contextmanager
+def best_in_error(monitor: Monitor) -> Iterator[Monitor]:
+    """Attach the best weights so far to the error if rows are lost for good."""
+    try:
+        yield monitor
+    except RowsLostError as error:
+        if monitor.coef is not None:
+            error.coef = monitor.coef.copy()
+        raise
+
+
+@contextmanager
+def best_kept(model: BaseRanker) -> Iterator[None]:
+    """Keep the best weights so far if rows are lost for good: a warm start continues from them."""
+    try:
+        yield
+    except RowsLostError as error:
+        if error.coef is not None:
+            model._weights = model.coef_ = error.coef
+        raise
+
+
+def starting_weights(model: BaseRanker, n_weights: int) -> FloatVector | None:
+    """Return the weights of the previous fit under warm_start, if there are as many as now."""
+    previous = getattr(model, "_weights", None) if model.warm_start else None
+    return previous.copy() if previous is not None and len(previous) == n_weights else None
+
+
+def keep_fit(model: BaseRanker, result: SolverResult, space: Space) -> None:
+    """Store what was learned under scikit-learn's names, and warn of a fit that ended early."""
+    model._weights = result.coef
+    model.set_function(space.dual_coef(result.coef), space.features)
+    keep_result(model, result)
+
+
+def keep_result(model: BaseRanker, result: SolverResult) -> None:
+    """Store the certificate and the history of a fit, and warn if it ended early."""
+    model.n_iter_ = result.n_iter
+    model.objective_ = result.objective
+    model.gap_ = result.gap
+    model.history_ = result.history
+    warn_of_ending(result, model.tol)

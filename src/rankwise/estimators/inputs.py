@@ -1,0 +1,138 @@
+"""What the methods of estimators are given: rows, labels or preferences, queries and weights, checked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
+
+from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
+from rankwise.core.types import FloatVector
+from rankwise.core.warn import warn_caller
+from rankwise.data.backends import Place, in_memory, place_of
+from rankwise.kernels.parameters import is_linear
+from rankwise.model_selection.search import Validation
+from rankwise.model_selection.tunable import Problem
+from rankwise.preferences import Preferences, as_preferences
+
+if TYPE_CHECKING:
+    from rankwise.estimators.base import BaseRanker
+
+
+def read_problem(
+    model: BaseRanker, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+) -> Problem:
+    """Read rows and the preferences among them; the model keeps the columns and the number of pairs."""
+    require_labels(model, y)
+    X, y, qid, sample_weight = read_rows(model, X), *map(in_memory, (y, qid, sample_weight))
+    preferences = read_preferences(y, qid, sample_weight, getattr(model, "pair_weight", None))
+    if preferences.n_rows != X.shape[0]:
+        raise ValueError(f"X has {X.shape[0]} rows, but y has {preferences.n_rows}.")
+    preferences.require_pairs()
+    model.fitted_with_qid_ = qid is not None
+    model.n_pairs_ = preferences.n_pairs
+    return Problem(X, [preferences])
+
+
+def require_labels(model: BaseRanker, y: Any) -> None:
+    """Refuse a missing y in the words of scikit-learn."""
+    if y is None:
+        raise ValueError(
+            f"This {type(model).__name__} estimator requires y to be passed, but the target y is None."
+        )
+
+
+def read_rows(model: BaseRanker, X: Any) -> Any:
+    """Return X as validated by scikit-learn or, if its rows are not in memory, as a design."""
+    model.__dict__.pop("rounds_", None)  # of a previous fit
+    if (place := place_of(X)) is None:
+        return model.validated(X, reset=True)
+    if not model.takes_places:
+        raise ValueError(
+            f"{type(model).__name__} needs all rows in one place, but X is {place.name}; use RankSVM, "
+            "RankLogistic or RankRLS."
+        )
+    check_linear(model, place)
+    design = place.design(X)
+    model.n_features_in_ = design.shape[1]
+    model.__dict__.pop("feature_names_in_", None)  # of a previous fit
+    if design.feature_names is not None:
+        model.feature_names_in_ = np.array(design.feature_names, dtype=object)
+    model.rounds_ = design.log
+    return design
+
+
+def check_linear(model: BaseRanker, place: Place) -> None:
+    """Refuse a kernel on rows that are not in memory."""
+    if not is_linear(model):
+        raise ValueError(
+            f"kernel={model.kernel!r} needs all rows in one place, but X is {place.name}; use "
+            "kernel='linear'."
+        )
+
+
+def read_preferences(
+    y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None, pair_weight: str | None = None
+) -> Preferences:
+    """Return the preferences among rows: y itself, or those of its labels."""
+    if not isinstance(y, Preferences):
+        labels = as_labels(y if declared_order(y) else column_or_1d(as_array(y), warn=True), "y")
+        return Preferences.from_scores(labels, qid, sample_weight, pair_weight=pair_weight)
+    if qid is not None:
+        raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
+    if pair_weight is not None:
+        raise ValueError(
+            "pair_weight must be None when y is a Preferences: give the weights to the Preferences."
+        )
+    return y if sample_weight is None else y.weighted(sample_weight)
+
+
+def mixes_queries(model: BaseRanker, y: Any, qid: Any) -> bool:
+    """Return whether rows of different queries are compared, although those of the fit were not."""
+    return qid is None and getattr(model, "fitted_with_qid_", False) and not isinstance(y, Preferences)
+
+
+def check_validation_queries(model: BaseRanker, y: Any, qid: Any) -> None:
+    """Warn of validation rows without queries after a fit with queries."""
+    if mixes_queries(model, y, qid):
+        warn_caller(
+            "fit got qid, but validation has none: its rows of different queries are compared. Give "
+            "validation=(X, y, qid)."
+        )
+
+
+def read_validation(model: BaseRanker, validation: Any) -> Validation:
+    """Return the rows that alphas are compared by."""
+    if not isinstance(validation, tuple | list) or len(validation) not in (2, 3):
+        raise ValueError("validation must be (X, y) or (X, y, qid), the rows that alphas are judged by.")
+    y, qid = (in_memory(part) for part in (*validation[1:], None)[:2])
+    check_validation_queries(model, y, qid)
+    X = model.validated(validation[0], reset=False)
+    outputs = [as_preferences(output) for output in model.outputs(y, qid)]
+    if outputs[0].n_rows != X.shape[0]:
+        raise ValueError(f"X of validation has {X.shape[0]} rows, but its y has {outputs[0].n_rows}.")
+    for output in outputs:
+        output.require_pairs()
+    return Validation(X, outputs, labels_alone(y, qid))
+
+
+def labels_alone(y: Any, qid: ArrayLike | None) -> Any:
+    """Return the labels of rows without queries, which a scorer takes as they are, or None."""
+    if isinstance(y, Preferences) or qid is not None:
+        return None
+    return as_array(in_memory(y))
+
+
+def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:
+    """Return one row as a vector with the features of the fit."""
+    names = getattr(row, "columns", getattr(row, "index", None))
+    expected = getattr(model, "feature_names_in_", None)
+    if expected is not None and names is not None and not callable(names) and list(names) != list(expected):
+        raise ValueError(f"The features of {name} must be those of the fit, in the same order.")
+    values = row.toarray() if hasattr(row, "toarray") else as_array(row)
+    vector = as_vector(values[0] if values.ndim == 2 and len(values) == 1 else values, name)
+    if len(vector) != model.n_features_in_:
+        raise ValueError(f"{name} has {len(vector)} features, but the model has {model.n_features_in_}.")
+    return vector

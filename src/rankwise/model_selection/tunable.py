@@ -1,0 +1,128 @@
+"""Where searches and paths over alpha meet estimators: a problem, and the fits of an estimator to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from numpy.typing import ArrayLike
+
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.design import Design
+from rankwise.preferences import Preferences
+from rankwise.solvers import SolverResult
+
+if TYPE_CHECKING:
+    from rankwise.estimators.feature_scales import FeatureScales
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a model learns from.
+
+    Attributes
+    ----------
+    X : array or CSR matrix of shape (n_rows, n_features), or Design
+        Checked rows; a design if they are not in memory.
+    outputs : list
+        One entry per output: preferences among the rows, or the labels that a model derives them from.
+    scales : FeatureScales or None
+        Of a kernel with a learned gamma, once they are learned; folds share those of all rows.
+    """
+
+    X: Any
+    outputs: list[Any]
+    scales: FeatureScales | None = None
+
+    @property
+    def preferences(self) -> Preferences:
+        """The preferences of the first output."""
+        return self.outputs[0]
+
+
+class FunctionSpace(Protocol):
+    """The rows as a design, and the functions that weights of this design stand for."""
+
+    @property
+    def design(self) -> Design:
+        """The rows."""
+
+    @property
+    def features(self) -> Any:
+        """The map from weights to functions; None for the weights of features themselves."""
+
+    def dual_coef(self, coef: FloatArray) -> FloatArray:
+        """Return the weights as a model keeps them."""
+
+
+class Fits(Protocol):
+    """The fits of an estimator to one problem, for any value of the parameter that is tuned."""
+
+    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
+        """Score other rows by the fit for each alpha: shape (n_alphas, n_outputs, n_rows)."""
+
+    def models(self, alphas: FloatVector) -> Iterator[Any]:
+        """Yield the fitted model for each alpha."""
+
+
+class CertifiedFits(Fits, Protocol):
+    """Fits with a certificate, for `alpha_path`."""
+
+    @property
+    def space(self) -> FunctionSpace:
+        """The function space of all fits."""
+
+    @property
+    def at_zero(self) -> float:
+        """The objective of the zero function."""
+
+    def handing_on(self) -> CertifiedFits:
+        """Return fits that hand on to the next one what is valid for every alpha."""
+
+    def solve(self, alpha: float, start: FloatVector | None = None) -> SolverResult:
+        """Fit one alpha, from weights to start with if there are some."""
+
+
+class Tunable(Protocol):
+    """What `AlphaSearch` and `alpha_path` ask of an estimator, beside scikit-learn's parameters.
+
+    Attributes
+    ----------
+    tuned : str
+        The parameter that a search chooses, such as "alpha".
+    has_certified_path : bool
+        Whether `fits` returns `CertifiedFits`.
+    """
+
+    tuned: str
+    has_certified_path: bool
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters by name."""
+
+    def set_params(self, **parameters: Any) -> Any:
+        """Change parameters."""
+
+    def problem(
+        self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+    ) -> Problem:
+        """Read and check what to learn from; the estimator remembers the columns."""
+
+    def validated(self, X: Any, reset: bool) -> Any:
+        """Check rows; `reset` remembers their columns, otherwise they must be those remembered."""
+
+    def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
+        """Return the outputs of a problem from labels or preferences."""
+
+    def grid(self, problem: Problem, design: Design | None = None) -> FloatVector:
+        """Return the default candidates, from the largest down; `design` has the rows, if it is known."""
+
+    def fits(self, problem: Problem, hint: bool = False) -> Fits:
+        """Return the fits to a problem; `hint` checks the scale of the features."""
+
+    def fold_equations(self, problem: Problem, tests: list[Any]) -> Any:
+        """Return fits of all folds from one pass over the rows, or None if there is no such method.
+
+        No query is split, and each row is among the test rows of one fold; the other folds learn from it.
+        """
