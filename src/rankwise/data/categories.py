@@ -22,7 +22,7 @@ def categories_of(X: Any) -> Categories:
 
 
 def encoded(X: Any, categories: Categories) -> FloatArray:
-    """Return the columns of a frame as numbers: of a category its number, NaN where it is not among those."""
+    """Return the columns of a frame as numbers: a category as its number, NaN if it is unknown."""
     columns = [
         _codes(column, categories[place]) if place in categories else _numbers(column, str(column.name))
         for place, column in enumerate(_columns(X))

@@ -1,4 +1,4 @@
-"""The data matrix as an operator: a solver asks for ``X w`` and ``X' c`` and never learns how X is stored.
+"""The data matrix as an operator: solvers need ``X w`` and ``X' c``, not how X is stored.
 
 A new kind of data is a subclass of `Design`. Rows that are not in memory have a backend (`data.backends`).
 """
@@ -65,16 +65,16 @@ class Design:
     """The data matrix X of shape (n_samples, n_features), known by its products; results are float64.
 
     A new place of rows defines ``_matvec``, ``_rmatvec``, ``stored``, ``weighted_squares`` and
-    ``column_scale``; the other methods follow, and may be defined where a place knows a better way. A design
-    has what `scipy.sparse.linalg.aslinearoperator` asks for.
+    ``column_scale``; the other methods follow and may be overridden by faster ones. A design works
+    with `scipy.sparse.linalg.aslinearoperator`.
     """
 
     dtype = np.dtype(np.float64)
-    # The rows themselves, where they are in memory.
+    # The rows themselves, if they are in memory.
     X: Any
     # Where the rows are, in words that follow "X is"; None for memory.
     place: str | None = None
-    # What a place knows of its rows: the names of the columns, and how the work went.
+    # The names of the columns and the log of the work, if the backend has them.
     feature_names: list[str] | None = None
     log: Any = None
     # Fields of `precision` that differ from those of a matrix of plain numbers.
@@ -93,7 +93,7 @@ class Design:
         return self, loss
 
     def take(self, rows: NDArray[np.int64]) -> Design | None:
-        """Return the design of some of the rows, copied, or None where none can be taken."""
+        """Return the design of some of the rows, copied, or None if that is not possible."""
         return None
 
     def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
@@ -121,7 +121,7 @@ class Design:
         return np.maximum(squares, 0.0)
 
     def preconditioner(self, loss: Any, diagonal: NDArray, shift: float) -> Callable[[NDArray], NDArray]:
-        """Return a product that is near to that with (X'H X + shift I)^-1, for an H with this diagonal.
+        """Return an approximation of the product with (X'H X + shift I)^-1, for an H with this diagonal.
 
         Here it is a division by the diagonal of the matrix, up to the means of queries.
         """
@@ -138,9 +138,9 @@ class Design:
         return replace(Precision.of(self.shape[0], self.column_scale()), **self._known_errors)
 
     def centred(self) -> Design:
-        """Return X - 1 centre', with a centre for columns that lie far from zero, or X where none does.
+        """Return X - 1 centre', with a centre for columns that lie far from zero, or X if there is none.
 
-        No pair sees the centre, but sums of large numbers lose the digits in which rows differ.
+        The centre cancels in all pairs, but sums of large numbers lose the digits in which rows differ.
         """
         return self
 
@@ -202,7 +202,7 @@ class MemoryDesign(Design):
     def equations_of_parts(
         self, loss: Any, parts: Iterable[NDArray[np.int64] | None]
     ) -> Iterator[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-        """Yield what some rows, or all, add to X'L X and X'r, for parts of the rows that no pair joins."""
+        """Yield the contributions of some rows, or all, to X'L X and X'r; no pair joins two parts."""
         if loss.root_is_sparse:
             means = self._means(loss.root)
             yield from (self._equations_by_root(loss.root, means, rows) for rows in parts)
@@ -217,7 +217,7 @@ class MemoryDesign(Design):
     def _equations_by_root(
         self, root: Any, means: Any, rows: NDArray[np.int64] | None
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return what some rows, or all, add to the equations: a block is made while it is in a cache."""
+        """Return the contribution of some rows, or all, to the equations, by blocks that fit into a cache."""
         n, target = self.shape[1], root.target
         gram, pull = np.zeros((n, n)), np.zeros((n, *target.shape[1:]))
         blocks = list(row_blocks(self.shape[0] if rows is None else len(rows), n, _BLOCK_ENTRIES))
@@ -283,7 +283,7 @@ class TiledDesign(MemoryDesign):
         return _largest(*self._column_range, self.shape[0])
 
     def centred(self) -> Design:
-        """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does."""
+        """Return X - 1 centre' with a centre for columns that lie far from zero, or X if there is none."""
         return self._centred
 
     @cached_property
@@ -328,7 +328,7 @@ class DenseDesign(TiledDesign):
         return self.X.T @ c if self.X.dtype == np.float64 else super()._rmatmat(c)
 
     def _stretches(self) -> list[tuple[slice, NDArray]]:
-        """Cut rows that lie one after the other into stretches, between which Ctrl-C is heard."""
+        """Split contiguous rows into chunks, so that Ctrl-C is handled between native calls."""
         if not self.X.flags.c_contiguous or self.X.size <= _STRETCH_ENTRIES:
             return [(slice(None), self.X)]
         return [(rows, self.X[rows]) for rows in row_blocks(self.shape[0], self.shape[1], _STRETCH_ENTRIES)]
@@ -409,9 +409,9 @@ class SparseDesign(MemoryDesign):
         return self._reach[0]
 
     def centred(self) -> Design:
-        """Return X - 1 centre' with a centre for columns that lie far from zero, or X where none does.
+        """Return X - 1 centre' with a centre for columns that lie far from zero, or X if there is none.
 
-        Such a column is stored in every row: where one is not, the column reaches to zero.
+        Such a column is stored in every row; otherwise it contains zero.
         """
         return self._centred
 
@@ -431,7 +431,7 @@ class SparseDesign(MemoryDesign):
 
 
 def as_design(X: Any, n_threads: int = 1) -> Design:
-    """Wrap a data matrix, without a copy where its type allows.
+    """Wrap a data matrix, without a copy if its type allows.
 
     Parameters
     ----------
@@ -469,7 +469,7 @@ def float_matrix(X: Any) -> Any:
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:
-    """Return slices that go through the rows of a matrix, of at most so many entries or one row each.
+    """Return consecutive slices of the rows of a matrix, each of at most n_entries entries or one row.
 
     Examples
     --------
@@ -499,9 +499,9 @@ def _map_of(X: Any) -> mmap.mmap | None:
 
 
 def _read_in_large_pieces(mapped: mmap.mmap) -> None:
-    """Have the system read megabytes where a page is missing: many systems fetch 128 KB, and wait each time.
+    """Let the system read megabytes per page fault: many systems read 128 KB and wait each time.
 
-    Linux does so for maps that want huge pages, on any file system; elsewhere nothing changes.
+    Linux does so for maps that request huge pages, on any file system; elsewhere this has no effect.
     """
     if hasattr(mmap, "MADV_HUGEPAGE"):
         with suppress(OSError):
@@ -514,7 +514,7 @@ def _as_csr(X: Any) -> Any:
 
 
 def _check_indices(X: Any) -> None:
-    """Refuse what would make the native code read or write outside its arrays."""
+    """Refuse indices outside the arrays, which native code would follow."""
     indices = X.indices[: X.nnz]
     in_range = indices.size == 0 or (indices.min() >= 0 and indices.max() < X.shape[1])
     if not in_range or np.any(X.indptr[1:] < X.indptr[:-1]):
@@ -555,7 +555,7 @@ def _tiles(X: NDArray) -> Iterator[tuple[slice, slice]]:
 
 
 def _is_plain(X: NDArray) -> bool:
-    """Tell whether native code can read an array as it is."""
+    """Return whether native code can read an array as it is."""
     contiguous = X.flags.c_contiguous or X.flags.f_contiguous
     return X.dtype in (np.float32, np.float64) and X.flags.aligned and contiguous
 

@@ -1,4 +1,4 @@
-"""Where large arrays are: in memory, or in files that the system reads and writes page by page."""
+"""Large arrays in memory, or in files that the system reads and writes page by page."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ FEWEST_BYTES = 1 << 25
 def arrays_on_disk(folder: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Return a context in which every array of 32 MB and more is kept in a file without a name.
 
-    A fit holds a few numbers for each row besides X: labels, orders, scores, coefficients. They are
-    read and written from end to end, so they need not stay in memory all the time: in files, the system keeps
-    what it has room for. With X in a memory map, a fit of the hinge then needs some 50 bytes of memory a row,
-    all of them for counting within the largest query.
+    A fit holds a few numbers per row besides X: labels, orders, scores, coefficients. They are read and
+    written sequentially, so they need not stay in memory: the system keeps as much of the files in memory as
+    fits. With X in a memory map, a fit of the hinge then needs some 50 bytes of memory per row of the
+    largest query.
 
-    It is about the arrays of numpy and of rankwise that this thread makes inside the context; they may be
-    used, and end, outside. A disk that is full raises a MemoryError. On Windows the context does nothing.
+    The context applies to arrays of numpy and of rankwise that this thread makes inside it; they may be used
+    and freed outside. A full disk raises a MemoryError. On Windows the context has no effect.
 
     Parameters
     ----------

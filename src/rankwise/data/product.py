@@ -16,7 +16,7 @@ __all__ = ["ProductDesign"]
 class ProductDesign(Design):
     """The matrix S T, known by its factors: entries S that each row meets, and T from weights to entries.
 
-    The rows of S hold shares that are not negative and sum to at most 1 within each table. The product may
+    The rows of S hold nonnegative weights that sum to at most 1 within each table. The product may
     be far less sparse than S: differences of 128 bins are many numbers for each feature, of which S has one.
 
     Cost of a product: O(nnz of S + nnz of T).
@@ -56,9 +56,9 @@ class ProductDesign(Design):
         return sp.csr_array(self.entries @ self.coding)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the sum over rows of c_i x_ij^2 for each column j where a row meets one entry of a table.
+        """Return the sum over rows of c_i x_ij^2 for each column j, if each row meets one entry of a table.
 
-        Where it meets two, the sum is of the mean of the squares, which is not smaller.
+        If it meets two, it is the sum of the mean squares, which is not smaller.
         """
         return self._adjoint.multiply(self._adjoint) @ self._entries.rmatvec(c)
 

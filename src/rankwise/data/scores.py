@@ -94,12 +94,12 @@ def compared_scores(
 
 
 def dense_rows(X: Any) -> FloatArray:
-    """Return rows as a float64 array in C order, without a copy where they are one."""
+    """Return rows as a float64 array in C order, without a copy if possible."""
     return np.require(canonical_csr(X).toarray() if is_sparse(X) else X, np.float64, ["C", "A"])
 
 
 def canonical_csr(X: Any) -> Any:
-    """Return CSR with sorted indices, no entry stored twice and no zeros stored; X itself where it is so.
+    """Return CSR with sorted indices, no duplicates and no stored zeros; X itself if it has this form.
 
     Entries that are stored several times are summed in float64, in the order of their values.
 
@@ -127,7 +127,7 @@ def _summed(X: Any) -> Any:
 
 
 def sparse_rows(X: Any) -> Any:
-    """Return canonical CSR in float64, with 32-bit indices where they suffice; X itself where it is so."""
+    """Return canonical CSR in float64, with 32-bit indices if they suffice; X itself if it has this form."""
     X = canonical_csr(X)
     index = np.int32 if max(X.nnz, *X.shape) <= np.iinfo(np.int32).max else np.int64
     if X.dtype == np.float64 and X.indices.dtype == index:

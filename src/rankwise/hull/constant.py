@@ -13,7 +13,7 @@ from rankwise.hull.program import HullProgram
 def constant_optimum(
     program: HullProgram, optimum: HullOptimum, zero: HullOptimum, tol: float
 ) -> HullOptimum | None:
-    """Return the zero function where it is a solution and none is certain to be better, and None otherwise.
+    """Return the zero function if it is a solution and none is certainly better, and None otherwise.
 
     Then the scores that a solver found owe their order to rounding and to the path it took.
     """

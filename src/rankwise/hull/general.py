@@ -1,4 +1,4 @@
-"""The convex-hull programme by a general solver of quadratic programmes."""
+"""The convex-hull program by a general solver of quadratic programmes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def solve_general(
     max_iter: int,
     monitor: Monitor,
 ) -> tuple[HullOptimum, SolverResult]:
-    """Hand the programme over weights, thresholds and slacks to Clarabel; certify what it returns."""
+    """Solve the program over weights, thresholds and slacks by Clarabel, and certify the solution."""
     try:
         import clarabel
     except ImportError:

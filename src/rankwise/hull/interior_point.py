@@ -85,7 +85,7 @@ class InteriorPoint:
 
 
 def best_of_zero(program: HullProgram) -> HullOptimum | None:
-    """Return the zero function with its best thresholds, or None without slacks, where it is no solution."""
+    """Return the zero function with its best thresholds, or None without slacks: it is not feasible then."""
     if program.slack == "none":
         return None
     small = program.of_zero()
@@ -94,7 +94,7 @@ def best_of_zero(program: HullProgram) -> HullOptimum | None:
 
 
 def mean_square(design: Design, penalty: Penalty) -> float:
-    """Return the mean square of the rows' norms, in units of the penalty; 1 where all is zero."""
+    """Return the mean square of the rows' norms, in units of the penalty; 1 if all are zero."""
     squares = design.weighted_squares(np.full(design.shape[0], 1.0 / design.shape[0]))
     return float(np.sum(squares / penalty.diagonal(design.shape[1]))) or 1.0
 
@@ -158,7 +158,7 @@ class _Iterate:
         return certified(self.design, self.program, self.penalty, self.w, scores, self.t, dual)
 
     def step(self, relative_gap: float) -> bool:
-        """Take one step; say whether it was possible."""
+        """Take one step; return whether it was possible."""
         try:
             newton = HullNewton(
                 self.design, self.program, self.penalty, self.z / self.s, self.cuts, self.scale, relative_gap

@@ -31,9 +31,9 @@ class HullNewton:
         [2 P + X'R X   X'C'] [w]
         [    C X        T  ] [t]
 
-    with one number R for a row. The thresholds are eliminated next. With few weights what is left is
+    with one number R per row. The thresholds are eliminated next. With few weights the remaining system is
     factored, O(m n^2 + n^3 + t n^2 + t^3) for m rows, n weights and t thresholds (less where T is sparse);
-    with many, w is found by conjugate gradients, O(nnz) a step.
+    with many, w is found by conjugate gradients, O(nnz) per step.
     """
 
     def __init__(
@@ -58,7 +58,7 @@ class HullNewton:
         self._solve = self._factored() if direct else self._iterative(0.03 * min(1.0, 100.0 * relative_gap))
 
     def _inverse_curve(self, positive: FloatVector) -> FloatVector:
-        """Return the inverse of each slack's curvature, zero where there are no slacks."""
+        """Return the inverse of each slack's curvature, zero without slacks."""
         p = self.program
         if p.slack == "none":
             return np.zeros(p.n_units)
@@ -107,7 +107,7 @@ class HullNewton:
         return w, t, eased - self.inverse * moved
 
     def _factored(self) -> Any:
-        """Factor what is left for w when the thresholds are eliminated."""
+        """Factor the system that remains for w after the thresholds are eliminated."""
         n, solve_t = self.design.shape[1], _threshold_solver(self.T)
         H = _weighted_gram(self.design, self.R) - self.C.T @ solve_t(self.C)
         if self.penalty.matrix is None:

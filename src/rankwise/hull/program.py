@@ -1,4 +1,4 @@
-"""The convex-hull programme of Fung et al. (2005) in the form that its solvers share.
+"""The convex-hull program of Fung et al. (2005) in the form that its solvers share.
 
 For each edge (i, j) of the order graph there is a threshold b with "class i at least b, class j at most
 b - 1", up to a slack for each row (constraints (18) to (21) of the paper). So each class has an interval
@@ -35,7 +35,7 @@ class HullProgram:
     weight : array of shape (n_units,)
         The weights of the rows add up to 1.
     low, high : arrays of shape (n_units,)
-        The threshold that is the unit's L and U, -1 where it has none.
+        The thresholds that are the unit's L and U, -1 if it has none.
     edge_low, edge_high : arrays of shape (n_edges,)
         For each edge the L of its higher class and the U of its lower class.
     slack : "squared", "absolute" or "none"

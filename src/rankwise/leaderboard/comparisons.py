@@ -1,4 +1,4 @@
-"""Counted comparisons of items, and what they leave open."""
+"""Counted comparisons of items, and whether they determine the scores."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Comparisons:
     ) -> Comparisons:
         """Count comparisons, O(comparisons + items).
 
-        `result` is 1 where the first item won, 0 where it lost, 0.5 for a tie; None where it won all. A pair
+        `result` is 1 if the first item won, 0 if it lost, 0.5 for a tie; None if it won all. A pair
         in the other order is the same pair, unless `ordered`.
         """
         a, b = (np.ascontiguousarray(items, dtype=np.int32) for items in (first, second))
@@ -93,7 +93,7 @@ class Comparisons:
     def one_sided(self) -> list[IntVector]:
         """Return groups of items that won, or lost, every comparison with items outside of the group.
 
-        Scores have a finite optimum without a penalty where there is none (Ford 1957): these are the sources
+        Scores have a finite optimum without a penalty if there is none (Ford 1957): these are the sources
         and sinks among the strongly connected components of who beat whom.
         """
         if self._all_within_reach():
@@ -109,7 +109,7 @@ class Comparisons:
         return [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
 
     def _all_within_reach(self) -> bool:
-        """Tell, where few steps show it, that each item beats each other by way of others."""
+        """Return whether a few steps show that each item beats each other through others."""
         won, lost = (
             self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
         )

@@ -57,7 +57,7 @@ class ComparisonLoss:
         return deviations + self.features @ weights if len(weights) else deviations
 
     def order(self, parameters: FloatVector) -> float:
-        """Return h, 0 where there is none."""
+        """Return h, or 0 if there is none."""
         return float(parameters[self.n_linear]) if self.order_effect else 0.0
 
     def gathered(self, by_scores: FloatVector, by_order: float, by_nu: float) -> FloatVector:
@@ -68,13 +68,13 @@ class ComparisonLoss:
         )
 
     def per_item(self, by_difference: FloatVector) -> FloatVector:
-        """Return the sum of numbers over the entries of each item, less where it is the second."""
+        """Return the sum of numbers over the entries of each item, minus those in which it is the second."""
         matrix, ones = self.comparisons.matrix(by_difference), np.ones(self.n_items)
         return matrix @ ones - matrix.T @ ones
 
 
 class LogisticPoint:
-    """Value and gradient at some parameters where ties are halved, and the Hessian where it is asked for."""
+    """Value, gradient and Hessian at some parameters, with ties counted as halves."""
 
     def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
         self._loss, counted = loss, loss.comparisons

@@ -1,4 +1,4 @@
-"""Pairwise losses of scores: no loss ever sees the data matrix."""
+"""Pairwise losses of scores: a loss never sees the data matrix."""
 
 from rankwise.losses.base import PairwiseLoss, PiecewiseLinear, Smooth
 from rankwise.losses.hinge import Hinge
@@ -17,7 +17,7 @@ __all__ = [
     "SquaredHinge",
 ]
 
-# The losses that estimators, commands and reports know by name: a new loss is its file and a line here.
+# Losses by name, for estimators, commands and reports: a new loss is a file and a line here.
 LOSSES: dict[str, type[PairwiseLoss]] = {
     "hinge": Hinge,
     "squared_hinge": SquaredHinge,

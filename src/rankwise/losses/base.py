@@ -1,4 +1,4 @@
-"""What solvers ask of a loss."""
+"""The interface of a loss to solvers."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class LossBounds:
 class PairwiseLoss(ABC):
     """The mean of a loss of s_better - s_worse over all pairs of a preference structure.
 
-    A loss says what it is, and so what can minimise it: it is `PiecewiseLinear` or `Smooth`.
+    A loss is `PiecewiseLinear` or `Smooth`, which determines the solvers that can minimise it.
 
     Parameters
     ----------
@@ -95,15 +95,15 @@ class PairwiseLoss(ABC):
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     counting : "merge", "tree" or "pairs"
-        How violated pairs are found. "merge" is the fast one; "tree", the order-statistic tree of Airola et
+        How violated pairs are counted. "merge" is the fast one; "tree", the order-statistic tree of Airola et
         al. (2011), and "pairs", all pairs, are references that give the same numbers.
     n_threads : int
-        Has no influence on the result.
+        Does not change the result.
 
     Attributes
     ----------
     formula : str
-        What is minimised, in words, with f(row) for the score of a row.
+        The objective in words, with f(row) for the score of a row.
     lipschitz, curvature : float
         Bounds on the first and the second derivative of a pair's loss; infinite if there is none. At least
         one must be finite.
@@ -140,8 +140,8 @@ class PairwiseLoss(ABC):
         """Return the derivative by each score, and its curvature: Newton's method by rows divides by it.
 
         Here the curvature is half the weight of each row's pairs, as if that of each pair was 1/2. With the
-        hinge, a Newton step then moves a row by twice the share of its pairs that push it up less the share
-        that push it down: never by more than two margins.
+        hinge, a Newton step then moves a row by twice the fraction of its pairs that push it up less the
+        fraction that push it down: never by more than two margins.
         """
         return self.value_and_coefficients(scores)[1], self.half_weight
 

@@ -17,8 +17,8 @@ class Hinge(PiecewiseLinear):
     """Mean over pairs of max(0, 1 - (s_better - s_worse)).
 
     Equations (4) to (8) of Airola et al. (2011), with weights. One pass gives value and coefficients:
-    O(m log m) for any real-valued labels and scores, O(l) for l explicit pairs. Where s_better - s_worse is
-    exactly 1 the subgradient that ignores the pair is taken.
+    O(m log m) for any real-valued labels and scores, O(l) for l explicit pairs. If s_better - s_worse is
+    exactly 1, the subgradient ignores the pair.
 
     Examples
     --------
@@ -45,15 +45,15 @@ class Hinge(PiecewiseLinear):
     def plane(self, scores: ArrayLike) -> tuple[float, FloatVector, float]:
         """Return the loss, a subgradient c and the offset b with loss(t) >= c't + b for all scores t.
 
-        Equality holds at `scores`. The offset is the weighted share of violated pairs, so it is exact where
+        Equality holds at `scores`. The offset is the weighted fraction of violated pairs, so it is exact when
         the difference loss(s) - c's would lose digits.
         """
         return self.at_margin(scores, 1.0)
 
     def at_margin(self, scores: ArrayLike, margin: float) -> tuple[float, FloatVector, float]:
-        """Return the mean of max(0, margin - (s_better - s_worse)), a subgradient, and its share of pairs.
+        """Return the mean of max(0, margin - (s_better - s_worse)), and a subgradient.
 
-        Its pairs are those with s_better - s_worse below the margin.
+        The third value is the weighted fraction of the pairs with s_better - s_worse below the margin.
         """
         s = self.preferences.check_scores(scores)
         if self._query_factor is not None:

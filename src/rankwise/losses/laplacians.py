@@ -33,7 +33,7 @@ class Laplacian(ABC):
     n_rows : int
     diagonal : array of shape (n_rows,)
     root_is_sparse : bool
-        Whether a product with the root costs O(m), as against O(m^2).
+        Whether a product with the root costs O(m), rather than O(m^2).
     """
 
     n_rows: int
@@ -46,7 +46,7 @@ class Laplacian(ABC):
 
     @abstractmethod
     def centred(self, U: FloatArray) -> FloatArray:
-        """Take off what no pair sees: products of large numbers would lose digits to it."""
+        """Subtract an offset that cancels in all pairs: products of large numbers would lose digits."""
 
     @abstractmethod
     def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
@@ -73,7 +73,7 @@ class LevelLaplacian(Laplacian):
 
     Equation (25), where tied rows count too, is L = D - P P', with P telling the query of each row: u'L u is
     the sum of b_i (u_i - query mean)^2. Without the tied rows it is (D - D_t) - P P' + P_t P_t', with P_t
-    telling the (query, label) of each row. Both cost O(m) a column.
+    of the (query, label) of each row. Both cost O(m) per column.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class LevelLaplacian(Laplacian):
         return self._root.square(U)
 
     def centred(self, U: FloatArray) -> FloatArray:
-        """Take the weighted mean of each query off."""
+        """Subtract the weighted mean of each query."""
         return self._root.centred(U)
 
     def block(self, rows: NDArray[np.int64]) -> Callable[[FloatArray], FloatArray]:
@@ -118,7 +118,7 @@ class LevelLaplacian(Laplacian):
 
 
 class PairLaplacian(Laplacian):
-    """The pairs of any structure, summed without listing them where the structure can.
+    """The pairs of any structure, summed without listing them if possible.
 
     L u = D u - A u, with the adjacency A of the pairs: a column costs as much as `partner_sums`.
     """
@@ -129,7 +129,7 @@ class PairLaplacian(Laplacian):
         self.diagonal = factor * (partners.up + partners.down)
 
     def centred(self, U: FloatArray) -> FloatArray:
-        """Take a mean off: of each query, or of all rows."""
+        """Subtract a mean: of each query, or of all rows."""
         return by_column(self._preferences.centred, U)
 
     def product(self, U: FloatArray) -> FloatArray:
@@ -163,7 +163,7 @@ class PairLaplacian(Laplacian):
 class WeightedLaplacian(PairLaplacian):
     """The pairs of different labels, each by the product of its rows' weights; its root is that of levels.
 
-    Products are sums over pairs: where one row has nearly all the weight of its query, its difference from
+    Products are sums over pairs: if one row has nearly all the weight of its query, its difference from
     the weighted mean is lost in rounding.
     """
 
@@ -177,7 +177,7 @@ class WeightedLaplacian(PairLaplacian):
 
 
 class ListedLaplacian(Laplacian):
-    """Pairs one by one, through a sparse matrix: O(l) memory and O(l) a column for l pairs."""
+    """Pairs one by one, through a sparse matrix: O(l) memory and O(l) per column for l pairs."""
 
     def __init__(self, preferences: Preferences, pairs: Pairs):
         import scipy.sparse as sp
@@ -191,7 +191,7 @@ class ListedLaplacian(Laplacian):
         self.diagonal = self._matrix.diagonal()
 
     def centred(self, U: FloatArray) -> FloatArray:
-        """Take a mean off: of each query, or of all rows."""
+        """Subtract a mean: of each query, or of all rows."""
         return by_column(self._preferences.centred, U)
 
     def product(self, U: FloatArray) -> FloatArray:
@@ -227,7 +227,7 @@ def level_root(ranking: Any, factor: Any, diagonal: FloatArray | None = None) ->
 
 
 def query_totals(query: NDArray[np.int64], weight: FloatArray) -> FloatArray:
-    """Return the weight of each row's query; one number stands for all rows where there is one query."""
+    """Return the weight of each row's query; a single number if there is one query."""
     total = np.asarray(np.bincount(query, weight), np.float64)
     return total if len(total) == 1 else total[query]
 

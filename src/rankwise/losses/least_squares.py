@@ -52,7 +52,7 @@ class LeastSquares(Smooth):
         With "keep" the tied rows of a ranking by scores count as pairs with target 0 under
         `cost="magnitude"`; other costs, and structures without such ties, are the same under both.
     labels : array of shape (n_rows, n_outputs), optional
-        Several outputs that share the rows, queries and weights of `preferences`, where `keeps_ties`: L does
+        Several outputs that share the rows, queries and weights of `preferences`, if `keeps_ties`: L does
         not depend on the labels there.
     average, counting, n_threads :
         See `PairwiseLoss`.
@@ -94,7 +94,7 @@ class LeastSquares(Smooth):
         check_choice(ties, "ties", TIES)
         self.cost, self.ties, self.formula = cost, ties, FORMULAS[cost]
         self.keeps_ties = keeps_ties(preferences, cost, ties)
-        assert labels is None or self.keeps_ties, "outputs share a loss only where ties are kept"
+        assert labels is None or self.keeps_ties, "outputs share a loss only if ties are kept"
         super().__init__(preferences, **options)
         self._laplacian = self._made_laplacian()
         self.diagonal = self._laplacian.diagonal
@@ -102,7 +102,7 @@ class LeastSquares(Smooth):
 
     @property
     def at_zero(self) -> Any:
-        """The loss of zero scores, for each output where there are several: the constant."""
+        """The loss of zero scores, per output if there are several: the constant."""
         return self.constant
 
     @property
@@ -112,11 +112,11 @@ class LeastSquares(Smooth):
 
     @property
     def options(self) -> dict[str, str]:
-        """What makes the same loss of other preferences."""
+        """Options that make the same loss of other preferences."""
         return {"cost": self.cost, "ties": self.ties, "average": self.average}
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[Any, FloatArray]:
-        """Return the loss, for each output where there are several, and its derivative by each score."""
+        """Return the loss, per output if there are several, and its derivative by each score."""
         s = self.centred(self._checked(scores, "scores"))
         product = self.product(s)
         value = np.sum(s * (product - 2.0 * self.pull), axis=0) + self.constant
@@ -131,7 +131,7 @@ class LeastSquares(Smooth):
         return self._laplacian.product(self._checked(U, "direction"))
 
     def centred(self, U: FloatArray) -> FloatArray:
-        """Take off what no pair sees: products of large numbers would lose digits to it."""
+        """Subtract an offset that cancels in all pairs: products of large numbers would lose digits."""
         return self._laplacian.centred(U)
 
     def dense(self) -> FloatArray:
@@ -145,7 +145,7 @@ class LeastSquares(Smooth):
 
     @property
     def root_is_sparse(self) -> bool:
-        """Whether a product with the root costs O(m), as against O(m^2)."""
+        """Whether a product with the root costs O(m), rather than O(m^2)."""
         return self._laplacian.root_is_sparse
 
     @property
@@ -158,9 +158,9 @@ class LeastSquares(Smooth):
         return self._laplacian.block(rows)
 
     def row_shares(self) -> FloatArray:
-        """Return the share of the mean that each row's pairs have, each pair at one row or half at both.
+        """Return the fraction of the mean of each row's pairs; a pair counts at one row or half at both.
 
-        They sum to 1, so that the shares of a group's rows are what its pairs count of all.
+        They sum to 1; those of a group's rows sum to the group's fraction of the mean.
         """
         if not self.keeps_ties:
             return self.factor * self._partners.up
@@ -175,7 +175,7 @@ class LeastSquares(Smooth):
         return self.preferences.check_scores(columns, name)
 
     def _row_factor(self) -> Any:
-        """Return the factor of the mean over the pairs that count, tied ones included where they are kept."""
+        """Return the factor of the mean over the pairs that count, including kept ties."""
         if not self.keeps_ties:
             return super()._row_factor()
         check_choice(self.average, "average", AVERAGES)

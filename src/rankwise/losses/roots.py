@@ -59,7 +59,7 @@ class LevelRoot:
         self._between = np.sqrt(weight * between)
         self._squares = weight * between, square
         self._given = weight, level, within, np.broadcast_to(between, self.n_rows)
-        # A factor common to all rows is left to the end, where it multiplies less.
+        # A factor common to all rows is applied at the end, to fewer numbers.
         alike = self._within is None and self._between.min() == self._between.max()
         self.common = float(self._between[0]) if alike else 1.0
         self._alike = alike
@@ -71,7 +71,7 @@ class LevelRoot:
     def means(self, U: Any, part: slice = slice(None)) -> tuple[FloatArray, FloatArray | None]:
         """Return the means of each query and of each level, for `rows`; U may be sparse.
 
-        Of a part of the rows alone, it is what these add to the means.
+        For some of the rows, it is their contribution to the means.
         """
         return self._query.means(U, part), None if self._level is None else self._level.means(U, part)
 

@@ -1,4 +1,4 @@
-"""The interface that every preference structure offers to losses, metrics and scikit-learn."""
+"""The interface of preference structures to losses, metrics and scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatVector
 
-if TYPE_CHECKING:  # what editors and type checkers see of the constructors; see `Preferences`
+if TYPE_CHECKING:  # for editors and type checkers
     from rankwise.preferences import order_graph, pair_list, scores, survival
 
 
@@ -20,7 +20,7 @@ AVERAGES = ("queries", "pairs")
 
 
 class NoPairsError(ValueError):
-    """There is no pair of rows to put in order; the message says why."""
+    """There is no pair of rows to rank; the message gives the reason."""
 
 
 class Pairs(NamedTuple):
@@ -38,26 +38,26 @@ def check_pair_memory(n_pairs: int) -> None:
 
 
 class Preferences(ABC):
-    """Which row should be above which, and by how much it matters.
+    """Which row should be above which, and the weight of each pair.
 
-    Build one with `from_scores`, `from_pairs`, `from_order` or `from_survival`. It stands wherever
-    scikit-learn takes a `y`: it has a length and can be sliced, and a slice holds the pairs whose two rows
-    are both in it.
+    Build one with `from_scores`, `from_pairs`, `from_order` or `from_survival`. It can be passed
+    as `y` to scikit-learn: it has a length and can be sliced, and a slice keeps the pairs whose two rows are
+    both in it.
 
-    A new structure is a subclass that says its `pairs`, how it is `weighted` and how rows are taken from it
-    (`_take`). All else follows by listing the pairs, and is overridden where a structure knows better.
+    A new structure is a subclass with `pairs`, `weighted` and `_take`. Everything else follows by listing the
+    pairs, and a structure may override it with something faster.
 
     Attributes
     ----------
     n_rows : int
     labels : array of shape (n_rows,), or None
-        What ranks the rows, where one number per row does.
+        The labels that rank the rows, if there is one per row.
     values : array of shape (n_rows,), or None
-        The magnitude of a pair is the difference of its rows' values, where there are such numbers.
+        Numbers whose difference is the magnitude of a pair, if there are such numbers.
     classes : array of shape (n_classes,), or None
-        What an order graph puts in order.
+        The classes of an order graph.
     codes : array of int of shape (n_rows,), or None
-        The number of each row's class, where there are classes.
+        The number of each row's class, if there are classes.
     items : array of shape (n_rows,), or None
         The name of each row, if pairs were given by names.
     weight : array of shape (n_rows,), or None
@@ -124,7 +124,7 @@ class Preferences(ABC):
         )
         return self._take(rows)
 
-    # What a structure must say.
+    # Abstract methods.
 
     @abstractmethod
     def pairs(self) -> Pairs:
@@ -138,7 +138,7 @@ class Preferences(ABC):
     def _take(self, rows: NDArray[np.int64]) -> Preferences:
         """Return the pairs among the rows taken, numbered anew; a row may be taken several times."""
 
-    # What follows from the pairs, listed here and counted by the structures that can.
+    # Defaults that list the pairs.
 
     @property
     def n_pairs(self) -> int:
@@ -152,23 +152,23 @@ class Preferences(ABC):
 
     @property
     def has_queries(self) -> bool:
-        """Whether the mean over queries is one of several, rather than of one ranking."""
+        """Whether there are several queries, rather than one ranking."""
         return False
 
     def groups(self) -> NDArray[np.int64]:
-        """Return the query, or the connected component of the pairs, of each row: folds must not cut it."""
+        """Return the query, or the connected component of the pairs, of each row: folds must not split it."""
         better, worse, _, _ = self.pairs()
         return connected_parts(better, worse, self.n_rows)
 
     def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
-        """Return pairs to learn from and pairs to judge by, fold by fold, where rows cannot be dealt out.
+        """Return training and test pairs per fold, if rows cannot be assigned to folds.
 
-        Most structures return none: there folds are of queries or rows.
+        Most structures return none: their folds consist of queries or rows.
         """
         return []
 
     def renumbered(self) -> Preferences:
-        """Return the same pairs with queries numbered from 0 up, so that none is counted that has no rows."""
+        """Return the same pairs with the queries that have rows numbered from 0."""
         return self
 
     def mean_pairs(self, average: str = "queries") -> Pairs:
@@ -190,7 +190,7 @@ class Preferences(ABC):
         return parts.sum(keepdims=True)
 
     def query_importance(self) -> FloatVector:
-        """Return what each query that has rows counts in the mean over queries."""
+        """Return the weight of each query that has rows in the mean over queries."""
         return np.ones(1)
 
     def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
@@ -209,7 +209,7 @@ class Preferences(ABC):
         """Return the number by which a row's sums are multiplied to turn a sum over pairs into the mean loss.
 
         `average="queries"` is the mean over queries (those with pairs) of each query's mean, "pairs" the
-        mean over all pairs. Explicit pairs and order graphs are one ranking, where the two are the same.
+        mean over all pairs. Explicit pairs and order graphs are one ranking, for which the two are the same.
         """
         check_choice(average, "average", AVERAGES)
         self.require_pairs()
@@ -229,12 +229,12 @@ class Preferences(ABC):
         """Return `scores` as a finite float64 vector with one entry for each row."""
         return as_vector(scores, name, length=self.n_rows)
 
-    def sample(self, share: float) -> NDArray[np.int64] | None:
-        """Return the numbers of a share of the rows whose pairs speak for all, or None where no rows do."""
+    def sample(self, fraction: float) -> NDArray[np.int64] | None:
+        """Return the numbers of a representative fraction of the rows, or None if there is none."""
         return None
 
     def centred(self, scores: FloatVector) -> FloatVector:
-        """Take off what no pair sees, a common offset: products of large scores would lose digits to it."""
+        """Subtract an offset, which cancels in all pairs: products of large scores would lose digits."""
         return scores - scores.mean()
 
 
@@ -244,10 +244,10 @@ def sum_by_row(rows: NDArray[Any], values: FloatVector, n_rows: int) -> FloatVec
 
 
 def from_heaviest(values: FloatVector, weight: FloatVector, groups: NDArray[np.int64]) -> FloatVector:
-    """Return values less that of the heaviest row of each group, and zero for rows that weigh nothing.
+    """Return values less that of the heaviest row of each group, and zero for rows of weight zero.
 
-    No pair sees the difference. Rows that are tied become exactly zero, and what rounding does to the others
-    is little beside their own differences, where a mean of all rows would leave its own rounding to each.
+    The difference cancels in all pairs. Tied rows become exactly zero, and the rounding errors of the others
+    are small relative to their differences; subtracting a mean would add the error of the mean to each.
     """
     heaviest = np.zeros(groups.max(initial=0) + 1, dtype=np.int64)
     order = np.argsort(weight, kind="stable")

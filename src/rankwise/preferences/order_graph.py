@@ -20,7 +20,7 @@ from rankwise.preferences.ranking import Ranking
 
 Edges = list[tuple[Hashable, Hashable]]
 
-# What a fit to the edges takes for each of them, measured.
+# Memory of a fit per edge, measured.
 BYTES_PER_EDGE = 500
 
 
@@ -195,13 +195,13 @@ def order_edges(order: Any, classes: NDArray[Any], codes: NDArray[np.int64]) -> 
     else:
         n_edges = len(present) * (len(present) - 1) // 2
         what = f"order='full' of {len(present)} classes, which has {n_edges} edges,"
-        require_memory(BYTES_PER_EDGE * n_edges, what, "order='chain' has an edge a class")
+        require_memory(BYTES_PER_EDGE * n_edges, what, "order='chain' has one edge per class")
         lower, higher = np.triu_indices(len(present), 1)
     return np.stack([present[higher], present[lower]], axis=1).astype(np.int32)
 
 
 def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str) -> None:
-    """Tell of edges of classes that no row has, where others remain: such edges are left out."""
+    """Warn of edges whose classes no row has, if others remain: such edges are ignored."""
     if isinstance(order, str):
         return
     named = {label for edge in edge_list(order) for label in edge}
@@ -211,7 +211,7 @@ def warn_of_absent_classes(order: Any, classes: NDArray[Any], name: str) -> None
 
 
 def present_edges(edges: Sequence[tuple[Any, Any]], labels: Any) -> Sequence[tuple[Any, Any]]:
-    """Return the edges whose two classes occur among labels; all, where there are none."""
+    """Return the edges whose two classes occur among labels; all edges if there are none."""
     present = set(as_codes(labels, "labels")[0].tolist())
     return [edge for edge in edges if present.issuperset(edge)] or edges
 

@@ -33,9 +33,9 @@ class PairList(Preferences):
         return PairList(_kept(pairs), self.n_rows, self.items)
 
     def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
-        """Deal the pairs out at random where fewer connected components than folds have any.
+        """Assign the pairs to folds at random if fewer connected components than folds have any.
 
-        Folds of rows would cut most pairs then. A pair that is given several times, either way round, is in
+        Folds of rows would split most pairs then. A pair that occurs several times, in either order, is in
         one fold.
         """
         better, worse, _, _ = self._pairs
@@ -109,7 +109,7 @@ def from_pairs(
     items : array of shape (n_rows,), optional
         The name of each row of the data, such as the index of a frame; those without a pair may be there too.
         Pairs are then given by these names. Where pairs have names and there is no `items`, the rows are the
-        names that occur, sorted where they can be, and the attribute `items` has them in this order.
+        names that occur, sorted if possible, and the attribute `items` has them in this order.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def from_pairs(
 
 
 def _names(better: Any, worse: Any, items: Any) -> NDArray[Any] | None:
-    """Return the name of each row, or None where pairs have row numbers."""
+    """Return the name of each row, or None if pairs have row numbers."""
     if items is not None:
         names, codes = as_codes(items, "items")
         if len(names) < len(codes):

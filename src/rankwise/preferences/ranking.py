@@ -86,7 +86,7 @@ class Ranking(Preferences):
 
     @property
     def has_pairs(self) -> bool:
-        """Whether some query has two labels, which is found without sorting where all rows count."""
+        """Whether some query has two labels, found without sorting if all rows count."""
         if self.weight is not None or self.event is not None:
             return self.n_pairs > 0
         return not is_constant(self.labels, self.groups())
@@ -172,7 +172,7 @@ class Ranking(Preferences):
         return np.unique(self.groups())
 
     def query_importance(self) -> FloatVector:
-        """Return what each query that has rows counts in the mean over queries."""
+        """Return the weight of each query that has rows in the mean over queries."""
         return self.by_query(self._importance())
 
     def _importance(self) -> FloatVector:
@@ -181,24 +181,24 @@ class Ranking(Preferences):
             importance[self.order.query_of_row] = self.query_weight
         return importance
 
-    def sample(self, share: float) -> NDArray[np.int64]:
-        """Draw whole queries where there are many, rows otherwise; the same ones at every call."""
+    def sample(self, fraction: float) -> NDArray[np.int64]:
+        """Draw whole queries if there are many, and rows otherwise; the same in every call."""
         generator = np.random.default_rng(0)
-        if self.query is None or share * self.n_queries < 50:
-            kept = generator.choice(self.n_rows, int(share * self.n_rows), replace=False)
+        if self.query is None or fraction * self.n_queries < 50:
+            kept = generator.choice(self.n_rows, int(fraction * self.n_rows), replace=False)
             return np.sort(kept).astype(np.int64)
-        queries = generator.random(self.n_queries) < share
+        queries = generator.random(self.n_queries) < fraction
         return np.flatnonzero(queries[self.query])
 
     def centred(self, scores: FloatVector) -> FloatVector:
-        """Take the mean of each query off."""
+        """Subtract the mean of each query."""
         if self.n_queries == 1:
             return super().centred(scores)
         return scores - (self.sum_by_query(scores) / self._query_sizes)[self.order.query_of_row]
 
     @cached_property
     def _query_sizes(self) -> NDArray[np.int64]:
-        """The number of rows of each query, 1 where there are none."""
+        """The number of rows of each query, 1 if there are none."""
         return np.maximum(np.bincount(self.order.query_of_row, minlength=self.n_queries), 1)
 
     def sum_by_query(self, values: FloatVector) -> FloatVector:
@@ -268,10 +268,10 @@ class Ranking(Preferences):
 
 
 class ScaledColumns:
-    """Weights and gains brought to a scale at which products neither overflow nor vanish.
+    """Weights and gains at a scale at which products neither overflow nor underflow.
 
     Within a query the largest weight becomes 1 and the smallest gain 0; `query_scale` turns a query's sums
-    back into units that all queries share.
+    back into common units of all queries.
     """
 
     def __init__(self, ranking: Ranking):

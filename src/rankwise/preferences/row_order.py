@@ -1,4 +1,4 @@
-"""Rows in the order of queries and labels, which counting and sums go by."""
+"""Rows in the order of queries and labels, for counting and sums."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwise.core.types import FloatVector
 
 __all__ = ["RowOrder"]
 
-# Rows that are put in order at a time: they stay in a cache.
+# Rows that are sorted at a time: they fit into a cache.
 BLOCK_ROWS = 1 << 16
 
 
@@ -98,7 +98,7 @@ class RowOrder:
 def _query_begin(
     query: NDArray[np.int64] | None, kept: NDArray[np.bool_] | None, n_rows: int
 ) -> NDArray[np.int64]:
-    """Return where each query begins among the rows kept, and the number of these."""
+    """Return the begin of each query among the rows kept, and the number of these rows."""
     if query is None:
         return np.array([0, n_rows if kept is None else np.count_nonzero(kept)], dtype=np.int64)
     size = np.bincount(query if kept is None else query[kept], minlength=int(query.max(initial=-1)) + 1)
@@ -106,7 +106,7 @@ def _query_begin(
 
 
 def _blocks_of_queries(query: NDArray[np.int64] | None, n_rows: int) -> list[slice]:
-    """Cut the rows into blocks of whole queries, of about `BLOCK_ROWS` where no query is larger."""
+    """Cut the rows into blocks of whole queries, of about `BLOCK_ROWS` rows unless a query is larger."""
     if query is None or n_rows <= BLOCK_ROWS or (query[1:] < query[:-1]).any():
         return [slice(0, n_rows)]
     begin = np.searchsorted(query, query[BLOCK_ROWS::BLOCK_ROWS])

@@ -1,4 +1,4 @@
-"""Rankings of right-censored life times."""
+"""Rankings of right-censored survival times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def from_survival(
     sample_weight: ArrayLike | None = None,
     qid: ArrayLike | None = None,
 ) -> Ranking:
-    """Rank right-censored life times: a higher score means a longer life.
+    """Rank right-censored survival times: a higher score means a longer time to the event.
 
     A pair counts when the earlier time is an observed event; at equal times an event comes before a
     censoring, and two events are tied.
@@ -25,12 +25,12 @@ def from_survival(
     Parameters
     ----------
     event : array of bool of shape (n_rows,)
-        Whether the end was observed.
+        Whether the event was observed; otherwise the row is censored.
     time : array of shape (n_rows,)
         The time of the event or of the censoring.
     sample_weight : array of shape (n_rows,), optional
     qid : array of shape (n_rows,), optional
-        The stratum of each row (hospital, sex, ...), of any type: lives are compared within strata.
+        The stratum of each row (hospital, sex, ...), of any type: subjects are compared within strata.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def lives(
     sample_weight: ArrayLike | None = None,
     qid: ArrayLike | None = None,
 ) -> Ranking:
-    """Return what `from_survival` does, also where no two lives can be compared."""
+    """Return the ranking of `from_survival`, even if no two subjects are comparable."""
     times = as_vector(time, "time")
     events = as_vector(as_array(event), "event", len(times))
     if not np.isin(events, (0.0, 1.0)).all():

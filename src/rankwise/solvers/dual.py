@@ -1,4 +1,4 @@
-"""A lower bound of loss(X w) + alpha ||w||^2 from the planes that touch a convex loss."""
+"""A lower bound on loss(X w) + alpha ||w||^2 from the planes that touch a convex loss."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ class DualBound:
     """The largest D(a, b) = b - ||a||^2 / (4 alpha) found among means of planes a'w + b below the loss.
 
     At scores s, where the loss has coefficients c, the plane with a = X'c and b = loss(s) - c's touches the
-    loss from below, and D is the minimum of the plane plus alpha ||w||^2. Where s = X w, D is the objective
-    at w less ||gradient||^2 / (4 alpha): a single plane proves what strong convexity does. But a mean of
-    planes lies below the loss too, so the plane that is kept moves towards each new one as far as D rises.
+    loss from below, and D is the minimum of the plane plus alpha ||w||^2. If s = X w, D is the objective at
+    w less ||gradient||^2 / (4 alpha): a single plane gives the bound of strong convexity. A convex
+    combination of planes lies below the loss, too, so the plane moves towards each new one as far as D rises.
 
-    Cost: O(n) a plane of n weights, and two vectors.
+    Cost: O(n) per plane of n weights, and two vectors.
     """
 
     def __init__(self, alpha: float, n_features: int):
@@ -26,9 +26,9 @@ class DualBound:
         self._slope_error = self._offset_error = 0.0
 
     def add(self, slopes: FloatVector, offset: float, slope_error: float, offset_error: float) -> None:
-        """Move towards a plane of which the norm of the slopes and the offset are off by at most the errors.
+        """Move towards a plane, given bounds on the errors of the norm of its slopes and of its offset.
 
-        A mean is off by no more than the worse of the two, and by its own rounding.
+        A convex combination has at most the larger of the two errors, and its own rounding error.
         """
         move, rise = slopes - self._slopes, offset - self._offset
         length = self._length(float(self._slopes @ move), float(move @ move), rise)
@@ -39,14 +39,14 @@ class DualBound:
         self._slopes, self._offset = self._slopes + length * move, self._offset + length * rise
 
     def _length(self, cross: float, square: float, rise: float) -> float:
-        """Return where D is largest on the way from one plane, at 0, to another, at 1."""
+        """Return the step from one plane, at 0, to another, at 1, at which D is largest."""
         slope, curvature = rise - quotient(cross, 2.0 * self._alpha), quotient(square, 2.0 * self._alpha)
         if not curvature > 0:
             return float(slope > 0)
         return float(np.clip(quotient(slope, curvature), 0.0, 1.0)) if np.isfinite(curvature) else 0.0
 
     def certified(self, relative: float) -> float:
-        """Return D less what rounding may have added, given the relative error of a sum over columns."""
+        """Return D less its rounding error, given the relative error of a sum over columns."""
         norm = float(np.linalg.norm(self._slopes)) * (1.0 + relative) + self._slope_error
         penalty = float(quotient(norm * norm, 4.0 * self._alpha)) * (1.0 + 4.0 * UNIT)
         return self._offset - self._offset_error - penalty

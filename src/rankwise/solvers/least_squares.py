@@ -148,7 +148,7 @@ def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArr
 
     Returns
     -------
-    weights : array of shape (n_alphas, n), or (n_alphas, n_outputs, n) where the form has several outputs
+    weights : array of shape (n_alphas, n), or (n_alphas, n_outputs, n) if the form has several outputs
         Cost O(m n^2 + n^3), or O(m^2 n + m^3) if m < n, and O(n) or O(m) times n for each alpha and output.
 
     Examples
@@ -170,7 +170,7 @@ def solve_path(features: Any, form: LeastSquares, alphas: ArrayLike) -> FloatArr
 
 
 def path_solver(design: Design, form: LeastSquares, *, tol: float) -> Callable[[float], SolverResult]:
-    """Return what solves for an alpha, with a certificate, after one decomposition for all of them.
+    """Return a function that solves for an alpha, with a certificate; one decomposition serves all alphas.
 
     Cost O(m n^2 + n^3) once and O(n^2) for each alpha; if m < n, O(m^2 n + m^3) and O(m n).
     """
@@ -212,7 +212,7 @@ def dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
 
 
 def _centred_dual_matrix(design: Design, form: LeastSquares) -> tuple[FloatArray, Any]:
-    """Return what `dual_matrix` does from columns that are made dense and centred, some at a time."""
+    """Return `dual_matrix` from columns that are made dense and centred, some at a time."""
     root, (m, n) = form.root, design.shape
     X = float_matrix(design.X).tocsc()
     S = np.zeros((len(root.target),) * 2)

@@ -17,8 +17,8 @@ from rankwise.core.types import FloatArray
 class Spectrum:
     """The eigendecomposition V diag(l) V' of a positive semidefinite matrix, and V' times right-hand sides.
 
-    The solution of (matrix + alpha I) x = right-hand side is V (l + alpha)^-1 V' right-hand side. Where both
-    l and alpha are lost in the rounding of the largest eigenvalue, the pseudoinverse is taken.
+    The solution of (matrix + alpha I) x = right-hand side is V (l + alpha)^-1 V' right-hand side. If both
+    l and alpha are lost in the rounding of the largest eigenvalue, it is the pseudoinverse.
     """
 
     eigenvalues: FloatArray
@@ -45,7 +45,7 @@ class Spectrum:
         return weights[:, 0] if one_output else weights
 
     def inverses(self, shifts: FloatArray) -> FloatArray:
-        """Return (l + alpha)^-1 for each eigenvalue and alpha, zero where both are lost in rounding."""
+        """Return (l + alpha)^-1 for each eigenvalue and alpha, zero if both are lost in rounding."""
         shifted = self.eigenvalues[:, None] + shifts
         return np.divide(1.0, shifted, where=shifted > self._rounding, out=np.zeros_like(shifted))
 
@@ -67,7 +67,7 @@ def joined_paths(paths: list[FloatArray]) -> FloatArray:
 def solve_shifted(matrix: FloatArray, alpha: Any, right: FloatArray) -> FloatArray:
     """Solve (matrix + alpha I) x = right for a positive semidefinite matrix, which is overwritten.
 
-    Where each column of `right` has an alpha of its own, one decomposition serves them all.
+    If each column of `right` has an alpha of its own, one decomposition serves them all.
     """
     if np.ndim(alpha) > 0:
         spectrum = Spectrum.of(matrix, right)
