@@ -87,7 +87,7 @@ def test_the_path_over_alpha_draws_the_errors(rows, model):
         np.testing.assert_array_equal(line.get_ydata(), fold)
     assert any(list(line.get_xdata()) == [model.alpha_] * 2 for line in display.ax_.lines)
     key = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert key == (["each fold", "mean", "chosen"] if errors.ndim == 2 else ["mean", "chosen"])
+    assert key == (["folds", "mean", "chosen"] if errors.ndim == 2 else ["mean", "chosen"])
 
 
 def test_a_path_over_alpha_needs_errors(model):
@@ -107,7 +107,7 @@ def test_a_certified_path_draws_its_shares(rows):
     np.testing.assert_allclose(alphas[::8], path.alphas)
     assert display.line_.get_color() == display.knots_.get_color() == "green"
     key = [text.get_text() for text in display.ax_.get_legend().get_texts()]
-    assert key == ["at most", f"{len(path.alphas)} fits", "asked for"]
+    assert key == ["upper bound", f"{len(path.alphas)} fits", "tol"]
 
 
 def test_query_quality_counts_the_queries(rows, model):
@@ -137,7 +137,7 @@ def test_weights_are_drawn_at_the_scale_of_the_data(rows):
     np.testing.assert_allclose(widths(display), coef[order])
     assert display.shown_ == [["a", "b$", "c", "d", "e"][k] for k in order]
     display.figure_.canvas.draw()
-    with pytest.raises(ValueError, match="has none"):
+    with pytest.raises(ValueError, match="has no weights"):
         WeightsDisplay.from_estimator(RankSVM(kernel="rbf").fit(X, y), X)
 
 

@@ -155,9 +155,9 @@ def test_errors_get_a_sentence(monkeypatch):
         OrderGraphDisplay.from_edges([("a", "b"), ("b", "a")])
     with pytest.raises(ValueError, match=r"edges='chain' needs classes=\[...\], lowest first"):
         OrderGraphDisplay.from_edges("chain")
-    with pytest.raises(ValueError, match="scores were given without y"):
+    with pytest.raises(ValueError, match="scores requires y"):
         OrderGraphDisplay.from_edges([(1, 0)], scores=[1.0])
-    with pytest.raises(ValueError, match="X and y belong together"):
+    with pytest.raises(ValueError, match="Pass both X and y"):
         OrderGraphDisplay.from_estimator(HullRanker(), [[0.0]])
     with pytest.raises(ValueError, match="scores has 1 entries, but there are 2 rows"):
         OrderGraphDisplay.from_edges([(1, 0)], y=[0, 1], scores=[1.0])

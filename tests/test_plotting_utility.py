@@ -95,7 +95,7 @@ def test_some_ranks_only_and_constant_utilities():
 
 
 def test_errors_get_a_sentence(monkeypatch):
-    with pytest.raises(ValueError, match=r"1 thresholds part 2 ranks, but there are 3 labels"):
+    with pytest.raises(ValueError, match=r"1 threshold cannot separate 3 labels"):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5])
     with pytest.raises(ValueError, match="y holds 2, which is none of the classes"):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5], categories=[0, 1])

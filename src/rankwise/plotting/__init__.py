@@ -1,4 +1,4 @@
-"""Pictures of rankings and models, in the manner of scikit-learn's displays. They need matplotlib."""
+"""Displays of rankings and models in the style of scikit-learn; they need matplotlib."""
 
 from rankwise.plotting.alpha_path import AlphaPathDisplay
 from rankwise.plotting.certified_path import CertifiedPathDisplay

@@ -1,4 +1,4 @@
-"""The error of cross-validation over alpha."""
+"""The cross-validated error over alpha."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.pipelines import last_step
 from rankwise.figures.alpha_path import RANKING_ERROR, error_path, error_path_of
-from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
+from rankwise.plotting._axes import BLUE, GREY, axes_for, tidy
 
 
 class AlphaPathDisplay:
-    """The error on held-out data for each alpha: its mean, thin lines for folds, the choice marked.
+    """The held-out error over alpha: the mean as a line, folds as thin lines, the chosen alpha marked.
 
     Parameters
     ----------
     alphas : array of shape (n_alphas,)
     errors : array of shape (n_alphas,) or (n_alphas, n_folds)
     alpha : float, optional
-        The one that was chosen.
+        The alpha that cross-validation chose.
     measure : str
-        What the errors are.
+        The name of the error.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class AlphaPathDisplay:
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None, **options: Any) -> AlphaPathDisplay:
-        """Draw the choice of a fitted `RankSVMCV` or `RankRLSCV`, or a pipeline that ends in one.
+        """Draw the search of a fitted estimator with `cv_errors_`, or of a pipeline that ends in one.
 
         Parameters
         ----------
@@ -65,29 +65,28 @@ class AlphaPathDisplay:
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Of matplotlib's plot, for the mean.
+            Options of matplotlib's plot for the line of the mean.
         """
         model = last_step(estimator)
         path = error_path_of(model)
         if path is None:
             name = type(model).__name__
-            raise ValueError(f"{name} has no cv_errors_: fit RankSVMCV, RankLogisticCV or RankRLSCV.")
+            raise ValueError(f"{name} has no cv_errors_; fit RankSVMCV, RankLogisticCV or RankRLSCV.")
         display = cls(alphas=path.alphas, errors=model.cv_errors_, alpha=path.alpha, measure=path.measure)
         return display.plot(ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> AlphaPathDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot, for the mean.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot for the mean.
 
         Returns
         -------
         display : AlphaPathDisplay
         """
-        self.ax_ = new_axes(self) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax)
         folds = self._path.folds
         self.folds_ = self.ax_.plot(self.alphas, folds, color=GREY, linewidth=1) if folds.size else []
         for line in self.folds_[:1]:
-            line.set_label("each fold")
+            line.set_label("folds")
         settings = {"marker": "o", "markersize": 4, "color": BLUE, "label": "mean"}
         (self.line_,) = self.ax_.plot(self.alphas, self._path.mean, **(settings | options))
         if self.alpha is not None:

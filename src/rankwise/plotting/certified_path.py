@@ -1,22 +1,22 @@
-"""What a path over alpha proves."""
+"""The certified suboptimality of the models of a path over alpha."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from rankwise.figures.alpha_path import share_curve
-from rankwise.plotting._axes import BLUE, new_axes, tidy
+from rankwise.plotting._axes import BLUE, axes_for, tidy
 
 
 class CertifiedPathDisplay:
-    """The share of what can be won that a model may miss at each alpha: zero is the optimum.
+    """The suboptimality of the models of a path over alpha, as a fraction of J(0) - J*.
 
-    Dots are fits; between two of them the nearer one serves, up to where the next one is better.
+    At each alpha the line is an upper bound for the best of the neighbouring fits, which are dots.
 
     Parameters
     ----------
     path : CertifiedPath
-        What `rankwise.model_selection.alpha_path` returns.
+        The result of `rankwise.model_selection.alpha_path`.
 
     Attributes
     ----------
@@ -38,21 +38,20 @@ class CertifiedPathDisplay:
         self.path = path
 
     def plot(self, ax: Any = None, **options: Any) -> CertifiedPathDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot, for the line.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot for the line.
 
         Returns
         -------
         display : CertifiedPathDisplay
         """
-        self.ax_ = new_axes(self) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax)
         curve, knots = share_curve(self.path), self.path.alphas
-        settings = {"color": BLUE, "linewidth": 1.2, "label": "at most"}
+        settings = {"color": BLUE, "linewidth": 1.2, "label": "upper bound"}
         (self.line_,) = self.ax_.plot(curve.alphas, curve.shares, **(settings | options))
         dots = {"marker": "o", "markersize": 3, "linestyle": "none", "color": self.line_.get_color()}
         (self.knots_,) = self.ax_.plot(knots, self.path.share(knots), label=f"{len(knots)} fits", **dots)
-        self.ax_.axhline(self.path.tol, color="0.3", linestyle=":", linewidth=1, label="asked for")
-        self.ax_.set(xscale="log", xlabel="alpha", ylabel="missed of what can be won", ylim=(0, None))
+        self.ax_.axhline(self.path.tol, color="0.3", linestyle=":", linewidth=1, label="tol")
+        self.ax_.set(xscale="log", xlabel="alpha", ylabel="suboptimality / (J(0) - J*)", ylim=(0, None))
         self.ax_.legend(frameon=False)
         tidy(self.ax_)
         return self

@@ -1,4 +1,4 @@
-"""How the gap to the optimum falls while a model is fitted."""
+"""The gap to the optimum during a fit."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import check_choice
 from rankwise.core.pipelines import last_step
 from rankwise.figures.convergence import gap_curve, history_of
-from rankwise.plotting._axes import BLUE, new_axes, tidy
+from rankwise.plotting._axes import BLUE, axes_for, tidy
 
 
 class ConvergenceDisplay:
@@ -21,7 +21,7 @@ class ConvergenceDisplay:
     gap, seconds : arrays of shape (n_iterations,)
         As in the `history_` of an estimator.
     name : str, optional
-        Of the line, for a legend.
+        The label of the line in a legend.
 
     Attributes
     ----------
@@ -54,20 +54,22 @@ class ConvergenceDisplay:
         estimator : fitted estimator with `history_`, or Pipeline
         x : "seconds" or "iterations"
         name : str, optional
-            The class of the estimator by default.
+            By default the class of the estimator.
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Of matplotlib's plot.
+            Options of matplotlib's plot.
         """
         title, history = type(last_step(estimator)).__name__, history_of(estimator)
         if history is None:
-            raise ValueError(f"{title} has no history of iterations: it is not fitted, or has a closed form.")
+            raise ValueError(
+                f"{title} has no history of iterations: it is not fitted, or its solver is a closed form."
+            )
         display = cls(gap=history["gap"], seconds=history["seconds"], name=name or title)
         return display.plot(ax, x=x, **options)
 
     def plot(self, ax: Any = None, *, x: str = "seconds", **options: Any) -> ConvergenceDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot.
 
         Returns
         -------
@@ -75,12 +77,11 @@ class ConvergenceDisplay:
         """
         check_choice(x, "x", ("seconds", "iterations"))
         fresh = ax is None
-        self.ax_ = new_axes(self) if fresh else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax)
         curve = gap_curve(self.gap, self.seconds)
         across = curve.seconds if x == "seconds" else curve.iterations
         settings = {"marker": "o", "markersize": 3, "label": self.name} | ({"color": BLUE} if fresh else {})
         (self.line_,) = self.ax_.plot(across, curve.gap, **(settings | options))
-        self.ax_.set(yscale="log", xlabel=x, ylabel="gap to the optimum, at most")
+        self.ax_.set(yscale="log", xlabel=x, ylabel="certified gap to the optimum")
         tidy(self.ax_)
         return self

@@ -1,4 +1,4 @@
-"""How the time of a fit grows with the number of rows."""
+"""The time of a fit by the number of rows."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import ArrayLike
 from sklearn.base import clone
 
 from rankwise.core.checks import as_indices
-from rankwise.plotting._axes import new_axes, tidy
+from rankwise.plotting._axes import axes_for, tidy
 
 
 class CostDisplay:
-    """Seconds against size on logarithmic axes, a line for each method; its slope is the order of growth.
+    """Seconds by number of rows on logarithmic axes, one line per method; its slope is the order of growth.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class CostDisplay:
     figure_ : matplotlib Figure
     lines_ : dict of name to matplotlib Line2D
     slopes_ : dict of name to float
-        The slope of the line of least squares: 1 is time in proportion to size, 2 to its square.
+        The slope of the least-squares line: 1 is linear time, 2 quadratic time.
 
     Examples
     --------
@@ -47,23 +47,23 @@ class CostDisplay:
         cls, estimator: Any, X: Any, y: Any, sizes: Sequence[int], *, qid: ArrayLike | None = None,
         repeats: int = 3, name: str | None = None, ax: Any = None, **options: Any,
     ) -> CostDisplay:  # fmt: skip
-        """Time fits of copies of an estimator to the first rows of the data; the shortest time counts.
+        """Time fits of copies of an estimator to the first rows of the data, and take the shortest time.
 
         Parameters
         ----------
         estimator : estimator
-            It is copied and need not be fitted.
+            Copied for each fit; it need not be fitted.
         X, y, qid :
-            Arrays of at least as many rows as the largest size.
+            Arrays with at least max(sizes) rows.
         sizes : sequence of int
         repeats : int
-            Fits for each size.
+            The number of fits per size.
         name : str, optional
-            The class of the estimator by default.
+            By default the class of the estimator.
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Of matplotlib's plot.
+            Options of matplotlib's plot.
         """
         counts = as_indices(sizes, "sizes", X.shape[0] + 1)
         seconds = []
@@ -73,14 +73,13 @@ class CostDisplay:
         return cls(times={name or type(estimator).__name__: (counts, seconds)}).plot(ax, **options)
 
     def plot(self, ax: Any = None, **options: Any) -> CostDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot.
 
         Returns
         -------
         display : CostDisplay
         """
-        self.ax_ = new_axes(self) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax)
         self.lines_, self.slopes_ = {}, {}
         for name, (sizes, seconds) in self.times.items():
             self.slopes_[name] = _slope(sizes, seconds)

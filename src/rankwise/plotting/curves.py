@@ -1,4 +1,4 @@
-"""The curves of a model, over the rows that it learned from."""
+"""The curves of a model over the density of the training rows."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from typing import Any
 import numpy as np
 
 from rankwise.figures.curves import DrawnCurve, DrawnTable, drawn_curves, drawn_tables, has_curves
-from rankwise.plotting._axes import BLUE, GREY, ORANGE, pyplot_for, tidy
+from rankwise.plotting._axes import BLUE, GREY, ORANGE, literal, pyplot_for, tidy
 
-# The share of the height of a picture that the density of the rows takes.
+# The height of the density as a fraction of the range of the curve.
 DENSITY_HEIGHT = 0.2
 
 
 class CurveDisplay:
-    """What each feature adds to the score, with the density of the training rows below.
+    """The contribution of each feature to the score, over the density of the training rows.
 
     Parameters
     ----------
     curves : list of DrawnCurve
     tables : list of DrawnTable
-        As `rankwise.figures.curves` makes them.
+        From `rankwise.figures.curves`.
 
     Attributes
     ----------
     figure_ : matplotlib Figure
     axes_ : list of matplotlib Axes
-        One for each picture: curves first, then tables of two features.
+        One per panel: first the curves, then the tables of two features.
     shown_ : list of str
-        The names of the features in them.
+        The names of the features of the panels.
 
     Examples
     --------
@@ -55,12 +55,14 @@ class CurveDisplay:
         ----------
         estimator : fitted CurveRanker or CurveRankerCV, or Pipeline that ends in one
         feature_names : sequence of str, optional
-            Those of the fit by default.
+            By default those of the fit.
         **options
-            As in `plot`.
+            Options of `plot`.
         """
         if not has_curves(estimator):
-            raise ValueError("The curves of a fitted CurveRanker are drawn; this model has none.")
+            raise ValueError(
+                "estimator must be a fitted CurveRanker or CurveRankerCV, or a Pipeline that ends in one."
+            )
         drawn = drawn_curves(estimator, feature_names), drawn_tables(estimator, feature_names)
         return cls(curves=drawn[0], tables=drawn[1]).plot(**options)
 
@@ -92,34 +94,36 @@ class CurveDisplay:
 
 
 def draw_curve(ax: Any, curve: DrawnCurve) -> None:
-    """Draw one curve, the density of the rows below it, and the part of missing values as a dotted line."""
+    """Draw one curve over the density of the rows, and the value for missing data as a dotted line."""
     low, high = float(curve.y.min()), float(curve.y.max())
-    room = (high - low) or 1.0
-    bottom = low - (DENSITY_HEIGHT + 0.05) * room
+    height = (high - low) or 1.0
+    bottom = low - (DENSITY_HEIGHT + 0.05) * height
     widths = np.diff(curve.edges)
-    ax.bar(curve.edges[:-1], DENSITY_HEIGHT * room * curve.density, widths, bottom, align="edge", color=GREY)
+    ax.bar(
+        curve.edges[:-1], DENSITY_HEIGHT * height * curve.density, widths, bottom, align="edge", color=GREY
+    )
     if curve.levels is None:
         ax.plot(curve.x, curve.y, color=BLUE)
     else:
         ax.plot(curve.x, curve.y, "o", color=BLUE)
-        ax.set_xticks(curve.x, [name.replace("$", r"\$") for name in curve.levels], rotation=45)
+        ax.set_xticks(curve.x, [literal(name) for name in curve.levels], rotation=45)
     if curve.missing is not None:
         ax.axhline(curve.missing, color=ORANGE, linestyle=":", label="missing")
         ax.legend(frameon=False, fontsize="small")
-    ax.set_xlabel(curve.name.replace("$", r"\$"))
+    ax.set_xlabel(literal(curve.name))
     tidy(ax, "y")
 
 
 def draw_table(ax: Any, table: DrawnTable) -> None:
-    """Draw what two features add together: blue raises the score, orange lowers it."""
+    """Draw the interaction of two features: blue raises the score, orange lowers it."""
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = LinearSegmentedColormap.from_list("parts", [ORANGE, "white", BLUE])
-    reach = float(np.abs(table.values).max()) or 1.0
-    ax.imshow(table.values.T, origin="lower", aspect="auto", cmap=colours, vmin=-reach, vmax=reach)
+    largest = float(np.abs(table.values).max()) or 1.0
+    ax.imshow(table.values.T, origin="lower", aspect="auto", cmap=colours, vmin=-largest, vmax=largest)
     for set_ticks, names in ((ax.set_xticks, table.ticks[0]), (ax.set_yticks, table.ticks[1])):
         step = max(1, len(names) // 4)
         set_ticks(np.arange(len(names))[::step], names[::step], fontsize="small")
     ax.tick_params(axis="x", rotation=30)
-    ax.set_xlabel(table.names[0].replace("$", r"\$"))
-    ax.set_ylabel(table.names[1].replace("$", r"\$"))
+    ax.set_xlabel(literal(table.names[0]))
+    ax.set_ylabel(literal(table.names[1]))

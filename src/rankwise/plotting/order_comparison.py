@@ -7,25 +7,25 @@ from typing import Any
 import numpy as np
 
 from rankwise.evaluation.names import shortened
-from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
+from rankwise.plotting._axes import GREY, axes_for, draw_intervals
 
 
 class OrderComparisonDisplay:
-    """The share of held-out pairs in order for each order graph, the best on top: mean, range and folds.
+    """The concordance of held-out pairs for each order graph, the best on top: mean, range and folds.
 
     Parameters
     ----------
     comparison : OrderComparison
-        As `rankwise.model_selection.compare_orders` returns it.
+        From `rankwise.model_selection.compare_orders`.
 
     Attributes
     ----------
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     errorbar_ : matplotlib ErrorbarContainer
-        The means, with the whole range over the folds.
+        The means, with the range over the folds.
     folds_ : list of matplotlib Line2D
-        One line for each fold.
+        One line per fold.
 
     Examples
     --------
@@ -42,7 +42,7 @@ class OrderComparisonDisplay:
         self.comparison = comparison
 
     def plot(self, ax: Any = None, **options: Any) -> OrderComparisonDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's errorbar.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's errorbar.
 
         Returns
         -------
@@ -50,15 +50,12 @@ class OrderComparisonDisplay:
         """
         order = np.argsort(-self.comparison.mean, kind="stable")
         scores, mean = self.comparison.scores[order], self.comparison.mean[order]
-        places = np.arange(len(mean))
-        self.ax_ = new_axes(self, (6.0, 1.4 + 0.4 * len(mean))) if ax is None else ax
-        self.figure_ = self.ax_.figure
-        self.folds_ = self.ax_.plot(scores, places, color=GREY, linewidth=0.7, marker=".", markersize=4)
-        reach = [mean - scores.min(axis=1), scores.max(axis=1) - mean]
-        style = {"fmt": "o", "color": BLUE, "capsize": 2.5, "markersize": 5} | options
-        self.errorbar_ = self.ax_.errorbar(mean, places, xerr=reach, **style)
-        self.ax_.set_yticks(places, [shortened(self.comparison.names[k], 24) for k in order])
-        self.ax_.set_ylim(len(mean) - 0.4, -0.6)
-        self.ax_.set(xlabel="pairs in order, held out (mean and range over folds)")
-        tidy(self.ax_, "x")
+        names = [shortened(self.comparison.names[k], 24) for k in order]
+        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.4 + 0.4 * len(mean)))
+        self.folds_ = self.ax_.plot(
+            scores, np.arange(len(mean)), color=GREY, linewidth=0.7, marker=".", markersize=4
+        )
+        low, high = scores.min(axis=1), scores.max(axis=1)
+        self.errorbar_ = draw_intervals(self.ax_, mean, low, high, names, options)
+        self.ax_.set(xlabel="held-out pairs in the right order (mean and range over folds)")
         return self

@@ -10,28 +10,29 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array
 from rankwise.core.pipelines import last_step
+from rankwise.core.text import plural
 from rankwise.core.types import Edge
 from rankwise.figures.graph_layout import Layout, layout
 from rankwise.figures.order_graph import edge_shares, listed_edges
-from rankwise.plotting._axes import new_axes
+from rankwise.plotting._axes import axes_for
 
 NODE = {"boxstyle": "round,pad=0.45", "facecolor": "#eef3f8", "edgecolor": "#33506e"}
 LABEL = {"boxstyle": "round,pad=0.12", "facecolor": "white", "edgecolor": "none", "alpha": 0.9}
 
 
 class OrderGraphDisplay:
-    """An order graph of classes: an arrow from each class to those that it should be above.
+    """An order graph of classes, with an arrow from each class to the classes that it should be above.
 
-    Classes lie in layers, highest on top: a class lies one layer below the lowest of those above it. Where
-    rows are given, a class shows how many it has, and an arrow the share of the pairs of rows of its two
-    classes that are in the right order, ties counting one half: the Wilcoxon-Mann-Whitney statistic of that
-    edge. Use `from_estimator` or `from_edges`.
+    Classes are in layers, the highest on top: a class is one layer below the lowest class above it. If rows
+    are given, a class shows its number of rows, and an arrow the Wilcoxon-Mann-Whitney statistic of its edge:
+    the fraction of pairs of rows of the two classes in the right order, with 1/2 for ties. Use
+    `from_estimator` or `from_edges`.
 
     Parameters
     ----------
     edges : list of (higher, lower) labels
     classes : sequence of labels, optional
-        Also those without an edge, which lie in the lowest layer; the labels of the edges by default.
+        By default the labels of the edges. Classes without an edge are in the lowest layer.
     n_rows : dict of label to int, optional
     shares : dict of edge to float, optional
 
@@ -76,12 +77,12 @@ class OrderGraphDisplay:
         estimator : HullRanker or Pipeline
         X : array, sparse matrix or frame of shape (n_rows, n_features), optional
         y : array of shape (n_rows,), optional
-            The classes of the rows; those without a label (NaN or None) are left out.
+            The classes of the rows; rows without a label (NaN or None) are left out.
         ax : matplotlib Axes, optional
             A new figure by default.
         """
         if (X is None) != (y is None):
-            raise ValueError("X and y belong together: give both, or neither.")
+            raise ValueError("Pass both X and y, or neither.")
         scores = None if X is None else estimator.predict(X)
         model = last_step(estimator)
         classes = as_array(model.classes_).tolist()
@@ -97,29 +98,29 @@ class OrderGraphDisplay:
         scores: ArrayLike | None = None,
         ax: Any = None,
     ) -> OrderGraphDisplay:
-        """Draw an order graph, with the scores of any ranker where they are given.
+        """Draw an order graph, optionally with the scores of any ranker.
 
         Parameters
         ----------
         edges : list of (higher, lower) labels, networkx.DiGraph, "chain" or "full"
         classes : sequence of labels, optional
-            Lowest first, which "chain" and "full" need.
+            Lowest first; required by "chain" and "full".
         y : array of shape (n_rows,), optional
             The class of each row.
         scores : array of shape (n_rows,), optional
-            The score of each row, higher is better; needs `y`.
+            The score of each row, higher is better; requires `y`.
         ax : matplotlib Axes, optional
         """
         listed = listed_edges(edges, classes)
         if y is None:
             if scores is not None:
-                raise ValueError("scores were given without y, the class of each row.")
+                raise ValueError("scores requires y, the class of each row.")
             return cls(edges=listed, classes=classes).plot(ax=ax)
         n_rows, shares = edge_shares(listed, y, scores)
         return cls(edges=listed, classes=classes, n_rows=n_rows, shares=shares).plot(ax=ax)
 
     def plot(self, ax: Any = None, **options: Any) -> OrderGraphDisplay:
-        """Draw into `ax`, or a new figure; `options` go to the arrows, matplotlib's FancyArrowPatch.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's FancyArrowPatch.
 
         Returns
         -------
@@ -127,12 +128,11 @@ class OrderGraphDisplay:
         """
         plan = layout(self.edges, self.classes, map(str, self.classes))
         self.places_ = plan.places
-        # Leave room for the boxes around the classes.
+        # Margins for the boxes around the classes.
         limits = plan.corners() + np.outer([-1, 1], [0.65 * plan.stretch, 0.4])
-        ax = new_axes(self, np.minimum(1.05 * np.diff(limits, axis=0)[0], 16)) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.figure
-        ax.set(xlim=limits[:, 0], ylim=limits[:, 1], aspect="equal")
-        ax.set_axis_off()
+        self.ax_, self.figure_ = axes_for(self, ax, np.minimum(1.05 * np.diff(limits, axis=0)[0], 16))
+        self.ax_.set(xlim=limits[:, 0], ylim=limits[:, 1], aspect="equal")
+        self.ax_.set_axis_off()
         self.nodes_ = {label: self._draw_node(label) for label in self.classes}
         self.arrows_: dict[Edge, Any] = {}
         self.labels_: dict[Edge, Any] = {}
@@ -143,7 +143,7 @@ class OrderGraphDisplay:
     def _draw_node(self, label: Hashable) -> Any:
         text = str(label)
         if label in self.n_rows:
-            text += f"\n{self.n_rows[label]:,} rows"
+            text += f"\n{plural(self.n_rows[label], 'row')}"
         across, up = self.places_[label]
         return self.ax_.text(
             across, up, text, ha="center", va="center", bbox=NODE, zorder=2, fontsize="medium"
@@ -153,7 +153,7 @@ class OrderGraphDisplay:
         from matplotlib.patches import FancyArrowPatch
 
         start, end = (plan.places[label] for label in edge)
-        # The boxes are as large as their text only once that is drawn, so the arrows have to come later.
+        # The size of a box is known once its text is drawn, so arrows are drawn after the boxes.
         settings: dict[str, Any] = {
             "arrowstyle": "-|>",
             "mutation_scale": 13,
@@ -163,7 +163,7 @@ class OrderGraphDisplay:
             "patchA": self.nodes_[edge[0]].get_bbox_patch(),
             "patchB": self.nodes_[edge[1]].get_bbox_patch(),
         }
-        bent = f"arc3,rad={plan.bends[edge]}"  # the curve of the layout
+        bent = f"arc3,rad={plan.bends[edge]}"  # the curve that the layout chose
         arrow = FancyArrowPatch(
             start, end, connectionstyle=bent, shrinkA=1, shrinkB=1, **(settings | options)
         )

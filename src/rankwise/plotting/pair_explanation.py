@@ -1,4 +1,4 @@
-"""Why one row is above another."""
+"""The contributions of the features to the difference of two scores."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.text import plural
 from rankwise.evaluation.weights import largest_parts, pair_parts
-from rankwise.plotting._axes import new_axes
-from rankwise.plotting.weights import draw_bars
+from rankwise.plotting._axes import axes_for, draw_bars
 
 
 class PairExplanationDisplay:
-    """Each feature's part in the difference of two scores, the largest on top.
+    """The contribution of each feature to the difference of two scores, the largest on top.
 
     Parameters
     ----------
     parts : array of shape (n_features,)
-        They add up to the difference of the scores.
+        The contributions, which sum to the difference of the scores.
     names : sequence of n_features str
     values : pair of arrays of shape (n_features,), optional
-        The features of both rows, which stand beside their names.
+        The features of both rows, written beside their names.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class PairExplanationDisplay:
     figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
     shown_ : list of str
-        The names of the bars; the last may be that of all other features together.
+        The names of the bars; the last one may be the sum of all other features.
 
     Examples
     --------
@@ -55,27 +55,29 @@ class PairExplanationDisplay:
         cls, estimator: Any, a: Any, b: Any, *, feature_names: Sequence[str] | None = None, ax: Any = None,
         **options: Any,
     ) -> PairExplanationDisplay:  # fmt: skip
-        """Draw why a fitted linear model, or a pipeline that ends in one, puts row a above row b.
+        """Draw the contributions to f(a) - f(b) of a linear model, or a pipeline that ends in one.
 
         Parameters
         ----------
         estimator : fitted estimator with `coef_`, or Pipeline that ends in one
         a, b : rows of n_features numbers, sparse rows, or frames of one row
         feature_names : sequence of str, optional
-            Those of the frame or of the fit by default.
+            By default those of the frame or of the fit.
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            As in `plot`.
+            Options of `plot`.
         """
         found = pair_parts(estimator, a, b, feature_names)
         if found is None:
-            raise ValueError("A pair is explained by a linear model with one output; this model is none.")
+            raise ValueError(
+                "estimator must have a score that is a sum over features: a linear model, trees or curves."
+            )
         names, parts = found
         return cls(parts=parts, names=names, values=numbers_of(a, b, len(names))).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> PairExplanationDisplay:
-        """Draw the largest into `ax`, or a new figure; `options` go to matplotlib's barh.
+        """Draw the largest into `ax`, by default a new figure; `options` are those of matplotlib's barh.
 
         Returns
         -------
@@ -86,30 +88,29 @@ class PairExplanationDisplay:
         labels = [self._label(int(k)) for k in shown]
         if n_others:
             values = np.append(values, rest)
-            self.shown_.append(f"{n_others} other features")
+            self.shown_.append(plural(n_others, "other feature"))
             labels.append(self.shown_[-1])
-        self.ax_ = new_axes(self, (6.0, 1.4 + 0.28 * len(self.shown_))) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.4 + 0.28 * len(self.shown_)))
         self.bars_ = draw_bars(self.ax_, values, labels, options)
-        self.ax_.set(xlabel="part in the difference of the scores")
+        self.ax_.set(xlabel="contribution to the difference of the scores")
         self.ax_.set_title(self._title(), fontsize="medium", loc="left")
         return self
 
     def _title(self) -> str:
-        """Return which row is above, by how much, and what the numbers behind the names are."""
+        """State which row is above and by how much, and explain the numbers beside the names."""
         difference = self.parts.sum()
-        told = f"a is {'below' if difference < 0 else 'above'} b by {abs(difference):.4g}"
-        return told if self.values is None else f"{told} (beside the names: values in a and in b)"
+        order = f"a is {'below' if difference < 0 else 'above'} b by {abs(difference):.4g}"
+        return order if self.values is None else f"{order} (beside the names: values in a and in b)"
 
     def _label(self, k: int) -> str:
-        """Name a feature, with its values in both rows where they are known."""
+        """Return the name of a feature, with its values in both rows if they are known."""
         if self.values is None:
             return self.names[k]
         return f"{self.names[k]}: {self.values[0, k]:.3g} and {self.values[1, k]:.3g}"
 
 
 def numbers_of(a: Any, b: Any, n_features: int) -> tuple[Any, Any] | None:
-    """Return two rows, sparse, frames or arrays, as arrays of that many numbers; None where they are not."""
+    """Return two rows, sparse, frames or arrays, as arrays of n_features numbers; None if they are not."""
     try:
         first, second = (
             np.ravel(row.toarray() if hasattr(row, "toarray") else row).astype(np.float64) for row in (a, b)

@@ -1,4 +1,4 @@
-"""How the quality of a ranking differs between queries."""
+"""The distribution of a measure over queries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import metric_name
 from rankwise.figures.distribution import BINS, Distribution
 from rankwise.metrics import ranking_error
-from rankwise.plotting._axes import BLUE, new_axes, tidy
+from rankwise.plotting._axes import BLUE, axes_for, tidy
 
 
 class QueryQualityDisplay:
-    """The number of queries by the value of a measure, with the mean over queries as a line.
+    """A histogram of a measure over queries, with the mean over queries as a line.
 
     Parameters
     ----------
     values : array of shape (n_queries,)
-        The measure of each query, NaN where it is undefined.
+        The measure of each query, NaN if it is undefined.
     measure : str
         The name of the measure.
 
@@ -30,7 +30,7 @@ class QueryQualityDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     counts_, edges_ : arrays
-        The bars.
+        The heights and the edges of the bins.
     mean_ : float
         The mean over the queries for which the measure is defined.
 
@@ -61,11 +61,11 @@ class QueryQualityDisplay:
         estimator : fitted estimator or Pipeline
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         y, qid : arrays of shape (n_rows,)
-        metric : function of `rankwise.metrics` that takes `per_query`
+        metric : function of `rankwise.metrics` with a parameter `per_query`
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Of the metric, such as k=10.
+            Options of the metric, such as k=10.
         """
         scores = scores_of(estimator, X, type(estimator).__name__)
         return cls.from_predictions(y, scores, qid, metric=metric, ax=ax, **options)
@@ -87,14 +87,13 @@ class QueryQualityDisplay:
         return cls(values=values, measure=metric_name(metric, options)).plot(ax)
 
     def plot(self, ax: Any = None, *, bins: Any = BINS, **options: Any) -> QueryQualityDisplay:
-        """Draw into `ax`, or a new figure; `bins` and `options` go to matplotlib's hist.
+        """Draw into `ax`, by default a new figure; `bins` and `options` are those of matplotlib's hist.
 
         Returns
         -------
         display : QueryQualityDisplay
         """
-        self.ax_ = new_axes(self) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax)
         spread = Distribution.of(self.values)
         if len(spread.values) == 0:
             raise ValueError(f"{self.measure} is undefined for all queries.")

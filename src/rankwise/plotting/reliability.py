@@ -1,4 +1,4 @@
-"""Stated probabilities of pairs against what happened."""
+"""Calibration of the probabilities of pairs."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from numpy.typing import ArrayLike
 from rankwise.evaluation.models import log_odds_of
 from rankwise.evaluation.names import model_name
 from rankwise.evaluation.reliability import Reliability, reliability
-from rankwise.plotting._axes import BLUE, GREY, new_axes, tidy
+from rankwise.plotting._axes import BLUE, GREY, axes_for, tidy
 
-# Part of the height that the bars of the bin with most pairs fill.
+# The height of the tallest bar as a fraction of the range of the curve.
 BARS = 0.18
 
 
 class ReliabilityDisplay:
-    """The share of pairs in the stated order over the probability that was stated, for each bin.
+    """A reliability diagram: the observed frequency of the predicted order by its predicted probability.
 
-    Each pair is seen from the side of the row with the higher score, so that probabilities run from 0.5 to 1.
-    On the diagonal they come true; below it the model is too sure of itself. Bars at the bottom show the
-    share of pairs of each bin.
+    The predicted order of a pair has the row with the higher score first, so probabilities are from 0.5 to 1.
+    On the diagonal the model is calibrated; below it the model is overconfident. Bars at the bottom show the
+    fraction of pairs per bin.
 
     Parameters
     ----------
     reliability : Reliability
         From `rankwise.evaluation.reliability`.
     name : str, optional
-        Of the model.
+        The name of the model.
 
     Attributes
     ----------
@@ -56,7 +56,7 @@ class ReliabilityDisplay:
         cls, estimator: Any, X: Any, y: Any, qid: ArrayLike | None = None, *, name: str | None = None,
         ax: Any = None, **options: Any,
     ) -> ReliabilityDisplay:  # fmt: skip
-        """Draw how the probabilities of a fitted estimator do on rows X, which it should not have seen.
+        """Draw the calibration of a fitted estimator on rows X that it was not fitted to.
 
         Parameters
         ----------
@@ -65,11 +65,11 @@ class ReliabilityDisplay:
         y : array of shape (n_rows,), or Preferences
         qid : array of shape (n_rows,), optional
         name : str, optional
-            The name of the class by default.
+            By default the class of the estimator.
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            Of `rankwise.evaluation.reliability`, such as bins=20.
+            Options of `rankwise.evaluation.reliability`, such as bins=20.
         """
         name = model_name(estimator) if name is None else name
         scores = log_odds_of(estimator, X, name)
@@ -80,7 +80,7 @@ class ReliabilityDisplay:
         cls, y: Any, scores: ArrayLike, qid: ArrayLike | None = None, *, name: str | None = None,
         ax: Any = None, **options: Any,
     ) -> ReliabilityDisplay:  # fmt: skip
-        """Draw how scores do whose differences are log odds.
+        """Draw the calibration of scores whose differences are log odds.
 
         Parameters
         ----------
@@ -92,25 +92,26 @@ class ReliabilityDisplay:
         return cls(reliability=reliability(y, scores, qid, **options), name=name).plot(ax)
 
     def plot(self, ax: Any = None, **options: Any) -> ReliabilityDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's plot.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's plot.
 
         Returns
         -------
         display : ReliabilityDisplay
         """
-        self.ax_ = new_axes(self, (5.2, 4.6)) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax, (5.2, 4.6))
         found = self.reliability
         filled = found.share > 0
         stated, observed = found.stated[filled], found.observed[filled]
         low = min(0.5, np.floor(10 * observed.min()) / 10)
-        self.ax_.plot([0.5, 1], [0.5, 1], color="0.5", linewidth=1, linestyle="--", label="as stated")
+        self.ax_.plot(
+            [0.5, 1], [0.5, 1], color="0.5", linewidth=1, linestyle="--", label="perfectly calibrated"
+        )
         settings = {"marker": "o", "color": BLUE, "label": self._label()}
         (self.line_,) = self.ax_.plot(stated, observed, **(settings | options))
         bottom = low - BARS * (1 - low)
         self._draw_bars(bottom, low)
         self.ax_.set(xlim=(0.49, 1.01), ylim=(bottom, 1.01))
-        self.ax_.set(xlabel="stated probability of the order", ylabel="share of pairs in that order")
+        self.ax_.set(xlabel="predicted probability of the order", ylabel="fraction of pairs in that order")
         self.ax_.set_yticks([tick for tick in self.ax_.get_yticks() if low - 1e-9 <= tick <= 1])
         self.ax_.legend(frameon=False, loc="upper left")
         tidy(self.ax_)
@@ -121,10 +122,16 @@ class ReliabilityDisplay:
         return f"{name}log loss {found.log_loss:.3f}\ncalibration error {found.calibration_error:.3f}"
 
     def _draw_bars(self, bottom: float, top: float) -> None:
-        """Draw the shares of pairs below the curve."""
+        """Draw the fraction of pairs per bin below the curve."""
         found = self.reliability
         height = (top - bottom) * 0.9 * found.share / found.share.max()
         width = np.diff(found.edges)
         self.bars_ = self.ax_.bar(
-            found.edges[:-1], height, 0.96 * width, bottom, align="edge", color=GREY, label="share of pairs"
+            found.edges[:-1],
+            height,
+            0.96 * width,
+            bottom,
+            align="edge",
+            color=GREY,
+            label="fraction of pairs",
         )

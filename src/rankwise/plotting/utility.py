@@ -1,4 +1,4 @@
-"""The rows on the axis of a utility, with the boundaries between ranks."""
+"""Rows by utility, with the thresholds between ranks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,21 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_vector
 from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.text import plural
 from rankwise.evaluation.labels import class_numbers
 from rankwise.figures.utility import LANE, UtilityAxis
-from rankwise.plotting._axes import new_axes, pyplot_for
+from rankwise.plotting._axes import axes_for, pyplot_for
 
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
 class UtilityDisplay:
-    """Rows on the axis of their utility, a lane for each rank, with the boundaries between ranks.
+    """Rows by utility, one lane per rank, with the thresholds between ranks.
 
-    After figure 1 of Herbrich, Graepel and Obermayer (1999). The shaded part of a lane lies between the
-    boundaries of its rank: rows inside are predicted right, and their share stands at the end of the lane.
-    Within a lane the rows spread where they are dense. Use `from_estimator` or `from_predictions`.
+    After figure 1 of Herbrich, Graepel and Obermayer (1999). The shaded part of a lane is between the
+    thresholds of its rank: rows inside are predicted correctly, and their fraction is written at the end of
+    the lane. Within a lane rows are jittered where they are dense. Use `from_estimator` or
+    `from_predictions`.
 
     Parameters
     ----------
@@ -39,7 +41,7 @@ class UtilityDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     points_ : list of matplotlib PathCollection
-        One for each rank.
+        One per rank.
     boundaries_ : matplotlib LineCollection
 
     Examples
@@ -69,7 +71,7 @@ class UtilityDisplay:
         estimator : OrdinalSVM or Pipeline
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         y : array of shape (n_rows,)
-            Labels that the estimator knows.
+            Labels among the classes of the estimator.
         ax : matplotlib Axes, optional
             A new figure by default.
         """
@@ -87,16 +89,16 @@ class UtilityDisplay:
         categories: Sequence[Any] | NDArray[Any] | None = None,
         ax: Any = None,
     ) -> UtilityDisplay:
-        """Draw rows by their utility, for the scores of any ranker.
+        """Draw rows by their utility, which may be the scores of any ranker.
 
         Parameters
         ----------
         utility : array of shape (n_rows,)
         y : array of shape (n_rows,)
         thresholds : array of shape (n_classes - 1,)
-            For instance from `fit_thresholds`.
+            Such as those of `fit_thresholds`.
         categories : sequence of n_classes labels, optional
-            The labels from the lowest rank to the highest; the sorted labels of `y` by default.
+            The labels from the lowest rank to the highest; by default the sorted labels of `y`.
         ax : matplotlib Axes, optional
         """
         n_rows = len(as_vector(utility, "utility"))
@@ -104,24 +106,23 @@ class UtilityDisplay:
         n_classes = len(as_vector(thresholds, "thresholds")) + 1
         if len(classes) != n_classes:
             raise ValueError(
-                f"{n_classes - 1} thresholds part {n_classes} ranks, but there are {len(classes)} labels; "
-                "give the label of each rank, lowest first, with categories=[...]."
+                f"{plural(n_classes - 1, 'threshold')} cannot separate {len(classes)} labels. "
+                "Pass the label of each rank, lowest first, as categories=[...]."
             )
         rank = class_numbers(y, classes, n_rows)
         return cls(utility=utility, rank=rank, thresholds=thresholds, classes=classes).plot(ax=ax)
 
     def plot(self, ax: Any = None, **options: Any) -> UtilityDisplay:
-        """Draw into `ax`, or a new figure; `options` go to matplotlib's scatter.
+        """Draw into `ax`, by default a new figure; `options` are those of matplotlib's scatter.
 
         Returns
         -------
         display : UtilityDisplay
         """
         n_classes = len(self.classes)
-        ax = new_axes(self, (8, 1.2 + 0.55 * min(max(n_classes, 3), 14))) if ax is None else ax
-        self.ax_, self.figure_ = ax, ax.figure
+        self.ax_, self.figure_ = axes_for(self, ax, (8, 1.2 + 0.55 * min(max(n_classes, 3), 14)))
         axis = UtilityAxis(self.utility, self.rank, self.thresholds)
-        # Their lightness rises with the rank: they differ in grey and to colour-blind eyes.
+        # Lightness rises with the rank, so colours differ in grey scale and for colour-blind readers.
         colours = pyplot_for(self).get_cmap("viridis")(np.linspace(0.0, 0.85, n_classes))
         self._draw_lanes(axis, colours)
         self.points_ = [self._draw_rank(k, axis, colours[k], options) for k in range(n_classes)]
@@ -167,8 +168,8 @@ class UtilityDisplay:
             )
 
     def _label_axes(self, limits: tuple[float, float]) -> None:
-        self.ax_.set(xlim=limits, ylim=(-0.5, len(self.classes) - 0.5), xlabel="utility", ylabel="rank given")
+        self.ax_.set(xlim=limits, ylim=(-0.5, len(self.classes) - 0.5), xlabel="utility", ylabel="true rank")
         self.ax_.set_yticks(np.arange(len(self.classes)), [str(label) for label in self.classes.tolist()])
         self.ax_.tick_params(axis="y", length=0)
-        self.ax_.annotate("right", (1.01, 1), (0, 3), "axes fraction", "offset points", fontsize="small")
+        self.ax_.annotate("correct", (1.01, 1), (0, 3), "axes fraction", "offset points", fontsize="small")
         self.ax_.spines[["top", "right", "left"]].set_visible(False)

@@ -1,4 +1,4 @@
-"""The weights of a linear model, at the scale of the data."""
+"""The weights of a linear model times the standard deviations of the features."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.evaluation.weights import by_size, weights_of
-from rankwise.plotting._axes import BLUE, ORANGE, new_axes, tidy
+from rankwise.plotting._axes import axes_for, draw_bars
 
 
 class WeightsDisplay:
-    """By how much a score moves when a feature moves by its spread: weight times standard deviation.
+    """Weight times standard deviation of each feature: the change of the score per standard deviation.
 
     Parameters
     ----------
@@ -25,9 +25,9 @@ class WeightsDisplay:
     ax_ : matplotlib Axes
     figure_ : matplotlib Figure
     bars_ : matplotlib BarContainer
-        The features that are drawn, the largest first.
+        One bar per feature, the largest first.
     shown_ : list of str
-        Their names.
+        The names of the bars.
 
     Examples
     --------
@@ -55,46 +55,32 @@ class WeightsDisplay:
         ----------
         estimator : fitted estimator with `coef_`, or Pipeline that ends in one
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Gives the spread of the features.
+            Rows from which the standard deviations are computed.
         feature_names : sequence of str, optional
-            Those of the frame or of the fit by default.
+            By default those of the frame or of the fit.
         ax : matplotlib Axes, optional
             A new figure by default.
         **options
-            As in `plot`.
+            Options of `plot`.
         """
         weights = weights_of(estimator, X, feature_names)
         if weights is None:
-            raise ValueError("The weights of a linear model with one output are drawn; this model has none.")
+            raise ValueError("estimator must be a linear model with one output; it has no weights.")
         return cls(effects=weights.effect, names=weights.names).plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> WeightsDisplay:
-        """Draw the largest into `ax`, or a new figure; `options` go to matplotlib's barh.
+        """Draw the largest into `ax`, by default a new figure; `options` are those of matplotlib's barh.
 
         Returns
         -------
         display : WeightsDisplay
         """
         order = by_size(self.effects)[:n_features]
-        self.ax_ = new_axes(self, (6.0, 1.2 + 0.28 * len(order))) if ax is None else ax
-        self.figure_ = self.ax_.figure
+        self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.2 + 0.28 * len(order)))
         self.shown_ = [self.names[k] for k in order]
         self.bars_ = draw_bars(self.ax_, self.effects[order], self.shown_, options)
-        self.ax_.set_xlabel("weight × spread of the feature")  # noqa: RUF001
+        self.ax_.set_xlabel("weight × standard deviation")  # noqa: RUF001
         if len(order) < len(self.names):
-            told = f"the largest {len(order)} of {len(self.names):,} features"
-            self.ax_.set_title(told, fontsize="medium", loc="left")
+            title = f"the largest {len(order)} of {len(self.names):,} features"
+            self.ax_.set_title(title, fontsize="medium", loc="left")
         return self
-
-
-def draw_bars(ax: Any, values: Any, names: list[str], options: dict[str, Any]) -> Any:
-    """Draw bars from the top down, to the right where they raise a score, to the left where they lower it."""
-    colours = [BLUE if value >= 0 else ORANGE for value in values]
-    bars = ax.barh(np.arange(len(names)), values, **({"color": colours, "height": 0.72} | options))
-    # A dollar sign in a name begins no formula.
-    ax.set_yticks(np.arange(len(names)), [name.replace("$", r"\$") for name in names])
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.axvline(0, color="0.3", linewidth=0.8)
-    tidy(ax, "x")
-    ax.tick_params(axis="y", length=0)
-    return bars
