@@ -192,7 +192,7 @@ def test_the_page_shows_chances_and_is_safe(model):
     assert page.tables["chances"][1][2][1] is None
     assert headline(model, board) in page.words
     assert "Tie effect nu" in page.words
-    assert page.column("leaderboard", "Ranks it may have") == [row.best_rank for row in board]
+    assert page.column("leaderboard", "Range of rank") == [row.best_rank for row in board]
 
 
 def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):
@@ -201,7 +201,7 @@ def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):
     monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
     board = model.leaderboard(2)
     page = Page(leaderboard_page(model, board))
-    assert page.column("leaderboard", "Ranks it may have") == [None, None]
+    assert page.column("leaderboard", "Range of rank") == [None, None]
     assert headline(model, board) == "Ann is ahead after 200 matches of 4 items."
 
 

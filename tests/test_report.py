@@ -169,8 +169,8 @@ def test_weights_have_the_scale_of_the_data(page, rows, model):
     order = np.argsort(-np.abs(effect))
     assert page.names("weights") == [f"f{k + 1}" for k in order]
     close(page.column("weights", "Weight"), model.coef_[order])
-    close(page.column("weights", "Spread"), X.std(axis=0)[order])
-    close(page.column("weights", "Weight × spread"), effect[order])  # noqa: RUF001
+    close(page.column("weights", "Standard deviation"), X.std(axis=0)[order])
+    close(page.column("weights", "Weight × standard deviation"), effect[order])  # noqa: RUF001
 
 
 def pair_of(page, first, second):
@@ -193,8 +193,8 @@ def test_the_parts_of_a_pair_are_those_of_explain_pair(page, rows, model):
     )
     close(parts, [expected[name] for name in data["names"]], 1e-8)
     assert rest == pytest.approx(0, abs=1e-12)
-    close(page.column("pair-table", "Part"), sorted(expected.values(), key=abs, reverse=True), 1e-8)
-    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-8)
+    close(page.column("pair-table", "Contribution"), sorted(expected.values(), key=abs, reverse=True), 1e-8)
+    close(sum(page.column("pair-table", "Contribution")), a["score"] - b["score"], 1e-8)
     # It begins with the pair that is most wrong in the worst query.
     worst = page.names("worst")[0]
     assert data["groups"][0]["name"] == worst
@@ -252,18 +252,18 @@ def test_other_steps_have_weights_of_what_they_make(rows):
     page = Page(Report(pipeline, X, y).to_html())
     assert sorted(page.names("weights")) == ["pca0", "pca1", "pca2"]
     a, b = (page.data["pair-data"]["rows"][k] for k in page.data["pair-data"]["pair"])
-    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-8)
+    close(sum(page.column("pair-table", "Contribution")), a["score"] - b["score"], 1e-8)
 
 
 def test_a_path_with_certificates_is_drawn(rows):
     X, y, qid = rows
     path = alpha_path(RankSVM(), X, y, (1.0, 1e-3), qid=qid, tol=1e-2)
     html = Report(path.model(0.05), X, y, qid).to_html()
-    assert f"{len(path.alphas)} fits, one of which is proven good" in Page(html).words
+    assert f"{len(path.alphas)} fits cover every alpha of the path" in Page(html).words
     for alpha, objective in zip(path.alphas, path.objectives, strict=True):
         assert f"<title>alpha {alpha:.3g}: objective {objective:.4g}, at most" in html
     without = Report(RankSVM(0.05).fit(X, y, qid=qid), X, y, qid).to_html()
-    assert "is proven good" not in Page(without).words
+    assert "cover every alpha" not in Page(without).words
 
 
 def test_what_was_learned(rows):
@@ -347,7 +347,7 @@ def test_one_query_is_resampled_by_rows(rows, model):
     close([difference.low, difference.high], np.quantile(ours - theirs, [0.025, 0.975]))
     assert np.isnan(difference.p)
     words = Page(report.to_html()).words
-    assert "rows are drawn with replacement, 200 times" in words
+    assert "bootstrap over rows, as there is one query, 200 resamples" in words
     assert "no test over queries" in words
 
 
@@ -359,7 +359,7 @@ def test_two_classes_have_a_roc_curve(rows):
     areas = [roc_auc_score(y, model.predict(X)), roc_auc_score(y, other.decision_function(X))]
     close(page.column("areas", "Area"), areas)
     close(1 - page.values["error"], areas[0])
-    close(page.column("comparison", "Its value")[0], 1 - areas[1])
+    close(page.column("comparison", "Value")[0], 1 - areas[1])
     assert f"in the right order, an AUC of {areas[0]:.4f} (95% interval" in page.words
 
 
@@ -371,7 +371,10 @@ def test_ordinal_models_show_their_boundaries():
     page = Page(html)
     close(page.values["error"], metrics.ranking_error(y, model.utility(X)))
     predicted = model.predict(X)
-    assert f"{100 * accuracy_score(grades[y], predicted):.1f}% of the rows get their own" in page.words
+    assert (
+        f"The rank of {100 * accuracy_score(grades[y], predicted):.1f}% of the rows is predicted"
+        in page.words
+    )
     for k, name in enumerate(grades):
         counts = [float(((y == k) & (predicted == other)).sum()) for other in grades]
         assert [cell[1] for cell in page.tables["confusion"][1 + k][1:]] == counts
@@ -478,13 +481,17 @@ def test_fifty_thousand_features_make_a_small_file():
     page = Page(html)
     assert len(html.encode()) < LIMIT
     assert len(page.names("weights")) == 500
-    assert "The 500 with the largest weight" in page.words
+    assert "The 500 with the largest effect" in page.words
     spread = X.toarray().std(axis=0)
     effect = np.abs(model.coef_ * spread)
-    close(np.abs(page.column("weights", f"Weight {chr(215)} spread")), np.sort(effect)[::-1][:500], 1e-9)
+    close(
+        np.abs(page.column("weights", f"Weight {chr(215)} standard deviation")),
+        np.sort(effect)[::-1][:500],
+        1e-9,
+    )
     data = page.data["pair-data"]
     a, b = (data["rows"][k] for k in data["pair"])
-    close(sum(page.column("pair-table", "Part")), a["score"] - b["score"], 1e-6)
+    close(sum(page.column("pair-table", "Contribution")), a["score"] - b["score"], 1e-6)
     for k in range(0, len(data["rows"]) - 1, 40):
         parts, rest, a, b = pair_of(page, k, k + 1)
         close(parts.sum() + rest, a["score"] - b["score"], 1e-6)
@@ -598,9 +605,9 @@ def test_a_censored_row_is_explained_as_one_that_asks_for_no_order():
     X = np.array([[3.0], [2.0], [1.0]])
     preferences = Preferences.from_survival([False, True, True], [1.0, 2.0, 3.0])
     report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(0, 1))
-    assert "the labels ask for no order (2 and 1+)" in Page(report.to_html()).words
+    assert "which the labels do not order (2 and 1+)" in Page(report.to_html()).words
     report = Report(RankRLS().fit(X, preferences), X, preferences, pair=(2, 1))
-    assert "as the labels say" in Page(report.to_html()).words
+    assert "as the labels require" in Page(report.to_html()).words
 
 
 def test_the_probabilities_are_measured_on_the_pairs_given(rows):
@@ -610,7 +617,7 @@ def test_the_probabilities_are_measured_on_the_pairs_given(rows):
         report = Report(model, X, preferences)
         found = report.measures["RankLogistic"][-1]
         close(found.mean, metrics.pair_log_loss(preferences, model.predict(X)))
-        shown = Page(report.to_html()).column("bins", "Came true")
+        shown = Page(report.to_html()).column("bins", "Observed")
         expected = reliability(preferences, model.predict(X)).observed
         close(np.array(shown, float), expected, 1e-9)
 

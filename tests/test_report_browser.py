@@ -189,7 +189,7 @@ def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):
     assert [int(float(value)) for value in column(browser, "documents-table", 1)] == order.tolist()
     words = browser.find_element(By.ID, "documents-wrong").text
     first, second = (row_number(browser.find_element(By.ID, f"pair-{side}")) for side in ("a", "b"))
-    assert words.startswith(f"Most wrong in query {name}: row {first} (label")
+    assert words.startswith(f"Worst pair of query {name}: row {first} (label")
     assert f"is above row {second} (label" in words
     assert data.y[first] < data.y[second]
     assert data.main_scores[first] > data.main_scores[second]

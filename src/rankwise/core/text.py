@@ -10,10 +10,13 @@ def plural(count: int, noun: str) -> str:
 
     Examples
     --------
-    >>> plural(1, "query"), plural(1200, "query"), plural(2, "row")
-    ('1 query', '1,200 queries', '2 rows')
+    >>> plural(1, "query"), plural(1200, "query"), plural(2, "row"), plural(3, "match")
+    ('1 query', '1,200 queries', '2 rows', '3 matches')
     """
-    many = noun[:-1] + "ies" if noun.endswith("y") else noun + "s"
+    if noun.endswith("y"):
+        many = noun[:-1] + "ies"
+    else:
+        many = noun + ("es" if noun.endswith(("ch", "s", "x")) else "s")
     return f"{count:,} {noun if count == 1 else many}"
 
 

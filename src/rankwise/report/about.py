@@ -1,4 +1,4 @@
-"""The top of the page: what was measured and made when, and what a reader has to be warned of."""
+"""The top of the page: data, version and date, and warnings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.report.page import Cell, facts, paragraph, short
 
-# Scores that differ by less hardly differ: the losses ask for a difference of 1.
+# A model whose scores differ by less is nearly constant: the losses have a margin of 1.
 LEAST_SPREAD = 1e-3
 
 
 def about(data: EvaluationData, error: Measured, given: Mapping[str, str]) -> str:
-    """List the data, what was given of files and commands, the version and the day."""
+    """List the data, the given facts, the version and the date."""
     from rankwise import __version__
 
     made = f"rankwise {__version__} on {datetime.date.today().isoformat()}"
@@ -32,7 +32,7 @@ def _data(data: EvaluationData) -> str:
 
 
 def _excluded(data: EvaluationData, error: Measured) -> list[tuple[str, Cell]]:
-    """Say what has no part in the measures."""
+    """List the queries and rows that no measure includes."""
     without = len(error.values) - error.n_defined if len(error.values) > 1 else 0
     unlabelled = data.X.shape[0] - len(data.y)
     left_out = [f"{plural(without, 'query')} without pairs to order"] if without else []
@@ -41,14 +41,14 @@ def _excluded(data: EvaluationData, error: Measured) -> list[tuple[str, Cell]]:
 
 
 def cautions(data: EvaluationData, error: Measured) -> str:
-    """Warn of a model that hardly tells rows apart, or is no better than chance."""
+    """Warn of a model that is nearly constant, or no better than chance."""
     spread = widest_spread(data)
     found = []
     if spread <= LEAST_SPREAD and data.ranker is not None:
         found.append(
-            "All scores of a query are the same: the model has learned no order."
+            "All scores within a query are equal: the model has learned no order."
             if spread == 0
-            else f"The scores of a query differ by {short(spread)} at most, where the loss asks for 1: "
+            else f"The scores of a query differ by at most {short(spread)}, but the margin of the loss is 1: "
             "the model is nearly constant. A smaller alpha, or scaled features, may help."
         )
     if error.mean >= 0.5:

@@ -1,4 +1,4 @@
-"""The section on curves: the part of each feature in the score, over the rows that the model learned from."""
+"""The section on curves: the contribution of each feature to the score, over the training rows."""
 
 from __future__ import annotations
 
@@ -10,21 +10,25 @@ from rankwise.report.svg import Chart, padded
 
 DRAWN = 12
 MAX_LEVELS = 40
-# The share of a chart's height that the density of the rows takes.
+# The height of the density as a fraction of the range of the curve.
 DENSITY_HEIGHT = 0.25
-CAPTION = "Above: what the value of the feature adds to the score. Shaded: where the training rows lie."
+CAPTION = "Line: contribution of the feature to the score. Shaded: density of the training rows."
 
 
 def curves_section(data: EvaluationData) -> str:
-    """Draw the curves with the widest spread, and list the tables of two features."""
+    """Draw the curves with the largest standard deviation, and list the tables of two features."""
     if data.ranker is None or not has_curves(data.ranker):
         return ""
     curves = drawn_curves(data.ranker, data.feature_names)
     if not curves:
-        return section("curves", "The curves", paragraph("All curves are flat: every score is the same."))
+        return section("curves", "The curves", paragraph("All curves are flat: all scores are equal."))
     charts = "".join(curve_chart(curve) for curve in curves[:DRAWN])
     left = len(curves) - DRAWN
-    note = paragraph(f"The {DRAWN} widest of {len(curves)} curves are drawn.", "note") if left > 0 else ""
+    note = (
+        paragraph(f"The {DRAWN} of {len(curves)} curves that vary most are drawn.", "note")
+        if left > 0
+        else ""
+    )
     return section("curves", "The curves", f'<div class="figures">{charts}</div>', note, _tables(data))
 
 
@@ -37,11 +41,11 @@ def curve_chart(curve: DrawnCurve) -> str:
         (float(curve.edges[0]), float(curve.edges[-1])),
         (bottom, high),
         x_label=shortened(curve.name),
-        y_label="part in the score",
+        y_label="contribution to the score",
     )
-    for begin, end, share in zip(curve.edges[:-1], curve.edges[1:], curve.density, strict=True):
-        top = bottom + share * (low - bottom)
-        chart.box((float(begin), float(end)), (float(bottom), float(top)), "lane", f"density {share:.2f}")
+    for begin, end, density in zip(curve.edges[:-1], curve.edges[1:], curve.density, strict=True):
+        top = bottom + density * (low - bottom)
+        chart.box((float(begin), float(end)), (float(bottom), float(top)), "lane", f"density {density:.2f}")
     if curve.levels is None:
         chart.line(curve.x, curve.y)
     else:
@@ -49,7 +53,7 @@ def curve_chart(curve: DrawnCurve) -> str:
         chart.points(curve.x, curve.y, titles=titles)
         for place, name in enumerate(curve.levels[:MAX_LEVELS]):
             chart.label(place, float(curve.y[place]), shortened(name, 10), "middle", (0, -8))
-    missing = "" if curve.missing is None else f" Missing values add {short(curve.missing)}."
+    missing = "" if curve.missing is None else f" Missing values contribute {short(curve.missing)}."
     return figure(chart.render(x_ticks=curve.levels is None), CAPTION + missing)
 
 
@@ -62,6 +66,12 @@ def _tables(data: EvaluationData) -> str:
          Number(float(one.values.max()))]
         for one in found
     ]  # fmt: skip
-    header = ["Features", "Spread", "Lowest entry", "Highest entry"]
-    note = "What two features add together, beyond their curves; nothing where either is in its middle bin."
-    return table("Tables of two features, widest first", header, rows, name="interactions", note=note)
+    header = ["Features", "Standard deviation", "Lowest entry", "Highest entry"]
+    note = "The interaction of two features beyond their curves; 0 if either is in its middle bin."
+    return table(
+        "Tables of two features",
+        header,
+        rows,
+        name="interactions",
+        note=note,
+    )

@@ -1,12 +1,12 @@
-"""One HTML file on a leaderboard: the items with their intervals and ranks, and who would win."""
+"""The HTML page of a leaderboard: scores with intervals, ranks, and probabilities of winning."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from rankwise.evaluation.names import shortened
+from rankwise.core.text import plural
+from rankwise.leaderboard import BradleyTerry
+from rankwise.leaderboard.table import Leaderboard
 from rankwise.report.page import (
     MINUS,
     Cell,
@@ -21,61 +21,55 @@ from rankwise.report.page import (
     table,
     text,
 )
-from rankwise.report.svg import LONGEST_NAME, Chart, room_for
+from rankwise.report.svg import Interval, interval_chart
 
 SHOWN_IN_CHART = 40
 SHOWN_IN_GRID = 10
 
 
-def leaderboard_page(model: Any, board: Any, title: str = "Leaderboard") -> str:
-    """Return the page of a fitted `BradleyTerry` and its leaderboard; it opens offline."""
+def leaderboard_page(model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard") -> str:
+    """Return a self-contained page of a fitted `BradleyTerry` and its leaderboard."""
     from rankwise import __version__
 
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
     sections = [
-        section("ranking", "Who is where", _chart(board), _table(board)),
-        section("matches", "Who would win", _grid(model, board)),
-        section("fit", "How sure this is", _facts(model), paragraph(_explained(model, board), "note")),
+        section("ranking", "Ranking", _chart(board), _table(board)),
+        section("matches", "Probabilities of winning", _grid(model, board)),
+        section("fit", "Fit and uncertainty", _facts(model), paragraph(_explained(model, board), "note")),
     ]
     return page(title, lead, sections, f"Made by rankwise {__version__}.")
 
 
-def headline(model: Any, board: Any) -> str:
-    """Return the finding in words."""
+def headline(model: BradleyTerry, board: Leaderboard) -> str:
+    """Summarise the leaderboard in a sentence."""
     first = board[0]
-    sure = f"; with {_percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
-    over = f"{model.n_comparisons_:,} matches of {len(model.items_):,} items"
-    return f"{first.item} is ahead after {over}{sure}."
+    ranks = f"; with {_percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
+    over = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
+    return f"{first.item} is ahead after {over}{ranks}."
 
 
-def _percent(board: Any) -> str:
+def _percent(board: Leaderboard) -> str:
     return f"{100 * board.confidence:g}%"
 
 
-def _chart(board: Any) -> str:
-    rows = board[:SHOWN_IN_CHART]
-    low, high = min(row.low for row in rows), max(row.high for row in rows)
-    space = 0.04 * (high - low) or 0.5
-    names = [f"{row.rank}  {shortened(str(row.item), LONGEST_NAME)}" for row in rows]
-    chart = Chart(
-        f"Scores of {len(rows)} items with {_percent(board)} intervals",
-        (low - space, high + space),
-        (len(rows) - 0.5, -0.5),
-        x_label="score",
-        width=640,
-        height=70 + 24 * len(rows),
-        left=room_for(names),
-    )
-    for place, row in enumerate(rows):
-        title = f"{row.item}: {short(row.score)}, from {short(row.low)} to {short(row.high)}"
-        chart.segment((row.low, row.high), (place, place), "whisker s0", title)
-        chart.points([row.score], [place], 0, [title], 4)
-        chart.label(low - space, place, names[place], "end", (-8, 4))
-    return figure(chart.render(y_ticks=False), f"Scores with {_percent(board)} intervals, the best on top.")
+def _chart(board: Leaderboard) -> str:
+    rows = [
+        Interval(
+            f"{row.rank}  {row.item}",
+            f"{row.item}: {short(row.score)}, from {short(row.low)} to {short(row.high)}",
+            row.score,
+            row.low,
+            row.high,
+        )
+        for row in board[:SHOWN_IN_CHART]
+    ]
+    name = f"Scores of {plural(len(rows), 'item')} with {_percent(board)} intervals"
+    chart = interval_chart(name, rows, "score", width=640, row_height=24)
+    return figure(chart, f"Scores with {_percent(board)} confidence intervals, the best on top.")
 
 
-def _table(board: Any) -> str:
-    header = ["Item", "Rank", "Ranks it may have", "Score", "from", "to", "Matches", "Won"]
+def _table(board: Leaderboard) -> str:
+    header = ["Item", "Rank", "Range of rank", "Score", "from", "to", "Matches", "Win rate"]
     rows: list[list[Cell]] = [
         [
             str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None),
@@ -88,7 +82,7 @@ def _table(board: Any) -> str:
     return table("The leaderboard", header, rows, name="leaderboard", search=search)
 
 
-def _grid(model: Any, board: Any) -> str:
+def _grid(model: BradleyTerry, board: Leaderboard) -> str:
     shown = board[:SHOWN_IN_GRID]
     names = [row.item for row in shown]
     chances = [model.predict_pair_proba(names, [name] * len(names)) for name in names]
@@ -101,21 +95,21 @@ def _grid(model: Any, board: Any) -> str:
         for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
     ]
     note = (
-        "The chance that the item of the row wins against the item with the rank of the column, in a match "
-        "that is no tie."
+        "The probability that the item of the row beats the item with the rank of the column, in a match "
+        "that is not a tie."
     )
     header = ["Item", "Rank", *(str(item.rank) for item in shown)]
-    return table("Chances to win against the items of ranks", header, rows, name="chances", note=note)
+    return table("Probability of beating the item of each rank", header, rows, name="chances", note=note)
 
 
-def _facts(model: Any) -> str:
+def _facts(model: BradleyTerry) -> str:
     pairs = [
         ("Matches", Number(model.n_comparisons_)),
         ("Items", Number(len(model.items_))),
-        ("Groups linked by matches", Number(len(model.groups_))),
+        ("Groups connected by matches", Number(len(model.groups_))),
         ("Penalty alpha", Number(model.alpha_)),
         ("Objective", Number(model.objective_)),
-        ("At most above its minimum", Number(model.gap_)),
+        ("Certified gap to the optimum", Number(model.gap_)),
     ]
     if model.order_effect:
         pairs.append(("Order effect (log odds)", Number(model.order_effect_)))
@@ -124,13 +118,14 @@ def _facts(model: Any) -> str:
     return facts(pairs)
 
 
-def _explained(model: Any, board: Any) -> str:
-    sure = _percent(board)
+def _explained(model: BradleyTerry, board: Leaderboard) -> str:
+    percent = _percent(board)
     words = (
-        "A difference of scores is the logarithm of the odds to win; the mean is 0. Intervals come from "
-        f"the curvature of the likelihood, at {sure} each. Ranks an item may have leave out the places of "
-        f"items that are surely above or below it: with {sure} confidence its true rank is among them."
+        "A difference of scores is the log odds of winning; the mean score is 0. Each score has a "
+        f"{percent} confidence interval from the curvature of the likelihood. The range of rank excludes the "
+        "positions of items that are significantly above or below: it contains the true rank of the item "
+        f"with {percent} confidence."
     )
     if len(model.groups_) > 1:
-        words += " Scores of groups that never met cannot be compared."
+        words += " Scores of different groups cannot be compared."
     return words

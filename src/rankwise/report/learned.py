@@ -1,4 +1,4 @@
-"""The section on what was learned: the objective, what it was learned from, and how closely it was met."""
+"""The section on the fit: objective, convergence, and the choice of alpha."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from rankwise.evaluation.names import feature_names
 from rankwise.figures.alpha_path import error_path_of, share_curve
 from rankwise.figures.convergence import gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
-from rankwise.report.svg import Chart
+from rankwise.report.svg import Chart, padded
 
 
 def learned_section(data: EvaluationData) -> str:
-    """Tell what the model that is reported on was fitted to."""
+    """Describe how the model was fitted."""
     ranker = data.ranker
     if ranker is None:
         return section(
             "learned",
             "What was learned",
-            paragraph("Only scores were given: nothing is known of their model."),
+            paragraph("Only scores were given, so there is no model to describe."),
         )
     charts = [gap_chart(ranker), alpha_chart(ranker), certified_chart(ranker)]
     figures = "".join(chart for chart in charts if chart)
@@ -30,13 +30,13 @@ def learned_section(data: EvaluationData) -> str:
 
 
 def objective_of(ranker: Any) -> str | None:
-    """Return the objective of an estimator of this library, or None for others."""
+    """Return the objective of an estimator of this library, None for other models."""
     formula = getattr(ranker, "formula", None)
     return formula.replace(" - ", f" {MINUS} ") if isinstance(formula, str) else None
 
 
 def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
-    """List what is known of the model."""
+    """List the parameters and the results of the fit."""
     ranker = data.ranker
     found: list[tuple[str, Cell]] = [("Estimator", _described(data.models[data.name]))]
     objective = objective_of(ranker)
@@ -53,7 +53,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
     if hasattr(ranker, "feature_scales_"):
-        found.append(("Features that matter most to the kernel", _most_important(data)))
+        found.append(("Most important features of the kernel", _most_important(data)))
     numbers = {"Pairs in training": "n_pairs_", "Iterations": "n_iter_", "Objective reached": "objective_"}
     for title, name in numbers.items():
         value = getattr(ranker, name, None)
@@ -61,7 +61,7 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
             found.append((title, Number(float(value))))
     gap = getattr(ranker, "gap_", None)
     if gap is not None and np.ndim(gap) == 0:
-        found.append(("Certified gap to the optimum, at most", Number(float(gap), f"{float(gap):.2g}")))
+        found.append(("Certified gap to the optimum", Number(float(gap), f"{float(gap):.2g}")))
     return found
 
 
@@ -71,7 +71,7 @@ def _described(model: Any) -> str:
 
 
 def _most_important(data: EvaluationData, count: int = 8) -> str:
-    """List the features by what they add to the distances of rows, relative to the first."""
+    """List the features by their contribution to the distances of rows, relative to the largest."""
     ranker = data.ranker
     scales = ranker.feature_scales_
     scales = scales if scales.ndim == 1 else np.linalg.norm(scales, axis=1)
@@ -84,7 +84,7 @@ def _most_important(data: EvaluationData, count: int = 8) -> str:
 
 
 def gap_chart(ranker: Any) -> str:
-    """Draw the gap over time."""
+    """Draw the certified gap over time."""
     history = history_of(ranker) or {"gap": [], "seconds": []}
     number, seconds, gap = gap_curve(history["gap"], history["seconds"])
     if len(gap) < 2:
@@ -105,22 +105,19 @@ def gap_chart(ranker: Any) -> str:
             for n, g, s in zip(number, gap, seconds, strict=True)
         ]
         chart.points(factor * seconds, gap, titles=titles)
-    return figure(chart.render(), "Training: an upper bound on how far the objective is above its optimum.")
+    return figure(chart.render(), "Training: the certified gap, an upper bound on J(f) - J*.")
 
 
 def alpha_chart(ranker: Any) -> str:
-    """Draw the error of cross-validation over alpha."""
+    """Draw the cross-validated error over alpha."""
     path = error_path_of(ranker)
     if path is None or len(path.alphas) < 2:
         return ""
     alphas, mean = path.alphas, path.mean
-    drawn = np.column_stack([mean, path.folds])
-    low, high = float(drawn.min()), float(drawn.max())
-    space = 0.05 * (high - low) or 0.01
     chart = Chart(
         f"Cross-validated {path.measure} over alpha: lowest, {mean.min():.4f}, at alpha {path.alpha:.3g}",
         (float(alphas.min()), float(alphas.max())),
-        (low - space, high + space),
+        padded(np.column_stack([mean, path.folds]), 0.05),
         x_label="alpha",
         y_label=path.measure,
         x_log=True,
@@ -139,19 +136,19 @@ def alpha_chart(ranker: Any) -> str:
 
 
 def certified_chart(ranker: Any) -> str:
-    """Draw what a path over alpha proves, where the model has one as `alpha_path_`."""
+    """Draw the certified suboptimality over alpha of a model with `alpha_path_`."""
     path = getattr(ranker, "alpha_path_", None)
     if path is None or len(path.alphas) < 2:
         return ""
     knots, curve = path.alphas, share_curve(path)
     ends = float(knots[-1]), float(knots[0])
     chart = Chart(
-        f"{len(knots)} fits for every alpha from {ends[0]:.3g} to {ends[1]:.3g}: each within "
-        f"{curve.shares.max():.2g} of what can be won",
+        f"{len(knots)} fits for every alpha from {ends[0]:.3g} to {ends[1]:.3g}: suboptimality at most "
+        f"{curve.shares.max():.2g} of J(0) {MINUS} J*",
         ends,
         (0.0, 1.1 * max(path.tol, float(curve.shares.max()))),
         x_label="alpha",
-        y_label="missed of what can be won, at most",
+        y_label=f"suboptimality / (J(0) {MINUS} J*)",
         x_log=True,
     )
     chart.rule(y=path.tol)
@@ -161,5 +158,5 @@ def certified_chart(ranker: Any) -> str:
         for alpha, objective, gap in zip(knots, path.objectives, path.gaps, strict=True)
     ]
     chart.points(knots, path.share(knots), titles=titles)
-    caption = f"Every alpha: {len(knots)} fits, one of which is proven good for each alpha between the ends."
+    caption = f"{len(knots)} fits cover every alpha of the path; the line is a bound on their suboptimality."
     return figure(chart.render(), caption)

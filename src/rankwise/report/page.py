@@ -1,4 +1,4 @@
-"""HTML from Python: text is escaped here and nowhere else, and every number keeps all of its digits."""
+"""HTML elements. Text is escaped here only, and numbers keep all their digits as data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from rankwise.evaluation.measures import Measure
 
 MINUS, NONE, TIMES = "\N{MINUS SIGN}", "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
-# Nothing may be loaded from anywhere, whatever a feature name tries.
+# Nothing may be loaded from elsewhere, even if a feature name contains HTML.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
@@ -25,12 +25,12 @@ def text(value: Any) -> str:
     >>> text("<b> & 'c'")
     '&lt;b&gt; &amp; &#x27;c&#x27;'
     """
-    # A lone surrogate is legal in Python and in no file.
+    # A lone surrogate is legal in a Python string, but UTF-8 cannot encode it.
     return escape(str(value).encode("utf-8", "replace").decode("utf-8"))
 
 
 def short(value: float | None) -> str:
-    """Write a number for people.
+    """Format a number for readers.
 
     Examples
     --------
@@ -50,7 +50,7 @@ def short(value: float | None) -> str:
 
 
 def share(value: float) -> str:
-    """Write a share in per cent; only the whole is 100%, and only nothing 0%.
+    """Format a fraction in per cent; only 1 is 100%, and only 0 is 0%.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def share(value: float) -> str:
 
 
 def better_in_words(measures: Sequence[Measure]) -> str:
-    """Say of each measure which way is better.
+    """State for each measure whether higher or lower is better.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def better_in_words(measures: Sequence[Measure]) -> str:
 
 @dataclass(frozen=True)
 class Number:
-    """A cell that sorts by a number and shows it in short, or as `shown`."""
+    """A cell that sorts by a number and shows it rounded, or as `shown`."""
 
     value: float | None
     shown: str | None = None
@@ -90,7 +90,7 @@ class Number:
 
 @dataclass(frozen=True)
 class QueryLink:
-    """A cell that names a query and opens its rows, those of number `place` among the named queries."""
+    """A cell that links to the rows of a query, number `place` among the named queries."""
 
     name: str
     place: int
@@ -155,7 +155,7 @@ def _cell(cell: Cell, numeric: bool) -> str:
 
 
 def select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: int) -> str:
-    """Write a field to choose from a list."""
+    """Return a labelled drop-down list."""
     listed = "".join(
         f'<option value="{value}"{" selected" if value == chosen else ""}>{text(title)}</option>'
         for value, title in options
@@ -164,12 +164,12 @@ def select(name: str, label: str, options: Sequence[tuple[int, str]], chosen: in
 
 
 def paragraph(content: str, kind: str = "") -> str:
-    """Write a paragraph of plain text, or nothing."""
+    """Return a paragraph of plain text, empty without content."""
     return f'<p class="{kind}">{text(content)}</p>' if content else ""
 
 
 def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
-    """Write a list of terms with their values."""
+    """Return a list of terms with their values."""
     rows = []
     for term, cell in pairs:
         value = _cell(cell, False).replace(' class="number"', "", 1)
@@ -178,13 +178,13 @@ def facts(pairs: Iterable[tuple[str, Cell]]) -> str:
 
 
 def figure(chart: str, caption: str, wide: bool = False) -> str:
-    """Put a chart above its caption."""
+    """Return a figure: a chart with its caption."""
     kind = ' class="wide"' if wide else ""
     return f'<figure{kind}><div class="chart">{chart}</div><figcaption>{text(caption)}</figcaption></figure>'
 
 
 def section(name: str, title: str, *parts: str) -> str:
-    """Write a section; without content it is left out."""
+    """Return a section, empty without content."""
     content = "\n".join(part for part in parts if part)
     if not content:
         return ""
@@ -192,7 +192,7 @@ def section(name: str, title: str, *parts: str) -> str:
 
 
 def embedded(name: str, values: Any) -> str:
-    """Write values as JSON that no text inside can end."""
+    """Return a script element with values as JSON, in which no text can close the element."""
     written = json.dumps(values, allow_nan=False, separators=(",", ":"))
     for letter in "<>&":
         written = written.replace(letter, f"\\u{ord(letter):04x}")
@@ -200,7 +200,7 @@ def embedded(name: str, values: Any) -> str:
 
 
 def page(title: str, lead: str, sections: Sequence[str], footer: str) -> str:
-    """Write the whole file."""
+    """Return the whole page."""
     style, script = (asset(name) for name in ("report.css", "report.js"))
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'

@@ -1,4 +1,4 @@
-"""The rows that the page can compare: those of the queries that it names, with the features that matter."""
+"""The rows that the page can compare, from the queries that it lists, with their largest features."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from rankwise.report.page import short
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
 
 MAX_ROWS = 1200
-# Where not all rows fit, a query gets one part in that many of what is left.
-SHARE_OF_ONE = 4
+# If not all rows fit, a query gets 1/4 of the rows that remain.
+QUERY_DIVISOR = 4
 MAX_ROWS_OF_ONE_QUERY = 200
 MAX_ENTRIES = 60_000
 MAX_FEATURES = 5_000
 
 
 class PairData:
-    """A sample of rows grouped by query, worst query first, and the parts of their scores.
+    """A sample of rows grouped by query, worst query first, and the contributions to their scores.
 
-    Features beyond a limit are added up, so that the parts of a pair always give the whole difference.
+    Features beyond a limit are summed up, so that the contributions to a pair sum to its difference.
 
     Attributes
     ----------
     groups : list of (name, rows), the rows of each sampled query from the highest score down
     first, second : int
-        The pair to begin with, the higher-scored row first.
+        The pair shown first, its row with the higher score first.
     """
 
     def __init__(
@@ -57,37 +57,37 @@ class PairData:
             )
         a, b = place[int(pair[0])], place[int(pair[1])]
         if self.data.query[a] != self.data.query[b]:
-            raise ValueError(f"pair must be two rows of one query; rows {pair[0]} and {pair[1]} are not.")
+            raise ValueError(f"pair must be two rows of one query; rows {pair[0]} and {pair[1]} are of two.")
         return a, b
 
     def _queries(self, errors: FloatArray, first: int | None) -> list[int]:
-        """Return the queries that the page names; a wished one comes first."""
+        """Return the queries that the page lists, beginning with `first` if given."""
         named = named_queries(errors).tolist()
         return named if first is None else [first, *(query for query in named if query != first)]
 
     def _grouped(self, queries: list[int], chosen: tuple[int, int] | None) -> Iterator[tuple[int, IntArray]]:
-        """Yield the rows of each query: all where there is room, else more of the first queries' rows."""
+        """Yield the rows of each query: all if they fit, otherwise more rows of the first queries."""
         left = MAX_ROWS
         everything = np.isin(self.data.query, queries).sum() <= MAX_ROWS
         for place, query in enumerate(queries, 1):
-            spare = (left - 2 * (len(queries) - place)) // SHARE_OF_ONE
+            spare = (left - 2 * (len(queries) - place)) // QUERY_DIVISOR
             room = MAX_ROWS_OF_ONE_QUERY if everything or len(queries) == 1 else max(2, spare)
             rows = self._rows_of(query, min(room, MAX_ROWS_OF_ONE_QUERY), chosen or ())
             left -= len(rows)
             yield query, rows
 
     def _rows_of(self, query: int, room: int, chosen: tuple[int, ...]) -> IntArray:
-        """Return rows of a query from the highest score down, with its most wrong pair and the chosen one."""
+        """Return rows of a query by decreasing score, among them its worst pair and the chosen pair."""
         rows = in_order(self.data, query)
         kept = [*spread_out(rows, room), *chosen, *(most_wrong(self.data, rows) or ())]
         return np.asarray(rows[np.isin(rows, kept)])
 
     def _pair_of(self, query: int, rows: IntArray) -> tuple[int, int]:
-        """Return the most wrong pair of a query, or its ends where none is wrong."""
+        """Return the worst pair of a query, or its first and last row if all pairs are in order."""
         return self.wrong[query] or (int(rows[0]), int(rows[-1]))
 
     def _choose_features(self) -> None:
-        """Keep the features that move the scores of these rows most, as many as there is room for."""
+        """Keep the features with the largest contributions to the scores of these rows, up to a limit."""
         listed = [rows for _, rows in self.groups]
         self.rows = np.concatenate(listed) if listed else np.empty(0, dtype=np.int64)
         numbers = self.data.row_numbers[self.rows]
@@ -101,7 +101,7 @@ class PairData:
         self.features = order[reach[order] > 0]
 
     def as_json(self) -> dict[str, Any]:
-        """Return what the script of the page needs; a row lists only the features that are not 0."""
+        """Return the data of the script of the page; a row lists its nonzero features only."""
         kept = self.values[:, self.features].toarray()
         weights = self.weights.weights[self.features]
         rest = self.totals - kept @ weights
@@ -148,11 +148,11 @@ class PairData:
 
 
 def rounded(value: float) -> float:
-    """Drop digits beyond the tenth, which nobody sees and which fill the file."""
+    """Round to ten digits: the page shows fewer, and more would enlarge the file."""
     return float(f"{value:.10g}")
 
 
 def row_title(row: dict[str, Any], place: int) -> str:
-    """Name a row in a list of choices; the script of the page has the same words."""
+    """Describe a row in a list of choices; report.js has the same words."""
     label = f"label {row['label']}, " if row["label"] else ""
     return f"{place}. row {row['row']}, {label}score {short(row['score'])}"

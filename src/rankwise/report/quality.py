@@ -1,4 +1,4 @@
-"""The section on how well the model ranks: means with intervals, the spread over queries, best and worst."""
+"""The section on the quality of the ranking: the distribution over queries, best and worst queries."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from rankwise.core.text import plural
+from rankwise.core.types import IntArray
 from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
@@ -31,7 +32,7 @@ MAX_POINTS = 1500
 
 
 def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: Sequence[str]) -> str:
-    """Tell how well the model that is reported on ranks."""
+    """Show the quality of the main model."""
     several = len(measured[0].values) > 1
     return section(
         "quality",
@@ -42,20 +43,20 @@ def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: S
 
 
 def how(data: EvaluationData) -> str:
-    """Say where intervals come from."""
+    """Explain the intervals."""
     if data.n_queries > 1:
-        return f"95% intervals: queries drawn with replacement, {bootstrap.RESAMPLES:,} times."
+        return f"95% intervals: bootstrap over queries, {bootstrap.RESAMPLES:,} resamples."
     resamples = bootstrap.n_row_resamples(len(data.y))
     target = data.target
     if isinstance(target, Preferences) and bootstrap.draws_groups(target):
-        return f"95% intervals: groups of rows that pairs join, drawn with replacement, {resamples:,} times."
+        return f"95% intervals: bootstrap over groups of rows connected by pairs, {resamples:,} resamples."
     if resamples == 0:
         return f"No intervals: there is one query and more than {bootstrap.MAX_ROWS:,} rows."
-    return f"95% intervals: there is one query, so rows are drawn with replacement, {resamples:,} times."
+    return f"95% intervals: bootstrap over rows, as there is one query, {resamples:,} resamples."
 
 
 def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:
-    """Show the distribution over queries, the worst and the best, and all."""
+    """Show the distribution over queries, the worst and the best queries, and all queries."""
     charts = "".join(histogram(found) for found in measured[:2])
     lists = query_lists(data, measured)
     defined = bool(measured[0].n_defined)
@@ -65,7 +66,7 @@ def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:
 
 
 def histogram(found: Measured) -> str:
-    """Draw how many queries have which value."""
+    """Draw a histogram of a measure over queries."""
     spread = Distribution.of(found.values)
     if len(spread.values) == 0:
         return ""
@@ -91,53 +92,57 @@ def histogram(found: Measured) -> str:
 def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """List the worst and the best queries, and all of them up to a limit."""
     order, every = worst_first(measured[0].values), named_queries(measured[0].values)
-    place = {query: k for k, query in enumerate(every.tolist())}
-    n_rows = np.bincount(data.query, minlength=data.n_queries)
-
-    def rows(chosen: np.ndarray, found: Sequence[Measured]) -> list[list[Cell]]:
-        return [
-            [
-                QueryLink(data.query_names[k], place[k]),
-                Number(float(n_rows[k])),
-                *(Number(float(one.values[k])) for one in found),
-            ]
-            for k in chosen.tolist()
-        ]
-
-    def listed(caption: str, name: str, chosen: np.ndarray) -> str:
-        return table(
-            caption,
-            ["Query", "Rows", *(one.measure.name for one in measured[:2])],
-            rows(chosen, measured[:2]),
-            name=name,
+    lists = [
+        _query_table(data, caption, name, chosen, measured[:2])
+        for caption, name, chosen in (
+            ("Worst queries", "worst", order[:LISTED]),
+            ("Best queries", "best", order[::-1][:LISTED]),
         )
-
-    worst, best = order[:LISTED], order[::-1][:LISTED]
-    half = MAX_NAMED // 2
-    note = (
-        f"The {half} worst and the {half} best of {plural(len(order), 'query')} with pairs are listed."
-        if len(every) < len(order)
-        else ""
+    ]
+    notes = []
+    if len(every) < len(order):
+        half = MAX_NAMED // 2
+        notes.append(
+            f"The {half} worst and the {half} best of {plural(len(order), 'query')} with pairs are listed."
+        )
+    if len(order) < data.n_queries:
+        notes.append(f"{plural(data.n_queries - len(order), 'query')} without pairs to order.")
+    full = _query_table(
+        data, "Queries, worst first", "queries", every, measured, "Find a query:", " ".join(notes)
     )
-    without = data.n_queries - len(order)
-    if without:
-        note += f" {plural(without, 'query')} without pairs to order."
-    full = table(
-        "Queries, worst first",
-        ["Query", "Rows", *(one.measure.name for one in measured)],
-        rows(every, measured),
-        name="queries",
-        search="Find a query:",
-        note=note.strip(),
-    )
-    title = "All queries" if len(every) == len(order) else "Many queries"
-    lists = listed("Worst queries", "worst", worst) + listed("Best queries", "best", best)
+    title = "All queries" if len(every) == len(order) else "Worst and best queries"
     better = paragraph(better_in_words([one.measure for one in measured]), "note")
-    return f'<div class="columns">{lists}</div>{better}<details><summary>{title}</summary>{full}</details>'
+    return (
+        f'<div class="columns">{"".join(lists)}</div>{better}'
+        f"<details><summary>{title}</summary>{full}</details>"
+    )
+
+
+def _query_table(
+    data: EvaluationData,
+    caption: str,
+    name: str,
+    chosen: IntArray,
+    measured: Sequence[Measured],
+    search: str | None = None,
+    note: str = "",
+) -> str:
+    place = {query: k for k, query in enumerate(named_queries(measured[0].values).tolist())}
+    n_rows = np.bincount(data.query, minlength=data.n_queries)
+    rows: list[list[Cell]] = [
+        [
+            QueryLink(data.query_names[k], place[k]),
+            Number(float(n_rows[k])),
+            *(Number(float(one.values[k])) for one in measured),
+        ]
+        for k in chosen.tolist()
+    ]
+    header = ["Query", "Rows", *(one.measure.name for one in measured)]
+    return table(caption, header, rows, name=name, search=search, note=note)
 
 
 def score_chart(data: EvaluationData) -> str:
-    """Draw labels against scores, where there is one ranking."""
+    """Draw labels against scores, for data of one query."""
     y, scores = data.y, data.main_scores
     if hasattr(data, "class_of_row") or len(np.unique(y)) <= 2:
         return ""
@@ -157,5 +162,5 @@ def score_chart(data: EvaluationData) -> str:
     ]
     chart.points(scores[rows], y[rows], titles=titles, radius=2.6)
     sample = f" A sample of {MAX_POINTS:,} rows." if len(rows) < len(y) else ""
-    drawn = figure(chart.render(), f"Each dot is a row: in a perfect ranking they rise.{sample}")
+    drawn = figure(chart.render(), f"Each dot is a row; a perfect ranking rises from left to right.{sample}")
     return f'<div class="figures">{drawn}</div>'

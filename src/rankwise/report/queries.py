@@ -1,4 +1,4 @@
-"""Which queries the page names, what stands in each of them, and its most wrong pair."""
+"""The queries that the page lists, their rows, and the worst pair of each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankwise.report.page import Number, embedded, paragraph, select, short, tab
 
 MAX_NAMED = 400
 MAX_DOCUMENTS = 30
-# A pair is looked for among that many rows of a query, evenly spread over their order.
+# The worst pair is searched among at most this many rows of a query, evenly spaced in their order.
 MAX_SEARCHED = 300
 
 
@@ -30,7 +30,7 @@ def worst_first(errors: FloatArray) -> IntArray:
 
 
 def named_queries(errors: FloatArray) -> IntArray:
-    """Return the queries that the page names: all, or where there are many the worst and the best."""
+    """Return the queries that the page lists: all, or the worst and the best if there are many."""
     order, half = worst_first(errors), MAX_NAMED // 2
     return order if len(order) <= MAX_NAMED else np.concatenate([order[:half], order[-half:]])
 
@@ -42,7 +42,7 @@ def in_order(data: EvaluationData, query: int) -> IntArray:
 
 
 def spread_out(rows: IntArray, room: int) -> IntArray:
-    """Return that many rows, evenly spread over their order.
+    """Return at most `room` rows, evenly spaced in their order.
 
     Examples
     --------
@@ -53,7 +53,7 @@ def spread_out(rows: IntArray, room: int) -> IntArray:
 
 
 def most_wrong(data: EvaluationData, rows: IntArray) -> tuple[int, int] | None:
-    """Return the two rows that are furthest apart in the wrong order, the higher one first."""
+    """Return the discordant pair with the largest difference of scores, the higher row first."""
     rows = spread_out(rows, MAX_SEARCHED)
     scores = data.main_scores[rows]
     apart = np.where(data.wished(rows).T, scores[:, None] - scores[None, :], -np.inf)
@@ -62,7 +62,7 @@ def most_wrong(data: EvaluationData, rows: IntArray) -> tuple[int, int] | None:
 
 
 def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
-    """Write the rows of the worst query in their order; a script shows those of the others."""
+    """List the rows of the worst query by score; a script shows those of the others."""
     named = named_queries(errors).tolist()
     lists = [_documents(data, query) for query in named]
     names = [(place, entry["name"]) for place, entry in enumerate(lists)]
@@ -72,14 +72,14 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
         for place, row, label, score in first["rows"]
     ]
     return (
-        '<div id="documents"><h3>The rows of a query, in their order</h3>'
+        '<div id="documents"><h3>The rows of a query by score</h3>'
         f'<form class="fields">{select("documents-query", "Query", names, 0)}</form>'
         '<p class="answer" aria-live="polite">'
         f'<span id="documents-wrong">{text(wrong_in_words(first))}</span> '
         '<a href="#pair" id="documents-why" hidden>Why?</a></p>'
         + table(
-            "Rows by their score, the highest first",
-            ["Place", "Row", "Label", "Score"],
+            "Rows by score, the highest first",
+            ["Position", "Row", "Label", "Score"],
             listed,
             name="documents-table",
             numeric=[False, True, False, True],
@@ -90,7 +90,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
 
 
 def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
-    """Return the first rows of a query with their places, and the most wrong pair."""
+    """Return the first rows of a query with their positions, and its worst pair."""
     rows = in_order(data, query)
     wrong = most_wrong(data, rows)
     shown = np.arange(len(rows)) < MAX_DOCUMENTS
@@ -113,14 +113,14 @@ def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
 
 
 def wrong_in_words(entry: dict[str, Any]) -> str:
-    """Say which pair of a query is most wrong; the script of the page has the same words."""
+    """Describe the worst pair of a query; report.js has the same words."""
     if entry["wrong"] is None:
         return f"No pair of query {entry['name']} is in the wrong order."
     first, second = (f"row {row} (label {label})" if label else f"row {row}" for row, label in entry["wrong"])
-    return f"Most wrong in query {entry['name']}: {first} is above {second}, and should be below."
+    return f"Worst pair of query {entry['name']}: {first} is above {second}, but should be below it."
 
 
 def left_out(entry: dict[str, Any]) -> str:
-    """Say how many rows are not listed; the script of the page has the same words."""
+    """State how many rows are listed; report.js has the same words."""
     n_shown = len(entry["rows"])
     return f"{n_shown} of {plural(entry['size'], 'row')} are listed." if n_shown < entry["size"] else ""

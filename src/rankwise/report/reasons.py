@@ -33,17 +33,15 @@ MAX_PARTS = 15
 def reasons_section(
     data: EvaluationData, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
 ) -> str:
-    """Tell what moves the scores."""
+    """Show the effects of the features on the scores."""
     if data.ranker is None:
         return ""
     if weights is None:
-        why = (
-            "The model is not linear: its score is not a sum over features, so there are no weights to show."
-        )
-        return section("why", "Why it ranks so", paragraph(why))
+        why = "The model is not linear: its score is not a sum over features, so it has no weights."
+        return section("why", "Effects of the features", paragraph(why))
     return section(
         "why",
-        "Why it ranks so",
+        "Effects of the features",
         f'<div class="figures">{weight_chart(weights, widest_spread(data) <= LEAST_SPREAD)}</div>',
         importance_table(weights) if isinstance(weights, Contributions) else weight_table(weights),
         pair_explorer(PairData(data, weights, errors, pair)),
@@ -51,7 +49,7 @@ def reasons_section(
 
 
 def weight_chart(weights: Weights, is_constant: bool) -> str:
-    """Draw the features that move scores most; those of a constant model beside the 1 that losses ask for."""
+    """Draw the features with the largest effects; for a constant model the axis includes the margin of 1."""
     chosen = largest_parts(weights.effect, DRAWN).shown.tolist()
     if not chosen:
         return ""
@@ -59,15 +57,15 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     low, high = min(0.0, float(effects.min())), max(1.0 if is_constant else 0.0, float(effects.max()))
     names = [shortened(weights.names[k], LONGEST_NAME) for k in chosen]
     has_parts = isinstance(weights, Contributions)
-    measured = "Spread of the parts" if has_parts else "Weight times spread"
+    measured = "Standard deviation of the contributions" if has_parts else "Weight times standard deviation"
     chart = Chart(
         f"{measured} of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
         (low, high),
         (len(chosen) - 0.4, -0.5),
         x_label=(
-            "standard deviation of the feature's part in the score"
+            "standard deviation of the contribution to the score"
             if has_parts
-            else "change of the score when the feature rises by its spread"
+            else "change of the score per standard deviation"
         ),
         height=60 + 22 * len(chosen),
         width=WIDE,
@@ -77,24 +75,28 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     for place, k in enumerate(chosen):
         effect = float(weights.effect[k])
         weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
-        title = f"{weights.names[k]}: " + ("" if has_parts else f"weight {weight}, ") + f"spread {spread}"
+        title = (
+            f"{weights.names[k]}: "
+            + ("" if has_parts else f"weight {weight}, ")
+            + f"standard deviation {spread}"
+        )
         chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
         chart.label(low, place, names[place], "end", (-8, 4))
-    caption = "Weight times spread: to the right raises the score, to the left lowers it."
+    caption = "Weight times standard deviation: bars to the right raise the score, bars to the left lower it."
     if isinstance(weights, Contributions):
-        caption = f"How far apart rows are set by each feature: {weights.meaning}."
+        caption = f"Standard deviation of the contribution of each feature: {weights.meaning}."
     return figure(chart.render(y_ticks=False), caption)
 
 
 def importance_table(parts: Contributions) -> str:
-    """List the features of a model of trees or curves by their parts."""
+    """List the features of a model of trees or curves by their contributions."""
     chosen = by_size(parts.spread)[:MAX_WEIGHTS].tolist()
     rows: list[list[Cell]] = [
         [parts.names[k], Number(float(parts.spread[k])), Number(float(parts.importance[k]))] for k in chosen
     ]
-    header = ["Feature", "Spread of its part", parts.share]
+    header = ["Feature", "Standard deviation", parts.share]
     full = table(
-        "Features, widest spread first",
+        "Features, largest standard deviation first",
         header,
         rows,
         name="weights",
@@ -106,7 +108,7 @@ def importance_table(parts: Contributions) -> str:
 
 
 def weight_table(weights: Weights) -> str:
-    """List weights with their scale."""
+    """List the weights and the standard deviations of the features."""
     n_features = len(weights.names)
     chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
     rows: list[list[Cell]] = [
@@ -118,10 +120,10 @@ def weight_table(weights: Weights) -> str:
         ]
         for k in chosen
     ]
-    note = "Spread is the standard deviation of the feature in the data."
+    note = "Standard deviations are those of the features in these rows."
     if len(chosen) < n_features:
-        note += f" The {len(chosen):,} with the largest weight {TIMES} spread of {n_features:,} are listed."
-    header = ["Feature", "Weight", "Spread", f"Weight {TIMES} spread"]
+        note += f" The {len(chosen):,} with the largest effect of {n_features:,} are listed."
+    header = ["Feature", "Weight", "Standard deviation", f"Weight {TIMES} standard deviation"]
     full = table(
         "Features, largest effect first", header, rows, name="weights", search="Find a feature:", note=note
     )
@@ -129,7 +131,7 @@ def weight_table(weights: Weights) -> str:
 
 
 def pair_explorer(pairs: PairData) -> str:
-    """Write the question why A is above B: answered here for one pair, by a script for others."""
+    """Explain the difference of two scores: here for one pair, by a script for the others."""
     if not pairs.groups:
         return ""
     data = pairs.as_json()
@@ -147,11 +149,11 @@ def pair_explorer(pairs: PairData) -> str:
         f'<th scope="col"{kind}>{text(title)}</th>'
         for title, kind in (
             ("Feature", ""), ("A", ' class="number"'), ("B", ' class="number"'),
-            ("Part", ' class="number"'), ("", ' aria-hidden="true"'),
+            ("Contribution", ' class="number"'), ("", ' aria-hidden="true"'),
         )
     )  # fmt: skip
     has_parts = isinstance(pairs.weights, Contributions)
-    summed = "Parts of A and B by feature" if has_parts else "Weight times the difference of the feature"
+    summed = "Contributions to A minus B" if has_parts else "Weight times the difference of the feature"
     body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."
@@ -162,8 +164,8 @@ def pair_explorer(pairs: PairData) -> str:
         '<div id="pair"><h3>Why is A above B?</h3>'
         f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
         f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
-        '<div class="scroll" tabindex="0" role="region" aria-label="Parts of the difference">'
-        f'<table id="pair-table"><caption>{summed}; the parts add up to the difference of the scores'
+        '<div class="scroll" tabindex="0" role="region" aria-label="Contributions to the difference">'
+        f'<table id="pair-table"><caption>{summed}; the contributions sum to the difference of the scores'
         "</caption>"
         f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{paragraph(note, 'note')}</div>"
         + embedded("pair-data", data)
@@ -171,13 +173,13 @@ def pair_explorer(pairs: PairData) -> str:
 
 
 def answer(data: dict, first: int, second: int) -> str:
-    """Say in words how two rows stand; the script of the page has the same words."""
+    """State the order of two rows in words; report.js has the same words."""
     a, b = data["rows"][first], data["rows"][second]
     difference = a["score"] - b["score"]
-    where = "above" if difference > 0 else "below" if difference < 0 else "level with"
+    where = "above" if difference > 0 else "below" if difference < 0 else "tied with"
     wish, said_by = wished(data, first, second), data["said_by"]
-    right = f"as the {said_by} say" if difference * wish > 0 else f"against the {said_by}"
-    verdict = right if wish else f"the {said_by} ask for no order"
+    right = f"as the {said_by} require" if difference * wish > 0 else f"against the {said_by}"
+    verdict = right if wish else f"which the {said_by} do not order"
     labels = f" ({a['label']} and {b['label']})" if a["label"] else ""
     return (
         f"Row {a['row']} is {where} row {b['row']}, {verdict}{labels}: "
@@ -186,7 +188,7 @@ def answer(data: dict, first: int, second: int) -> str:
 
 
 def wished(data: dict, first: int, second: int) -> int:
-    """Return 1 where the labels want the first row above, -1 for the second, 0 where they ask for nothing."""
+    """Return 1 if the first row should be above, -1 if the second should, 0 if the pair has no order."""
     if data["below"] is None:
         a, b = (data["rows"][k]["y"] for k in (first, second))
         return (a > b) - (a < b)
@@ -196,7 +198,7 @@ def wished(data: dict, first: int, second: int) -> int:
 def parts_of_pair(
     data: dict, first: int, second: int
 ) -> list[tuple[str, float | None, float | None, float, float]]:
-    """Return name, both values, part and relative size of the features that differ, the largest first."""
+    """Return name, both values, contribution and relative size of the differing features, largest first."""
     a, b = (
         dict(zip(row["features"], row["values"], strict=True))
         for row in (data["rows"][k] for k in (first, second))

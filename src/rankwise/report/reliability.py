@@ -1,4 +1,4 @@
-"""The section on whether stated probabilities of pairs come true."""
+"""The section on the calibration of the probabilities of pairs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankwise.report.svg import Chart
 
 
 def reliability_section(data: EvaluationData) -> str:
-    """Compare the probabilities of the models that state some with what happened, or show nothing."""
+    """Show the calibration of the models with probabilities of pairs; empty if the main model has none."""
     names = [name for name, model in data.models.items() if has_probabilities(model)][:MAX_CURVES]
     if data.name not in names:
         return ""
@@ -23,7 +23,7 @@ def reliability_section(data: EvaluationData) -> str:
         return ""
     return section(
         "reliability",
-        "Whether its probabilities come true",
+        "Calibration of its probabilities",
         paragraph(in_words(found[data.name])),
         '<div class="figures">',
         figure(curves(found), CAPTION),
@@ -33,38 +33,37 @@ def reliability_section(data: EvaluationData) -> str:
 
 
 CAPTION = (
-    "Each dot is a bin of pairs: the mean probability of the order that the model finds more likely, and the "
-    "share of pairs in that order. On the dashed line probabilities come true; below it the model is too "
-    "sure of itself."
+    "Each dot is a bin of pairs: the mean predicted probability of the more likely order, and the fraction "
+    "of pairs in that order. On the dashed line the model is calibrated; below it the model is overconfident."
 )
 
 
 def in_words(found: Reliability) -> str:
-    """Tell by how much the model is too sure, or not sure enough."""
+    """State the calibration error and the overconfidence."""
     over = found.overconfidence
-    judged = "too sure of itself" if over > 0 else "not sure enough"
+    direction = "overconfident" if over > 0 else "underconfident"
     return (
-        f"On average it gives the order that it finds more likely a probability that is off by "
-        f"{100 * found.calibration_error:.1f} points, and is {judged} by {100 * abs(over):.1f} points. "
-        f"The log loss of a pair is {short(found.log_loss)}; a coin has 0.6931. Pairs of equal labels are "
-        "left out."
+        f"The expected calibration error of the more likely order is {100 * found.calibration_error:.1f} "
+        f"percentage points; on average the model is {direction} by {100 * abs(over):.1f} points. The log "
+        f"loss per pair is {short(found.log_loss)}, against 0.6931 for a coin flip. Pairs of equal labels "
+        "are left out."
     )
 
 
 def curves(found: dict[str, Reliability]) -> str:
-    """Draw the share in the stated order over the stated probability."""
+    """Draw the observed frequency of the predicted order by its predicted probability."""
     filled = {name: one.share > 0 for name, one in found.items()}
     low = min(0.5, *(float(one.observed[filled[name]].min()) for name, one in found.items()))
     chart = Chart(
-        "Stated probability and share of pairs in the stated order, " + ", ".join(found),
-        (0.5, 1.0), (low, 1.0), x_label="stated probability", y_label="share in that order", height=360,
+        "Predicted probability and observed frequency of the order of pairs, " + ", ".join(found),
+        (0.5, 1.0), (low, 1.0), x_label="predicted probability", y_label="fraction in that order", height=360,
     )  # fmt: skip
     chart.segment((0.5, 1.0), (0.5, 1.0), "rule")
     for style, (name, one) in enumerate(found.items()):
         stated, observed = one.stated[filled[name]], one.observed[filled[name]]
         chart.line(stated, observed, style, name=name)
         titles = [
-            f"{name}: stated {p:.3f}, came true {o:.3f}, {share(part)} of pairs"
+            f"{name}: predicted {p:.3f}, observed {o:.3f}, {share(part)} of pairs"
             for p, o, part in zip(stated, observed, one.share[filled[name]], strict=True)
         ]
         chart.points(stated, observed, style, titles)
@@ -72,21 +71,21 @@ def curves(found: dict[str, Reliability]) -> str:
 
 
 def model_table(found: dict[str, Reliability]) -> str:
-    """Write the numbers of each model."""
+    """List the numbers of each model."""
     rows: list[list[Cell]] = [
         [name, Number(one.log_loss), Number(one.calibration_error), Number(one.overconfidence)]
         for name, one in found.items()
     ]
-    header = ["Model", "Pair log loss", "Calibration error", "Too sure by"]
+    header = ["Model", "Pair log loss", "Calibration error", "Overconfidence"]
     return table("Probabilities of pairs", header, rows, name="probabilities")
 
 
 def bin_table(name: str, found: Reliability) -> str:
-    """Write the bins of the model that is reported on."""
+    """List the bins of the main model."""
     columns = (found.edges[:-1], found.edges[1:], found.share, found.stated, found.observed)
     rows: list[list[Cell]] = [
         [f"{low:.2f} to {high:.2f}", Number(part, share(float(part))), Number(stated), Number(observed)]
         for low, high, part, stated, observed in zip(*(column.tolist() for column in columns), strict=True)
     ]
-    header = ["Probability", "Pairs", "Stated", "Came true"]
+    header = ["Probability", "Pairs", "Predicted", "Observed"]
     return table(f"Pairs by probability, {name}", header, rows, name="bins")

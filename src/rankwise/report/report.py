@@ -1,4 +1,4 @@
-"""The report: what is measured once, and the page that shows it."""
+"""The report: an evaluation of models, and the HTML page that presents it."""
 
 from __future__ import annotations
 
@@ -30,54 +30,54 @@ from rankwise.report.shapes import has_two_classes, shapes_section
 from rankwise.report.versus import versus_section
 
 FRAME_HEIGHT = 700
-# Models that the headline names before it counts.
+# The number of models that the headline names; it counts the others.
 LISTED = 3
 
 
 class Report:
-    """One HTML file on a model: what it learned, how well it ranks these rows, and why.
+    """A report on a model as one HTML page: quality on the given rows, effects of features, and fit.
 
-    The file needs nothing but a browser: it has no outside requests, and stays below 3 MB as long tables are
-    cut, which the page says. Rows that the model was fitted to flatter it: give others.
+    The page is self-contained and makes no requests. Long tables are cut, with a note, so that it stays below
+    3 MB. Pass rows that the model was not fitted to: measures of training rows are optimistic.
 
-    Cost: that of scoring the rows, O(m log m) for the measures, and 1000 resamples of the queries; where
-    there is one query, of up to 50,000 rows, the measures of up to 1000 resamples of the rows.
+    Cost: that of scoring the rows, O(m log m) for the measures, and 1,000 resamples of the queries. With one
+    query of at most 50,000 rows, the measures of up to 1,000 resamples of the rows instead.
 
     Parameters
     ----------
     model : estimator, Pipeline, or array of shape (n_rows,)
-        A fitted ranker of this library, or anything of scikit-learn with one score per row; or the scores.
+        A fitted ranker of this library, a scikit-learn estimator with one score per row, or the scores.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes. A `Preferences` of any kind
-        is measured with its own queries, weights and censored rows: the share of pairs in the right order is
-        what `score` returns for it. What its pairs do not define, such as the NDCG of explicit pairs, is left
-        out, and the page says so.
+        has its own queries, weights and censored rows: the fraction of pairs in the right order equals
+        `score`. Measures that its pairs do not define, such as the NDCG of explicit pairs, are left out, with
+        a note on the page.
     qid : array of shape (n_rows,), optional
         The query of each row.
     models : dict of name to model, optional
         Models, or arrays of scores, to compare with.
     name : str, optional
-        The name of `model`; its class by default.
+        The name of `model`; by default its class.
     feature_names : sequence of str, optional
-        Those of the frame or of the fit by default.
+        By default those of the frame or of the fit.
     title : str, optional
     pair : pair of int, optional
-        The numbers of two rows of one query, to explain first; by default the pair that is most wrong in the
+        The numbers of two rows of one query, whose order is explained first; by default the worst pair of the
         worst query.
     at : sequence of int
         Ranks for NDCG.
     relevant_above : float
         Labels above this are relevant for MAP.
     random_state : int
-        Draws the resamples.
+        The seed of the resamples.
     about : dict of str to str, optional
-        What to state on top besides data, version and day, such as ``{"Data file": "test.txt"}``.
+        Facts to list at the top beside data, version and date, such as ``{"Data file": "test.txt"}``.
 
     Attributes
     ----------
     measures : dict of name to list of Measured
-        Each measure of each model: ``values`` for each query, ``mean``, ``low``, ``high``.
+        Each measure of each model: ``values`` per query, ``mean``, ``low``, ``high``.
     differences : list of Difference
         For each other model and measure: ``mean``, ``low``, ``high``, ``wins``, ``ties``, ``losses``, ``p``.
 
@@ -122,7 +122,7 @@ class Report:
         self.measures[data.name] += self._log_loss(random_state)
 
     def headline(self) -> str:
-        """Return the finding in words.
+        """Summarise the results in a few sentences.
 
         Returns
         -------
@@ -150,13 +150,13 @@ class Report:
         return page(self.title, self._lead(), sections, self._footer())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the page to a file, which appears whole or not at all."""
+        """Write the page to a file atomically."""
         html = self.to_html()
         with atomic_write(path, "w") as file:
             file.write(html)
 
     def _repr_html_(self) -> str:
-        """Show the page in a notebook, in a frame of its own."""
+        """Show the page in a frame in a notebook."""
         return (
             f'<iframe title="{text(self.title)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0" '
             f'srcdoc="{escape(self.to_html())}"></iframe>'
@@ -169,7 +169,7 @@ class Report:
         return measures_for(data.target, data.n_queries, at, relevant_above)
 
     def _log_loss(self, seed: int) -> list[Measured]:
-        """Measure the probabilities of the model, where it states some; other models may have none."""
+        """Measure the probabilities of the main model, if it has any; other models may have none."""
         data = self.data
         if not has_probabilities(data.models[data.name]):
             return []
@@ -187,7 +187,7 @@ class Report:
     def _own_finding(self) -> str:
         error = self.measures[self.data.name][0]
         if error.mean != error.mean:
-            return "There is no pair of rows to order: every query has one label only."
+            return "There is no pair of rows to order: the labels within each query are equal."
         low, high = 1 - error.high, 1 - error.low
         between = f" (95% interval {share(low)} to {share(high)})" if low == low else ""
         over = (
@@ -201,7 +201,7 @@ class Report:
         return f"{self.data.name} {right}, {over}."
 
     def _counted(self) -> str:
-        """Count the rows, or the pairs where rows have no labels."""
+        """Count the rows, or the pairs if rows have no labels."""
         preferences = self.data.preferences
         if preferences is not None and preferences.values is None:
             return plural(preferences.n_pairs, "pair")
@@ -225,29 +225,29 @@ class Report:
         )
 
     def _footer(self) -> str:
-        plus = "" if self.data.event is None else " A plus marks a time that was cut short."
+        plus = "" if self.data.event is None else " A plus marks a censored time."
         return (
             f"Pairs are {pairs_in_words(self.data.preferences)}; equal "
-            f"scores count one half.{plus} If the model was fitted to these rows, the figures flatter it."
+            f"scores count 1/2.{plus} If the model was fitted to these rows, the measures are optimistic."
         )
 
 
 def pairs_in_words(preferences: Preferences | None) -> str:
-    """Say what a pair is, and what it counts.
+    """Define the pairs and their weights.
 
     Examples
     --------
     >>> pairs_in_words(Preferences.from_survival([True, False], [1.0, 2.0]))
-    'the 1 pair that the given preferences ask for, each with its weight'
+    'the 1 pair of the given preferences, with its weight'
     """
     if preferences is None or (preferences.orders_labels and preferences.counts_pairs):
         return "rows of one query with different labels"
-    asked = f"the {plural(preferences.n_pairs, 'pair')} that the given preferences ask for"
-    return f"{asked}, each with its weight"
+    given = f"the {plural(preferences.n_pairs, 'pair')} of the given preferences"
+    return f"{given}, with {'its weight' if preferences.n_pairs == 1 else 'their weights'}"
 
 
 def _tile(found: Measured) -> str:
-    """Write a measure with its interval, which way is better, and how many queries have it if not all."""
+    """Write a measure with its interval, its direction, and the number of queries if it is not all."""
     between = f"{short(found.low)} to {short(found.high)}" if found.low == found.low else "no interval"
     better = "higher is better" if found.measure.higher_is_better else "lower is better"
     partly = found.n_defined < len(found.values)
@@ -260,6 +260,6 @@ def _tile(found: Measured) -> str:
 
 
 def _apart(found: Difference) -> str:
-    """Name the other model with how far it is."""
+    """Name the other model, with the difference and its p-value."""
     certain = f", p = {found.p:.2g}" if found.p == found.p else ""
     return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"

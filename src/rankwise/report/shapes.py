@@ -1,4 +1,4 @@
-"""Pictures that belong to a kind of label: ROC, the axis of a utility, the graph of an order."""
+"""Sections for kinds of labels: ROC curves, ranks by utility, order graphs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NODE_LENGTH = 24
 
 
 def shapes_section(data: EvaluationData) -> str:
-    """Show what the labels allow to be shown, or nothing."""
+    """Return the section for the kind of the labels, if there is one."""
     if data.edges is not None:
         return graph_section(data)
     if hasattr(data.ranker, "thresholds_") and hasattr(data, "class_of_row"):
@@ -33,7 +33,7 @@ def shapes_section(data: EvaluationData) -> str:
 
 
 def has_two_classes(data: EvaluationData) -> bool:
-    """Return whether every pair is a row of the higher and a row of the lower of two classes."""
+    """Return whether the labels are two ordered classes."""
     return data.is_ordered_by_labels and len(np.unique(data.y)) == 2
 
 
@@ -43,7 +43,7 @@ def roc_section(data: EvaluationData) -> str:
     names = list(data.scores)[:MAX_CURVES]
     chart = Chart(
         "ROC curves of " + ", ".join(names), (0.0, 1.0), (0.0, 1.0),
-        x_label="share of the lower class found", y_label="share of the higher class found", height=400,
+        x_label="false positive rate", y_label="true positive rate", height=400,
     )  # fmt: skip
     chart.segment((0.0, 1.0), (0.0, 1.0), "rule")
     rows: list[list[Cell]] = []
@@ -51,13 +51,13 @@ def roc_section(data: EvaluationData) -> str:
         false, true, area = roc(positive, data.scores[name], row_weights(data))
         chart.line(false, true, style, name=f"{name}: area {area:.4f}")
         rows.append([name, Number(area)])
-    pooled = " Rows of all queries are pooled." if data.n_queries > 1 else ""
+    pooled = " The rows of all queries are pooled." if data.n_queries > 1 else ""
     return section(
         "roc",
-        "The two classes apart",
+        "ROC curve",
         '<div class="figures">',
         figure(
-            chart.render(), "ROC curve: the area below is the share of pairs in the right order." + pooled
+            chart.render(), "The area under the curve is the fraction of pairs in the right order." + pooled
         ),
         "<div>" + table("Area under the ROC curve", ["Model", "Area"], rows, name="areas") + legend(names),
         "</div></div>",
@@ -65,12 +65,12 @@ def roc_section(data: EvaluationData) -> str:
 
 
 def row_weights(data: EvaluationData) -> Any:
-    """Return the weights of the rows, or None where all weigh the same."""
+    """Return the weights of the rows, None if all are equal."""
     return getattr(data.preferences, "weight", None)
 
 
 def legend(names: list[str]) -> str:
-    """Tell which line is which, where there are several."""
+    """Return a legend of the lines, empty for one line."""
     if len(names) < 2:
         return ""
     items = "".join(
@@ -82,19 +82,19 @@ def legend(names: list[str]) -> str:
 
 
 def utility_section(data: EvaluationData) -> str:
-    """Draw rows on the axis of their utility with the boundaries between ranks."""
+    """Show the rows by utility, with the thresholds between ranks."""
     names = data.label_names or []
     axis = UtilityAxis(data.main_scores, data.class_of_row, np.asarray(data.ranker.thresholds_))
     off = np.abs(axis.predicted - axis.rank)
     right = share(float(np.mean(off == 0)))
     words = (
-        f"The utility is cut at {plural(len(axis.thresholds), 'boundary')}. {right} of the rows get their "
-        f"own rank; on average the rank is off by {short(float(np.mean(off)))}."
+        f"{plural(len(axis.thresholds), 'threshold')} of the utility. The rank of {right} of the rows is "
+        f"predicted correctly; the mean absolute error of the rank is {short(float(np.mean(off)))}."
     )
     drawn = "" if len(names) > MAX_CLASSES else figure(utility_chart(data, axis), UTILITY_CAPTION, wide=True)
     return section(
         "utility",
-        "Ranks on the axis of utility",
+        "Ranks by utility",
         paragraph(words),
         drawn,
         confusion_table(names, axis),
@@ -102,17 +102,17 @@ def utility_section(data: EvaluationData) -> str:
 
 
 UTILITY_CAPTION = (
-    "Each dot is a row, in the lane of its own rank; the shaded part of a lane is where that rank is "
-    "predicted, and the share of its rows that lie there stands at its end."
+    "Each dot is a row, in the lane of its true rank. That rank is predicted in the shaded part of the lane; "
+    "the fraction of rows inside is written at the end of the lane."
 )
 
 
 def utility_chart(data: EvaluationData, axis: UtilityAxis) -> str:
-    """Draw a lane for each rank, the highest on top."""
+    """Draw one lane per rank, the highest on top."""
     names = data.label_names or []
     low, high = axis.limits
     chart = Chart(
-        f"Rows on the axis of utility, in {len(names)} ranks", (low, high), (-0.5, len(names) - 0.5),
+        f"Rows by utility, in {len(names)} ranks", (low, high), (-0.5, len(names) - 0.5),
         x_label="utility", width=760, height=70 + 48 * len(names), left=110, right=58,
     )  # fmt: skip
     for k, name in enumerate(names):
@@ -126,34 +126,35 @@ def utility_chart(data: EvaluationData, axis: UtilityAxis) -> str:
             (threshold, threshold),
             (-0.5, len(names) - 0.5),
             "boundary",
-            f"boundary {number}: {short(threshold)}",
+            f"threshold {number}: {short(threshold)}",
         )
     return chart.render(y_ticks=False)
 
 
 def _draw_rank(chart: Chart, k: int, axis: UtilityAxis, numbers: np.ndarray) -> None:
-    """Draw the rows of a rank in its lane; where there are many, draw a share."""
+    """Draw the rows of a rank in its lane, thinned out if there are many."""
     rows, off = axis.lane(k, step=max(1, int(np.ceil(len(axis.utility) / MAX_UTILITY_POINTS))))
     titles = [f"row {numbers[row]}: utility {short(float(axis.utility[row]))}" for row in rows.tolist()]
     chart.points(axis.utility[rows], k + off, k % 2, titles, 2.4)
 
 
 def confusion_table(names: list[str], axis: UtilityAxis) -> str:
-    """Count the rows of each rank by the rank that is predicted."""
+    """Return the confusion matrix of the ranks."""
     if len(names) > MAX_CLASSES:
         return paragraph(
-            f"The table of {len(names)} ranks given and predicted is left out for its size.", "note"
+            f"The confusion matrix of {len(names)} ranks is left out; the limit is {MAX_CLASSES}.",
+            "note",
         )
     counts = confusion_matrix(axis.rank, axis.predicted, labels=range(len(names)))
     rows: list[list[Cell]] = [
         [name, *(Number(float(count)) for count in counts[k])] for k, name in enumerate(names)
     ]
-    header = ["Rank given", *(f"predicted {name}" for name in names)]
-    return table("Rows by rank given and rank predicted", header, rows, name="confusion")
+    header = ["True rank", *(f"predicted {name}" for name in names)]
+    return table("Rows by true and predicted rank", header, rows, name="confusion")
 
 
 def graph_section(data: EvaluationData) -> str:
-    """Draw the order graph, and list the share of pairs in the right order along each edge."""
+    """Draw the order graph, and list the concordance of each edge."""
     names, edges = data.label_names or [], data.edges or []
     sizes, shares = edge_shares(edges, data.class_of_row, data.main_scores, row_weights(data))
     rows: list[list[Cell]] = [
@@ -173,9 +174,7 @@ def graph_section(data: EvaluationData) -> str:
     return section("graph", "The order of the classes", drawn, listed)
 
 
-GRAPH_CAPTION = (
-    "An arrow leads from a class to one that it should be above, with the share of pairs in that order."
-)
+GRAPH_CAPTION = "Arrows lead from higher to lower classes, with the fraction of pairs in that order."
 
 
 def graph_picture(
@@ -198,9 +197,8 @@ def graph_picture(
     for k, name in enumerate(names):
         parts.append(_node(at(plan.places[k]), name, shown[k], sizes.get(k, 0), 50.0 * plan.stretch))
     parts += [_edge_label(at(plan.middle(edge)), shares[edge]) for edge in edges if edge in shares]
-    top = names[edges[0][0]] if edges else ""
     return picture(
-        f"Order graph of {len(names)} classes with {len(edges)} edges, such as from {top}",
+        f"Order graph of {plural(len(names), 'class')} with {plural(len(edges), 'edge')}",
         width,
         height,
         parts,

@@ -1,40 +1,41 @@
-"""Small charts as inline SVG: sharp at any size, in the colours of the page, with values on hover."""
+"""Charts as inline SVG, in the colours of the page, with values on hover."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.types import FloatArray
+from rankwise.evaluation.names import shortened
 from rankwise.report.page import short, text
 
 WIDTH, HEIGHT = 480, 270
 LEFT, RIGHT, TOP, BOTTOM = 72, 18, 14, 46
-# A chart with names beside it.
+# The size of a chart with names at its left.
 WIDE, LONGEST_NAME = 560, 34
-# The width of a letter on a phone, where letters are large beside the picture.
+# The width of a letter on a phone, on which letters are large relative to the chart.
 LETTER = 8.5
 
 
 class Chart:
-    """Axes with what is drawn into them.
+    """Axes and the marks drawn into them.
 
     Parameters
     ----------
     name : str
-        What a screen reader says.
+        The description for screen readers.
     x, y : pairs of float
         The limits of the axes.
     x_label, y_label : str
     x_log, y_log : bool
     width, height, left, right : int
-        The size of the picture and of its margins.
+        The size of the chart and of its margins.
     whole : bool
-        Whether the values of the second axis are counts.
+        Whether the values of the y axis are counts.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Chart:
         self.parts: list[str] = []
 
     def line(self, x: ArrayLike, y: ArrayLike, style: int = 0, dots: bool = False, name: str = "") -> None:
-        """Draw a line, with dots that tell their values."""
+        """Draw a line, optionally with dots that show their values on hover."""
         across, up = self.x_axis.place(x), self.y_axis.place(y)
         points = " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, up, strict=True))
         self.parts.append(f'<polyline class="line s{style}" points="{points}">{_title(name)}</polyline>')
@@ -88,7 +89,7 @@ class Chart:
     def box(
         self, x: tuple[float, float], y: tuple[float, float], kind: str = "bar s0", title: str = ""
     ) -> None:
-        """Draw a rectangle in the units of the axes."""
+        """Draw a rectangle in data coordinates."""
         (left, right), (low, high) = sorted(self.x_axis.place(x)), sorted(self.y_axis.place(y))
         self.parts.append(
             f'<rect class="{kind}" x="{left:.1f}" y="{low:.1f}" width="{max(right - left, 0.5):.1f}" '
@@ -96,7 +97,7 @@ class Chart:
         )
 
     def rule(self, *, x: float | None = None, y: float | None = None, kind: str = "rule") -> None:
-        """Draw a line across the chart."""
+        """Draw a vertical or horizontal line across the chart."""
         x1, x2 = (
             (self.x_axis.begin, self.x_axis.end) if x is None else (float(self.x_axis.place([x])[0]),) * 2
         )
@@ -114,12 +115,12 @@ class Chart:
     def label(
         self, x: float, y: float, content: str, anchor: str = "middle", shift: tuple[float, float] = (0, 4)
     ) -> None:
-        """Write text at a point, moved by some units of the picture."""
+        """Write text at a point in data coordinates, shifted by pixels."""
         a, b = float(self.x_axis.place([x])[0]) + shift[0], float(self.y_axis.place([y])[0]) + shift[1]
         self.parts.append(f'<text x="{a:.1f}" y="{b:.1f}" text-anchor="{anchor}">{text(content)}</text>')
 
     def render(self, x_ticks: bool = True, y_ticks: bool = True) -> str:
-        """Return the picture."""
+        """Return the SVG element."""
         axes = (self._x_axis() if x_ticks else []) + (self._y_axis() if y_ticks else [])
         return picture(self.name, self.width, self.height, [*axes, *self.parts, *self._titles()])
 
@@ -141,7 +142,7 @@ class Chart:
 
     def _titles(self) -> list[str]:
         up = (TOP + self.height - BOTTOM) / 2
-        # A label that is wider than its axis goes on to the left, where there is room beside names.
+        # A label wider than its axis extends to the left, below the names.
         middle = min((self.left + self.right) / 2, self.width - LETTER * len(self.x_label) / 2)
         places = {
             self.x_label: f'x="{middle:g}" y="{self.height - 8}"',
@@ -155,7 +156,7 @@ class Chart:
 
 
 class Axis:
-    """From values to places on the picture."""
+    """A map from values to pixels."""
 
     def __init__(self, limits: tuple[float, float], log: bool, begin: float, end: float) -> None:
         low, high = (float(limit) for limit in limits)
@@ -165,14 +166,14 @@ class Axis:
             self.low, self.high = self.low - 0.5, self.high + 0.5
         self.begin, self.end = float(begin), float(end)
 
-    def place(self, values: Any) -> FloatArray:
-        """Return the place of each value."""
+    def place(self, values: ArrayLike) -> FloatArray:
+        """Return the pixel of each value."""
         array = np.asarray(values, dtype=np.float64)
         array = np.log10(array) if self.log else array
         return np.asarray(self.begin + (array - self.low) / (self.high - self.low) * (self.end - self.begin))
 
     def ticks(self, count: int, whole: bool = False) -> list[tuple[str, float]]:
-        """Return round values with their places."""
+        """Return the labels and the pixels of round values."""
         if self.log:
             first, last = math.ceil(self.low - 1e-9), math.floor(self.high + 1e-9)
             step = max(1, math.ceil((last - first + 1) / count))
@@ -211,7 +212,7 @@ def round_values(low: float, high: float, count: int, whole: bool = False) -> li
 
 
 def picture(name: str, width: float, height: float, parts: Sequence[str]) -> str:
-    """Wrap what is drawn in an image that has a name."""
+    """Return an SVG element with a description for screen readers."""
     return (
         f'<svg viewBox="0 0 {width:g} {height:g}" role="img" aria-label="{text(name)}" '
         f'style="--width:{width:g}px">{"".join(parts)}</svg>'
@@ -229,13 +230,50 @@ def _title(content: str) -> str:
 
 
 def room_for(names: Sequence[str]) -> int:
-    """Return the margin that names at the left of a chart need."""
+    """Return the width of a left margin that fits the names."""
     return 24 + 8 * max((len(name) for name in names), default=0)
 
 
 def padded(values: ArrayLike, room: float = 0.04) -> tuple[float, float]:
-    """Return limits that leave some room around the values."""
+    """Return limits with a margin around the values."""
     array = np.asarray(values, dtype=np.float64)
     low, high = float(array.min()), float(array.max())
     space = room * (high - low) or 0.5
     return low - space, high + space
+
+
+class Interval(NamedTuple):
+    """A row of an interval chart; NaN for numbers that are undefined."""
+
+    name: str
+    title: str
+    value: float
+    low: float
+    high: float
+
+
+def interval_chart(
+    name: str, rows: Sequence[Interval], x_label: str, *, width: int, row_height: int, origin: bool = False
+) -> str:
+    """Draw named values with their intervals from the top down, optionally with a line at 0."""
+    ends = [value for row in rows for value in (row.value, row.low, row.high) if not math.isnan(value)]
+    low, high = padded([*ends, 0.0] if origin else ends)
+    names = [shortened(row.name, LONGEST_NAME) for row in rows]
+    chart = Chart(
+        name,
+        (low, high),
+        (len(rows) - 0.5, -0.5),
+        x_label=x_label,
+        width=width,
+        height=70 + row_height * len(rows),
+        left=room_for(names),
+    )
+    if origin:
+        chart.rule(x=0.0, kind="rule strong")
+    for place, row in enumerate(rows):
+        if not math.isnan(row.low):
+            chart.segment((row.low, row.high), (place, place), "whisker s0", row.title)
+        if not math.isnan(row.value):
+            chart.points([row.value], [place], 0, [row.title], 4)
+        chart.label(low, place, names[place], "end", (-8, 4))
+    return chart.render(y_ticks=False)

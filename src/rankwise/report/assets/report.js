@@ -91,7 +91,7 @@
     function words(entry) {
       if (!entry.wrong) return `No pair of query ${entry.name} is in the wrong order.`;
       const [first, second] = entry.wrong.map(described);
-      return `Most wrong in query ${entry.name}: ${first} is above ${second}, and should be below.`;
+      return `Worst pair of query ${entry.name}: ${first} is above ${second}, but should be below it.`;
     }
 
     function lineOf([place, row, label, score]) {
@@ -172,11 +172,11 @@
   function answer(a, b) {
     if (a === b) return "A and B are the same row: choose two different ones.";
     const difference = a.score - b.score;
-    const where = difference > 0 ? "above" : difference < 0 ? "below" : "level with";
+    const where = difference > 0 ? "above" : difference < 0 ? "below" : "tied with";
     const wish = wished(a, b);
     const right = difference * wish > 0;
     const by = data.said_by;
-    const verdict = wish === 0 ? `the ${by} ask for no order` : right ? `as the ${by} say` : `against the ${by}`;
+    const verdict = wish === 0 ? `which the ${by} do not order` : right ? `as the ${by} require` : `against the ${by}`;
     const labels = a.label ? ` (${a.label} and ${b.label})` : "";
     return `Row ${a.row} is ${where} row ${b.row}, ${verdict}${labels}: its score is ` +
       `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.`;
