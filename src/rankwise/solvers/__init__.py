@@ -18,9 +18,9 @@ if TYPE_CHECKING:
         solve_reduced,
     )
     from rankwise.solvers.newton import solve_newton
+    from rankwise.solvers.pairs import solve_sample
     from rankwise.solvers.registry import SOLVERS, Solver, chosen_solver, solvers_of
     from rankwise.solvers.result import STATUSES, Monitor, SolverResult
-    from rankwise.solvers.sample import solve_sample
 
 __all__ = [
     "SOLVERS",
@@ -61,8 +61,8 @@ __getattr__, __dir__ = lazy_names(
             "solve_reduced",
         ],
         "rankwise.solvers.newton": ["solve_newton"],
+        "rankwise.solvers.pairs": ["solve_sample"],
         "rankwise.solvers.registry": ["SOLVERS", "Solver", "chosen_solver", "solvers_of"],
         "rankwise.solvers.result": ["STATUSES", "Monitor", "SolverResult"],
-        "rankwise.solvers.sample": ["solve_sample"],
     },
 )
