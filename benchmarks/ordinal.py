@@ -13,7 +13,7 @@ The paper writes N(0, 0.125) for the noise. The second argument of N is read as 
 usual notation, and also as the standard deviation: both are reported.
 
 At this C scikit-learn's SVR (libsvm) may need tens of millions of iterations. It is stopped at 300,000, short
-of its optimum; where Clarabel is installed the regression is also solved exactly, as a quadratic programme,
+of its optimum; where Clarabel is installed the regression is also solved exactly, as a quadratic program,
 and the sums of the slacks of the two are printed.
 """
 

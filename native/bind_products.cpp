@@ -1,4 +1,4 @@
-// Products with rows, sums over two rows, and the programmes on the simplex, for Python.
+// Products with rows, sums over two rows, and the programs on the simplex, for Python.
 #include <type_traits>
 
 #include "column_range.hpp"

@@ -296,7 +296,7 @@ def test_probabilities_of_frames_kernels_and_bad_rows():
     with pytest.raises(NotFittedError):
         RankLogistic().predict_pair_proba(X, X)
     linear = RankLogistic(1e-9).fit([[0.0], [1.0]], [0, 1])
-    with pytest.raises(ValueError, match="The score of row 1 of B is beyond what a number can hold"):
+    with pytest.raises(ValueError, match="The score of row 1 of B overflows"):
         linear.predict_pair_proba([[0.0], [0.0]], [[0.0], [1.7e308]])
     assert not hasattr(RankSVM(), "predict_pair_proba")
 

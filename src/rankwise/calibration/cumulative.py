@@ -18,8 +18,8 @@ def fit_cumulative(
     """Return the slope s >= 0 and the rising cuts c of P(rank <= k) = 1 / (1 + exp(s U - c_k)).
 
     They maximise the likelihood of rows with utilities U and ranks 0, 1, ..., each of which must occur. A
-    slope of zero says that utilities tell nothing of the rank: every row then has the shares of the ranks.
-    Where no rank overlaps another the likelihood would rise for ever; a normal prior of the slope, of
+    slope of zero means that utilities carry no information: every row then has the frequencies of the ranks.
+    If the ranks do not overlap, the likelihood has no maximum; a normal prior of the slope, of
     deviation 10 in units of the utilities' and worth less than a row, ends that.
 
     Cost: O(m) for m rows an evaluation, of which some dozens are usual.

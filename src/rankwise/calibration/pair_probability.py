@@ -38,7 +38,7 @@ class PairProbability:
             )
         with np.errstate(over="ignore"):  # two scores further apart than any number: for sure
             difference = first - second
-        # The smaller of the two probabilities is exact to its last digit, and the other is what is left.
+        # The smaller of the two probabilities is exact to its last digit, and the other is its complement.
         smaller = expit(-np.abs(difference))
         return np.where(difference > 0, 1.0 - smaller, smaller)
 
@@ -47,5 +47,5 @@ class PairProbability:
         scores = in_memory(self.predict(rows[None] if alone else rows))
         if not np.isfinite(scores).all():
             row = int(np.argmin(np.isfinite(scores)))
-            raise ValueError(f"The score of row {row} of {name} is beyond what a number can hold.")
+            raise ValueError(f"The score of row {row} of {name} overflows.")
         return scores

@@ -40,7 +40,7 @@ def fit_temperature(
     rows should be ones that the model has not seen.
 
     The problem is convex in 1/T and has one solution, unless all pairs are in the right order or the scores
-    are no better than chance; then there is none, and a ValueError says so. O(m) for each of some ten steps.
+    are no better than chance; then none exists, and a ValueError is raised. O(m) for each of some ten steps.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:
 
 
 def _require_optimum(units: Sequence[tuple[Logistic, FloatVector]]) -> None:
-    """Refuse scores for which the loss falls for ever as the temperature falls, or as it rises.
+    """Refuse scores for which the loss decreases without limit as the temperature falls, or as it rises.
 
     What is wrong, or better than chance, by no more than the rounding of the largest scores does not count.
     """

@@ -82,7 +82,7 @@ def fit_thresholds(
     categories : sequence, optional
         The labels from the lowest to the highest rank, for text.
     margin, tol : float
-        For "midpoint": what a ranking SVM asks of a pair, and how far short of it a solver may stay.
+        For "midpoint": the margin of the ranking SVM, and the tolerance of its solver.
 
     Returns
     -------
@@ -167,7 +167,7 @@ def class_weights(class_weight: Any, classes: NDArray[Any], codes: IntVector) ->
 
 
 def _as_column(y: Any) -> Any:
-    """Leave one-dimensional labels as they are: a categorical column knows the order of its values."""
+    """Leave one-dimensional labels as they are: a categorical column has the order of its values."""
     if isinstance(y, list | tuple) and all(isinstance(value, Real) for value in y):
         return np.asarray(y)
     shape = getattr(y, "shape", None)
@@ -184,7 +184,7 @@ def _check_labels(distinct: NDArray[Any], n_rows: int, categories: Sequence[Any]
     if categories is None and looks_continuous(distinct, n_rows):
         raise ValueError(
             f"Unknown label type: continuous. y holds {len(distinct)} different numbers in {n_rows} rows; "
-            "RankSVM learns from real-valued targets, and categories=[...] tells that these are ranks."
+            "RankSVM learns from real-valued targets, and categories=[...] declares that these are ranks."
         )
 
 
@@ -222,7 +222,7 @@ def _listed(values: Any, separator: str = ", ", most: int = 8) -> str:
 
 
 class _Levels:
-    """The distinct utilities, rising, and what each rank weighs at each of them.
+    """The distinct utilities in increasing order, and the weight of each rank at each of them.
 
     A cut c, from 0 to the number of levels, parts the levels below c from the others.
     """
@@ -243,7 +243,7 @@ class _Levels:
         return weight.astype(np.float64, copy=False)
 
     def cost(self, rank: int, lowest: int, highest: int) -> FloatVector:
-        """Return what boundary `rank` has on its wrong side for each cut between two, up to a constant."""
+        """Return the weight on the wrong side of boundary `rank` for each cut, up to a constant."""
         rows = self._by_level[self._level_begin[lowest] : self._level_begin[highest]]
         change = np.where(self.codes[rows] > rank, self.weight[rows], -self.weight[rows])
         levels = self.level[rows] - lowest
@@ -275,7 +275,7 @@ class _Levels:
         lower = np.concatenate([[below], u])[cuts]
         upper = np.append(u, min(last + 2 * half_gap, largest))[cuts]
         middle = lower / 2 + upper / 2
-        # Between neighbouring numbers there is no middle, and a threshold belongs to what is below it.
+        # Between adjacent floating-point numbers there is no midpoint; a threshold belongs to the lower one.
         return np.where((lower <= middle) & (middle < upper), middle, lower)
 
 
@@ -335,7 +335,7 @@ def _zero_one_cuts(levels: _Levels) -> IntVector:
 
 
 def _moved_to_wide_gaps(levels: _Levels, cuts: IntVector) -> IntVector:
-    """Move each cut between its neighbours to the widest gap where the error is the same."""
+    """Move each cut between its neighbours to the widest gap with the same error."""
     fence = np.concatenate([[0], cuts, [len(levels.utility)]])
     below = levels.weight_below(0)
     for k in range(1, len(fence) - 1):
@@ -385,7 +385,7 @@ def _by_rank(utility: FloatVector, codes: IntVector, weight: FloatVector) -> lis
 
 
 def _mean_midpoint(lower: _Rank, upper: _Rank, margin: float, tol: float) -> float:
-    """Average the midpoints of the closest pairs at least a margin apart; NaN where there are none.
+    """Average the midpoints of the closest pairs at least a margin apart; NaN if there are none.
 
     The partners of a row follow one another in utility, so they are counted and not listed.
     """

@@ -57,7 +57,7 @@ class Axis:
         return sum((x >= knot for knot in self.knots), start=np.zeros(x.shape, dtype=np.int64))
 
     def entries(self, x: FloatVector) -> list[tuple[Codes, Any]]:
-        """Return the entries that each value meets, each with its share of the value."""
+        """Return the entries that each value meets, each with its weight."""
         codes = self.codes(x)
         if self.kind != "lines":
             return [(codes, 1.0)]
@@ -84,7 +84,7 @@ class Axis:
         return np.clip(left + share * (right - left), np.minimum(left, right), np.maximum(left, right))
 
     def counts(self, x: FloatVector) -> FloatVector:
-        """Return how many values meet each entry, in shares where a value meets two."""
+        """Return the number of values that meet each entry, with fractions if a value meets two."""
         parts = (
             np.bincount(codes, np.broadcast_to(share, x.shape), self.size) for codes, share in self.entries(x)
         )
@@ -96,7 +96,7 @@ def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
 
     With "differences" the weights of steps and lines are the differences of neighbouring entries, and the
     entry in the middle of the rows is zero; those of levels are the entries. With "values" all weights are
-    entries. The entry for missing values has a weight where some occurred, and is zero otherwise.
+    entries. The entry for missing values has a weight if some occurred, and is zero otherwise.
 
     Examples
     --------
@@ -137,7 +137,7 @@ def weight_names(
 
 
 def _texts(knots: FloatVector) -> list[str]:
-    """Return short texts that tell numbers apart."""
+    """Return short texts that distinguish numbers."""
     short = [f"{knot:.6g}" for knot in knots]
     return short if len(set(short)) == len(short) else [repr(knot) for knot in knots.tolist()]
 
@@ -155,7 +155,7 @@ def _differences(n: int, zero: int) -> FloatArray:
 
 
 def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
-    """Return where bins of about equal counts begin: between distinct values where these are few.
+    """Return the begins of bins of about equal counts: between distinct values if these are few.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from rankwise.data.product import ProductDesign
 
 SHAPES = ("steps", "lines")
 CODINGS = ("differences", "values")
-# Quantiles of more rows are those of a sample of so many.
+# Quantiles of more rows than this are those of a sample.
 SAMPLED_ROWS = 1 << 17
 
 
@@ -28,12 +28,13 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
 
     A curve is a table with an entry for each bin, for each level of a category and, where values are missing,
     for these. With `coding="differences"` the weights of a linear model are the differences of neighbouring
-    entries, so that the penalty ||w||^2 of a ranker asks for smooth curves, and more bins do little harm; the
+    entries, so that the penalty ||w||^2 of a ranker favours smooth curves, and more bins do little harm; the
     curve is zero at the bin of the middle row. With `coding="values"` the weights are the entries, each
-    row has a single 1 for each feature, and the penalty asks for small values.
+    row has a single 1 for each feature, and the penalty favours small values.
 
     Pairs of features are tables over coarser bins. With differences, their weights are differences of
-    differences: what two curves cannot say. Such a table is zero where either feature is in its middle bin.
+    differences: the interaction beyond two curves. Such a table is zero if either feature is in its middle
+    bin.
 
     Cost: O(m log b) for each feature of m rows and b bins.
 
@@ -57,9 +58,9 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     kinds_ : list of str
         "steps", "lines" or "levels" for each feature.
     knots_ : list of arrays
-        Where the bins of each feature begin, where its lines meet, or its levels.
+        The begins of each feature's bins, the knots of its lines, or its levels.
     counts_ : list of arrays
-        The number of rows in each bin or level, in shares where lines meet, and last of missing values.
+        The number of rows in each bin or level, with fractions for lines, and last that of missing values.
     pairs_ : array of shape (n_pairs, 2)
         Numbers of features.
     pair_knots_, pair_counts_ : list of arrays
@@ -178,7 +179,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         return ProductDesign(self.entries(X, met), coding, n_threads)
 
     def entries(self, X: FloatArray, met: NDArray[np.bool_]) -> sp.csr_array:
-        """Return which entries each row meets, with shares; those that are not `met` are left out."""
+        """Return the entries that each row meets, with their weights, without those that are not `met`."""
         rows, columns, shares, start = [], [], [], 0
         for axis, x in zip(self.axes, X.T, strict=True):
             for codes, share in axis.entries(x):

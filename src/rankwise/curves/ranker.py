@@ -142,7 +142,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return parts
 
     def terms(self, X: Any) -> FloatArray:
-        """Return what each curve, and then the table of each pair of features, adds to the score of each row.
+        """Return the contributions of the curves and of the tables of pairs to the score of each row.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     @property
     def feature_importances_(self) -> FloatVector:
-        """The share of each feature in the spread of all parts, a table of two features shared by both.
+        """The fraction of each feature in the spread of all parts; a table counts half for each feature.
 
         A spread is the standard deviation over the training rows, for a table as if its features were
         independent.
@@ -176,14 +176,14 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     @property
     def curve_features(self) -> CurveFeatures:
-        """The transformer of the fit, made from what a model keeps of it."""
+        """The transformer of the fit, rebuilt from the attributes of the model."""
         features = CurveFeatures(**self._feature_parameters())
         for name in TABLES:
             setattr(features, name, getattr(self, name))
         return features
 
     def _terms(self, X: Any) -> Any:
-        """Yield what each table adds to the score of each row: those of features, then those of pairs."""
+        """Yield the contribution of each table to the score of each row: features first, then pairs."""
         check_is_fitted(self)
         if (place := rows_place(X)) is not None:
             raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {place.name}.")
@@ -232,7 +232,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         }
 
     def space(self, problem: Problem) -> Space:
-        """Return the design of the curves alone, and the tables that its weights stand for."""
+        """Return the design of the curves alone, and the tables of its weights."""
         curves = self._new_curves(problem.X)
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
@@ -254,7 +254,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return CurveMap(features, self._directions(features.kinds_))
 
     def _directions(self, kinds: list[str]) -> NDArray[np.int64]:
-        """Return 1 for each feature whose curve may only rise, -1 where it may only fall, 0 elsewhere."""
+        """Return 1 for each feature with an increasing curve, -1 for a decreasing one, 0 otherwise."""
         directions = np.zeros(len(kinds), dtype=np.int64)
         given = {} if self.monotone is None else self.monotone
         if not isinstance(given, dict):
@@ -322,9 +322,9 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
 
     The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. Each curve has a step at
-    about equally many rows, and w holds the heights of all steps, so that the penalty asks for smooth curves.
+    about equally many rows, and w holds the heights of all steps, so that the penalty favours smooth curves.
     A level of a category and missing values have weights of their own. With `interactions`, tables of two
-    features are added, whose weights are the differences of differences that two curves cannot say. All pairs
+    features are added, whose weights are the differences of differences beyond two curves. All pairs
     count, none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
 
     Cost: O(n m) an iteration for m rows of n features, whatever the number of bins, pairs of rows and
@@ -347,7 +347,7 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     interaction_bins : int
         The largest number of bins of a feature in these tables.
     monotone : dict or sequence, optional
-        Features, by place or name, with 1 where the curve may only rise and -1 where it may only fall; or one
+        Features, by place or name, with 1 for an increasing and -1 for a decreasing curve; or one
         of 1, 0 and -1 for each feature. Needs `loss="hinge"`, and numeric features, which then take no part
         in interactions that are searched for. The gap is certified under the constraints.
     categorical_features : sequence of int or str, optional
@@ -362,7 +362,7 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
         The table of each curve, last the entry for missing and unknown values. A curve is zero at the bin of
         the row in the middle.
     kinds_, knots_, counts_ : lists
-        Of each feature "steps", "lines" or "levels"; where its bins begin, its lines meet, or its levels; and
+        Of each feature "steps", "lines" or "levels"; the begins of its bins, its knots, or its levels; and
         the number of training rows in each.
     pairs_ : array of shape (n_interactions, 2)
         Numbers of the features with a table in common.
@@ -394,7 +394,7 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
 
 
 class CurveMap:
-    """The tables that the weights of a design stand for.
+    """The tables of the weights of a design.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ class CurveMap:
         return np.concatenate(tables, axis=-1)
 
     def tables(self, entries: FloatVector) -> list[FloatArray]:
-        """Return the entries of each table, as a matrix where it is that of a pair."""
+        """Return the entries of each table, as a matrix for a pair."""
         axes, coarse = self.features.axes, self.features.pair_axes
         shapes: list[tuple[int, ...]] = [(axis.size,) for axis in axes]
         shapes += [(coarse[j].size, coarse[k].size) for j, k in self.features.pairs_]

@@ -31,7 +31,7 @@ class CurveRankerCV(
         Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
         spread over about one margin.
     cv : int, splitter or iterable of (train, test)
-        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit.
     scoring : str, callable or scikit-learn scorer, optional
         What alphas are compared by, as in `RankSVMCV`.
     loss, n_bins, ... :
@@ -55,7 +55,7 @@ class CurveRankerCV(
     plain = CurveRanker
 
     def with_alpha(self, alpha: float) -> Any:
-        """Return the estimator for one alpha, which knows the names and the categories of the columns."""
+        """Return the estimator for one alpha, with the names and the categories of the columns."""
         model = super().with_alpha(alpha)
         known = ("n_features_in_", "feature_names_in_", "categories_")
         model.__dict__.update({name: getattr(self, name) for name in known if hasattr(self, name)})

@@ -1,4 +1,4 @@
-"""Which pairs of features would say more together than their two curves do."""
+"""Which pairs of features would improve the model by an interaction."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def best_pairs(
 def pair_gains(
     codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
 ) -> FloatVector:
-    """Return twice what a table for each pair of features would lower the loss by.
+    """Return twice the decrease of the loss by a table for each pair of features.
 
     With c_i the derivative of the loss by the score of row i and h_i its curvature, a Newton step in one cell
     of a table lowers the loss by C^2 / (2 H), C and H the sums over the rows of the cell. Noise alone makes
@@ -74,7 +74,7 @@ def _cell_sums(codes: list[Any], starts: Any, weights: list[FloatVector]) -> lis
     sizes = [float(np.abs(weight).max(initial=0.0)) or 1.0 for weight in weights]
     places = np.stack([start + code for start, code in zip(starts, codes, strict=False)], axis=1)
     for part in row_blocks(n_rows, n_bins, BLOCK_ENTRIES):
-        # Single precision tells pairs of features apart, and takes half the time.
+        # Single precision suffices to rank pairs of features, and takes half the time.
         ones = np.zeros((part.stop - part.start, n_bins), dtype=np.float32)
         np.put_along_axis(ones, places[part], 1.0, axis=1)
         for total, weight, size in zip(sums, weights, sizes, strict=True):

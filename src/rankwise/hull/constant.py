@@ -1,4 +1,4 @@
-"""The convex-hull programme of a function that is zero everywhere: is it a solution?"""
+"""Whether the zero function solves the convex-hull program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The convex-hull program by a general solver of quadratic programmes."""
+"""The convex-hull program by a general solver of quadratic programs."""
 
 from __future__ import annotations
 

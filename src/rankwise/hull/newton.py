@@ -1,4 +1,4 @@
-"""The Newton system of the interior point method for the convex-hull programme."""
+"""The Newton system of the interior point method for the convex-hull program."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class HullNewton:
 
     The objective is multiplied by `scale`.
 
-    With D = z / s of the constraints, each unit's slack is eliminated by itself; what is left is
+    With D = z / s of the constraints, each unit's slack is eliminated by itself; the remaining system is
 
         [2 P + X'R X   X'C'] [w]
         [    C X        T  ] [t]

@@ -92,9 +92,10 @@ def compare_orders(
 ) -> OrderComparison:
     """Compare order graphs by how well models that learned from them rank rows held out.
 
-    A graph with more edges asks for more and may learn less: section 3 of Fung et al. (2005) leaves open how
-    to find a good one. All candidates see the same folds and are judged over the same edges, `judge`, so that
-    their scores can be compared; a model's own `score` is over the edges that it learned from.
+    A graph with more edges has more constraints and may rank worse: section 3 of Fung et al. (2005) leaves
+    open how to find a good one. All candidates see the same folds and are judged over the same edges,
+    `judge`, so that their scores can be compared; a model's own `score` is over the edges that it learned
+    from.
 
     Cost: a fit for each order, alpha and fold.
 

@@ -3,7 +3,7 @@
 For each edge (i, j) of the order graph there is a threshold b with "class i at least b, class j at most
 b - 1", up to a slack for each row (constraints (18) to (21) of the paper). So each class has an interval
 [L, U], with L_i >= U_j + 1 for each edge, and the slack of a row is its largest violation
-max(0, L - f, f - U). The programme (27) reads
+max(0, L - f, f - U). The program (27) reads
 
     minimise over f, L, U:   sum over units u of weight_u slack_u^p + f's penalty.
 
@@ -58,11 +58,11 @@ class HullProgram:
 
     @cached_property
     def row_begin(self) -> IntVector:
-        """Where the units of each row begin; they are in the order of the rows."""
+        """The begins of the units of each row; they are in the order of the rows."""
         return np.searchsorted(self.row, np.arange(self.n_rows + 1))
 
     def of_zero(self) -> HullProgram:
-        """Return the programme of the zero function: units with the same bounds are one."""
+        """Return the program of the zero function: units with the same bounds are one."""
         bounds, unit = np.unique(np.stack([self.low, self.high]), axis=1, return_inverse=True)
         weight = np.asarray(np.bincount(unit.ravel(), self.weight), np.float64)
         row = np.arange(len(weight))
@@ -112,7 +112,7 @@ class HullProgram:
 class DualPoint:
     """Multipliers: `below` of f + y >= L, `above` of f - y <= U, `edge` of L >= U + 1; all nonnegative.
 
-    They are feasible for the dual programme when for each threshold those of its units add up to those of its
+    They are feasible for the dual program when for each threshold those of its units add up to those of its
     edges, and with absolute slacks below + above <= weight.
     """
 
@@ -171,7 +171,7 @@ def hull_program(
     slack: str = "squared",
     slack_per: str = "row",
 ) -> HullProgram:
-    """Set up the programme for rows of classes with an order graph.
+    """Set up the program for rows of classes with an order graph.
 
     Parameters
     ----------

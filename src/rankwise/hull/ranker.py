@@ -47,7 +47,7 @@ from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.result import Monitor, SolverResult
 
-# Hulls that are closer than this share of the size of the data count as hulls that meet.
+# Hulls that are closer than this fraction of the size of the data count as touching.
 SEPARATION = 1e-7
 # Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
 INEXACT_TOL = 1e-4
@@ -182,7 +182,7 @@ class BaseHullRanker(BaseRanker):
         return [as_array(y)]
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
-        """Return the class of each row, -1 for none, and the programme."""
+        """Return the class of each row, -1 for none, and the program."""
         codes, weight = np.full(len(known), -1), np.zeros(len(known))
         codes[known] = graph.codes
         weight[known] = 1.0 if graph.weight is None else graph.weight
@@ -240,7 +240,7 @@ class BaseHullRanker(BaseRanker):
         degree = np.asarray(joined.sum(axis=1)).ravel()
         return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
 
-    @np.errstate(over="ignore", invalid="ignore")  # what is beyond all numbers proves nothing, and is refused
+    @np.errstate(over="ignore", invalid="ignore")  # an overflow proves nothing and is refused
     def _solve(
         self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
     ) -> tuple[HullOptimum, SolverResult]:
@@ -257,7 +257,7 @@ class BaseHullRanker(BaseRanker):
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)
         else:
-            # Where the penalty is above this, the margin is lost in the size of the data.
+            # If the penalty is above this, the margin is lost in the rounding of the data.
             hard = self.slack == "none"
             ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
             optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
@@ -330,7 +330,7 @@ class BaseHullRanker(BaseRanker):
     ) -> float:
         """Return the generalised Wilcoxon-Mann-Whitney statistic over the order graph of the fit.
 
-        It is the mean over edges of the share of row pairs in the right order, ties counting one half; see
+        It is the mean over edges of the fraction of row pairs in the right order, ties counting one half; see
         `rankwise.metrics.wmw`. Rows without a label are left out. `y` may be a `Preferences.from_order`, with
         its own edges and weights.
         """
@@ -354,7 +354,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
     class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
     the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
-    rows and not as pairs: programme (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
+    rows and not as pairs: program (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
     1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
     rows.
 
@@ -375,9 +375,9 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
         ||f||^2; there is no solution when hulls intersect.
     slack_per : "edge" or "row"
-        One slack for each row and edge, where each edge also has thresholds of its own, so that every edge
-        has its say; or one for each row, the paper's programme, where it may be cheapest to give up all rows
-        of the classes in the middle of a chain. A warning tells where that makes all scores equal.
+        One slack per row and edge, with thresholds per edge, so that every edge counts; or one per row, the
+        paper's program, for which it may be cheapest to give up all rows of the classes in the middle of a
+        chain. A warning reports it if all scores become equal.
     penalty : "function" or "coefficients"
         What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
         of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
@@ -394,12 +394,11 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     solver : "auto", "interior_point" or "clarabel"
-        "clarabel" hands the programme to a general solver (extra `rankwise[hull]`), which "auto" does when
+        "clarabel" uses a general solver (extra `rankwise[hull]`), which "auto" does when
         ours gets stuck.
     tol : float
-        The fit ends when the gap is at most this share of the objective and, as in all estimators, of what
-        can be won: the objective of the zero function less the minimum. A share of 1e-4 is enough where there
-        are more than 2000 features and rows.
+        The fit ends when the gap is at most `tol` times the objective and, as in all estimators, times the
+        attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.
     max_iter : int
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
@@ -420,8 +419,8 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     classes_ : array of shape (n_classes,)
     edges_ : list of (higher, lower) labels
     intervals_ : array of shape (n_classes, 2)
-        Each class's interval [L, U]: its rows should score at least L and at most U, infinite where no edge
-        asks for a bound; the L of a class is at least 1 above the U of those it should beat.
+        Each class's interval [L, U]: its rows should score at least L and at most U, infinite if no edge
+        requires a bound; the L of a class is at least 1 above the U of the classes below it.
     n_pairs_ : int
         The number of pairs of rows that the edges order.
     objective_, gap_ : float

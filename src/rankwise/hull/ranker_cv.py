@@ -32,7 +32,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
     alphas : array, optional
         Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int deals rows out to folds at random, each with its share of every class, the same at each fit.
+        An int assigns rows to stratified folds at random, the same in each fit.
         Rows without a label are in no fold.
     scoring : str or callable, optional
         What alphas are compared by, as in `RankSVMCV`; by default the ranking error over the pairs of the
@@ -103,13 +103,13 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         return self
 
     def _folds(self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any) -> list[Fold]:
-        """Return folds in which every class has its share, or the validation rows."""
+        """Return stratified folds, or the validation rows."""
         if validation is not None:
             return [read_validation(self, validation)]
         return search.folds(self._splits(search.problem.X, search.problem.outputs[0].codes), y)
 
     def _splits(self, X: Any, codes: ArrayLike) -> Any:
-        """Return what deals rows out: each fold has its share of every class."""
+        """Return the splitter into stratified folds."""
         cv = 5 if self.cv is None else self.cv
         if not isinstance(cv, Integral):
             return cv

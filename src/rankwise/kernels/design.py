@@ -33,22 +33,22 @@ _BLOCK_ENTRIES = 1 << 19
 _GRAM_ROWS = 2048
 # Rows for each basis row from which the curvature of a loss is estimated.
 _ROWS_PER_BASIS_ROW = 6
-# The diagonals of two losses are alike where their shares of the sum differ by less than this in all, of 2.
+# Two normalised diagonals are alike if their total variation, at most 2, is below this.
 _LIKE = 0.5
-# Where the smallest pivot of K_ZZ is a smaller share of the largest one, products in single precision would
-# hide what the smallest contribute.
+# If the ratio of the smallest to the largest pivot of K_ZZ is below this, products in single precision would
+# lose the contribution of the smallest.
 _WELL_CONDITIONED = 1e-5
 # Products of kernel values of this size neither overflow nor vanish in single precision.
 _SINGLE_RANGE = 1e-15, 1e15
 # Random vectors by which a mean square is estimated.
 _PROBES = 8
-# A matrix that rounding has made indefinite has a share of its mean diagonal added, and more until it is
-# positive definite: so much to begin with, where it is a sum of products in single or double precision.
+# A matrix that rounding has made indefinite gets a fraction of its mean diagonal added, and more until it is
+# positive definite: these are the first fractions for sums of products in single and double precision.
 _JITTER = {np.dtype(np.float32): 1e-7, np.dtype(np.float64): 1e-12}
 
 
 class FactorDesign(DenseDesign):
-    """The factor Phi of a kernel matrix K = Phi Phi', which is what it is but for the rounding of K.
+    """The factor Phi of a kernel matrix K = Phi Phi', which is exact up to the rounding of K.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class FactorDesign(DenseDesign):
     largest : float
         The largest entry of K.
     value_error : float
-        What an entry of K may be off by, as a share of the largest.
+        The error of an entry of K, relative to the largest.
     n_threads : int
     """
 
@@ -88,7 +88,7 @@ class FactorDesign(DenseDesign):
 class KernelDesign(MemoryDesign):
     """Phi = K T^-1 of shape (m, r), by products with K and solves with T.
 
-    A product costs O(m r + r^2), and O(m r n) more where the kernel values are not kept. The results do not
+    A product costs O(m r + r^2), and O(m r n) more if the kernel values are not kept. The results do not
     depend on the number of threads.
 
     Parameters
@@ -152,7 +152,7 @@ class KernelDesign(MemoryDesign):
         return solve_triangular(self._triangle, K.T, trans=1, check_finite=False).T
 
     def take(self, rows: NDArray[np.int64]) -> KernelDesign:
-        """Return the design of some of the rows; what is kept of them is copied."""
+        """Return the design of some of the rows; their kept values are copied."""
         part = KernelDesign(
             lambda some: self._values(rows[some]),
             len(rows),
@@ -282,7 +282,7 @@ class _SizeOfSums:
     def __call__(self, w: FloatArray) -> Any:
         last = self._last
         if last is None or not np.array_equal(last[0], w):
-            # In units of the weights, where the squares of coefficients might overflow.
+            # In units of the weights, as the squares of coefficients might overflow.
             a = self._root * solve_triangular(self._triangle, w, check_finite=False)
             self._last = last = w.copy(), self._root * np.sqrt((a * a).sum(axis=0))
         return last[1]
@@ -317,7 +317,7 @@ def centred_gram(
 
 
 def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
-    """Yield the results one after the other, so many at a time worked out on threads."""
+    """Yield the results in order, n_threads at a time."""
     if n_threads == 1:
         yield from map(work, items)
         return
@@ -328,9 +328,9 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: i
 
 
 def positive_factor(A: NDArray[Any], share: float) -> tuple[NDArray[Any], bool]:
-    """Return the Cholesky factor of a matrix, with as much added to its diagonal as rounding asks for.
+    """Return the Cholesky factor of a matrix, with its diagonal raised as much as rounding requires.
 
-    At least `share` of the mean of the diagonal is added.
+    At least the fraction `share` of the mean diagonal is added.
     """
     added = share * A.trace() / len(A)
     while True:

@@ -18,7 +18,7 @@ __all__ = ["sparse_squared_distances"]
 
 # Distances, and entries of differences of rows, that are worked on at a time.
 _BLOCK_ENTRIES = 1 << 18
-# A squared distance that is a smaller share of |x|^2 + |z|^2 than this is summed from differences: the others
+# A squared distance below this fraction of |x|^2 + |z|^2 is summed from differences: the others
 # have lost two digits at most.
 _LEAST_SHARE = 1e-2
 
@@ -27,7 +27,7 @@ def sparse_squared_distances(X: Any, Z: Any, n_threads: int = 1) -> FloatArray:
     """Compute ``|x_i - z_j|^2`` for all rows of X and Z, to about twelve digits each.
 
     Columns that most rows of Z store are made dense, and their differences squared. The others are expanded
-    to ``|x|^2 + |z|^2 - 2 x'z``, and where that cancels the differences of the pair are squared. A distance
+    to ``|x|^2 + |z|^2 - 2 x'z``, and if that cancels, the differences of the pair are squared. A distance
     depends on its two rows, and in its last digits on which columns most rows of Z store.
 
     Parameters
@@ -40,8 +40,8 @@ def sparse_squared_distances(X: Any, Z: Any, n_threads: int = 1) -> FloatArray:
     Returns
     -------
     ndarray of shape (m, b)
-        Cost O(m b s) at most, for s entries stored in a row; rows that share few columns cost less. No row is
-        made dense beyond the columns that most rows of Z store, which are at most 2 s.
+        Cost O(m b s) at most, for s entries stored in a row; rows with few common columns cost less. No row
+        is made dense beyond the columns that most rows of Z store, which are at most 2 s.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def sparse_squared_distances(X: Any, Z: Any, n_threads: int = 1) -> FloatArray:
         X_common, X_rest = _parted(X[rows], common)
         block, of_common = squares[rows], _dense_squares(X_common, Z_common, n_threads)
         norms = np.add.outer(row_norms(X_rest, squared=True), Z_norms)
-        with np.errstate(invalid="ignore"):  # NaN where norms overflow
+        with np.errstate(invalid="ignore"):  # NaN if norms overflow
             np.add(norms, safe_sparse_dot(X_rest, products, dense_output=True), out=block)
             block += of_common
         norms *= _LEAST_SHARE

@@ -22,8 +22,8 @@ def pivoted_factor(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Factor ``K = R R'``, destroying K; return R of shape (b, r) and the rows in which it is triangular.
 
-    Rows of which the others leave no more than the share `independent` of the largest, or than rounding
-    does, have no column of their own.
+    Rows whose distance from the span of the others is at most the fraction `independent` of the largest, or
+    rounding does, have no column of their own.
     """
     check_finite(K, kernel)
     diagonal = K.diagonal().copy()
@@ -48,7 +48,7 @@ def _check_semidefinite(
     limit: float,
     kernel: Kernel,
 ) -> None:
-    """Refuse a kernel matrix, given by its lower triangle and diagonal, where its factor leaves too much."""
+    """Refuse a kernel matrix, given by its lower triangle and diagonal, whose factor has a large residual."""
     if _left_over(lower, diagonal, R, np.sort(rest)) <= limit * np.abs(diagonal).max():
         return
     eigenvalues = eigvalsh(np.tril(lower, -1) + np.diag(diagonal), check_finite=False)
@@ -77,7 +77,7 @@ def check_finite(K: NDArray[np.float64], kernel: Kernel) -> None:
 
 
 def check_symmetric(K: NDArray[np.float64], tolerance: float) -> None:
-    """Refuse a matrix that differs from its transpose by more than a share of its largest entry."""
+    """Refuse a matrix that differs from its transpose by more than a fraction of its largest entry."""
     scale = max(abs(K.min()), abs(K.max()))
     gap = max(np.abs(K[rows] - K[:, rows].T).max() for rows in blocks_of_values(len(K), len(K)))
     if gap > tolerance * scale:

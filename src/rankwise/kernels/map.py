@@ -47,10 +47,10 @@ _CLUSTERING: dict[str, Any] = {
     "reassignment_ratio": 0.0,
 }
 
-# A row of a reduced basis is left out where the square of the distance of k(., z) from the span of the others
-# is at most this share of the largest square: its coefficient would make rounding grow, and gain nothing.
+# A row of a reduced basis is dropped if the squared distance of k(., z) from the span of the others is at
+# most this fraction of the largest square: its coefficient would amplify rounding errors and gain nothing.
 _INDEPENDENT = 1e-10
-# What a kernel value may be off by, as a share of the largest, for each factor: more for some of them, but
+# The error of a kernel value, relative to the largest, for each factor: more for some of them, but
 # sums over rows average.
 _VALUE_ERROR = 2.0 * float(np.finfo(np.float64).eps)
 # Rows whose kernel values with each other are computed for the sake of the diagonal.
@@ -256,7 +256,7 @@ class KernelMap:
         return max(float(kernel_values(x, x, **self.kernel_arguments).diagonal().max()) for x in blocks)
 
     def _value_error(self) -> float:
-        """Return what a kernel value may be off by, as a share of the largest."""
+        """Return the error of a kernel value, relative to the largest."""
         return _VALUE_ERROR * (max(1.0, self.degree) if self.kernel in ("poly", "polynomial") else 1.0)
 
     def dual_coef(self, w: NDArray) -> NDArray[np.float64]:
@@ -322,7 +322,7 @@ class KernelMap:
     def _basis_kernel(self, X: Any) -> NDArray[np.float64]:
         """Compute K_ZZ, in memory that may be overwritten."""
         if not self._precomputed:
-            with np.errstate(over="ignore"):  # what is not finite is refused when K is factored
+            with np.errstate(over="ignore"):  # infinite values are refused when K is factored
                 return kernel_values(self.basis_, **self.kernel_arguments)
         part = X if self._full else X[np.ix_(self.basis_indices_, self.basis_indices_)]
         K = np.array(dense_rows(part), copy=True)
@@ -336,7 +336,7 @@ class KernelMap:
 
 
 def _rows_near_means(X: Any, n_rows: int, random: np.random.RandomState) -> NDArray[np.int64]:
-    """Return so many row numbers, rising: of the rows nearest to the means of clusters, and of others.
+    """Return n increasing row numbers: of the rows nearest to the means of clusters, and of others.
 
     A row that is nearest to several means is there once.
     """

@@ -21,9 +21,9 @@ def fits_memory(X: Any, n_basis: int, precomputed: bool) -> bool:
 def _bytes_needed(X: Any, n_basis: int, precomputed: bool, keeps_values: bool = True) -> int:
     """Count the bytes that ``fit_transform`` allocates at its peak.
 
-    Counted are K_ZZ with a second array of its size (its eigenvectors, or what its computation holds), a
+    Counted are K_ZZ with a second array of its size (its eigenvectors, or its workspace), a
     third when X is sparse (the sparse product); for a reduced basis also the features and as many arrays of
-    one block of rows; and the copy of the basis, with what is held of it while the sums are computed.
+    one block of rows; and the copy of the basis, with its workspace while the sums are computed.
     """
     arrays = 3 if sp.issparse(X) else 2
     total = arrays * 8 * n_basis**2

@@ -1,4 +1,4 @@
-"""The kernel that the parameters of an estimator ask for."""
+"""The kernel of an estimator, from its parameters."""
 
 from __future__ import annotations
 

@@ -34,9 +34,9 @@ __all__ = [
 
 Kernel = str | Callable[..., float]
 
-# Kernels of dense rows that scikit-learn computes pair by pair, wherever the rows stand.
+# Kernels of dense rows that scikit-learn computes pair by pair, independent of the other rows.
 _PAIR_BY_PAIR = ("additive_chi2", "chi2")
-# Kernels of distances: they are 1 where two rows are equal.
+# Kernels of distances: they are 1 for equal rows.
 OF_DISTANCES = ("exponential", "laplacian", "rbf")
 # Kernels that scikit-learn does not have.
 _OWN_KERNELS = ("exponential",)
@@ -242,7 +242,7 @@ def _variance(X: Any) -> float:
 
 
 def _float64_rows(X: Any) -> Any:
-    """Return rows in float64, C order or canonical CSR, without a copy where they are so."""
+    """Return rows in float64, C order or canonical CSR, without a copy if they have this form."""
     return sparse_rows(X) if sp.issparse(X) else dense_rows(X)
 
 
@@ -256,7 +256,7 @@ def _rows_like(Z: Any, X: Any) -> Any:
 def _callable_values(
     X: Any, Z: Any, kernel: Callable[..., float], parameters: dict[str, Any]
 ) -> NDArray[np.float64]:
-    """Compute the values of a user's kernel: what it makes of one row, the other rows do not change."""
+    """Compute the values of a user's kernel, so that those of one row do not depend on the other rows."""
     if Z is None:
         return pairwise_kernels(_float64_rows(X), metric=kernel, **parameters)
     Z = _float64_rows(Z)
@@ -272,7 +272,7 @@ def _values_of_distances(X: Any, Z: Any, kernel: str, n_threads: int, gamma: flo
 
 
 def _distances(X: Any, Z: Any, kernel: str, n_threads: int) -> FloatArray:
-    """Return what the kernel measures of all pairs of rows: absolute differences, squares or distances."""
+    """Return the distances of all pairs of rows that the kernel uses: absolute, squared or Euclidean."""
     if kernel == "laplacian":
         return manhattan_distances(X, Z) if sp.issparse(Z) else _native.absolute_distances(X, Z, n_threads)
     # Differences are squared, not expanded: rows that are nearly equal suffer no cancellation.

@@ -20,7 +20,7 @@ class FoldEquations:
     """What the rows that each fold holds out add to X'L X and X'r.
 
     No pair joins two folds, so that the sums over all folds are the equations of all rows, and those over all
-    folds but one, divided by their share in the mean over pairs, are what a fit without it solves.
+    folds but one, divided by their weight in the mean over pairs, are the equations of a fit without it.
 
     Cost: O(m n^2) for all folds, and O(n^3) for each.
 

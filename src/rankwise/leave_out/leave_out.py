@@ -41,14 +41,14 @@ PairFormula = AllPairs | TwoClasses | AnyPairs
 
 @dataclass
 class LeaveOutResult:
-    """What the models that did not see a row say about it.
+    """The predictions of models for rows that they were not fitted to.
 
     Attributes
     ----------
     error : float, or array of shape (n_alphas,), (v,) or (n_alphas, v)
-        The share of held-out pairs in the wrong order, equal scores counting one half.
+        The fraction of held-out pairs in the wrong order, equal scores counting one half.
     auc : as `error`
-        ``1 - error``; the area under the ROC curve where there are two labels.
+        ``1 - error``; the area under the ROC curve if there are two labels.
     alphas : array of shape (n_alphas,)
     method : "closed form" or "downdates"
         How the scores were found; they are those of refits up to rounding.
@@ -66,11 +66,11 @@ class LeaveOutResult:
 
     @property
     def predictions(self) -> FloatArray:
-        """The held-out scores, made when first asked for; with axes for alphas first and outputs last.
+        """The held-out scores, computed on first use; with axes for alphas first and outputs last.
 
         From `leave_query_out` (m,): the score of each row by the model that did not see its fold. From
         `leave_pair_out` (m, m): entry (i, j) is the score of row i by the model that saw neither i nor j,
-        NaN where the pair was not left out.
+        NaN if the pair was not left out.
         """
         if callable(self._predictions):
             self._predictions = self._predictions()
@@ -83,8 +83,8 @@ def leave_pair_out(
 ) -> LeaveOutResult:
     """Leave every pair of rows with different labels out once, exactly, in O(m^2) after one decomposition.
 
-    What is computed is what a clone of the model with the same alpha says about rows i and j when it is
-    fitted to the other m - 2 rows. The error is the share of pairs in the wrong order, an almost unbiased
+    The scores are those of a clone of the model with the same alpha for rows i and j when it is fitted to the
+    other m - 2 rows. The error is the fraction of pairs in the wrong order, an almost unbiased
     estimate of 1 - AUC for two labels. Sections 3.4 and 4.1 of Pahikkala et al. (2009); equations (36) to
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
@@ -99,7 +99,7 @@ def leave_pair_out(
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        It is not changed, and need not be fitted. With `verbose=1` it reports progress. Basis rows
         (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,) or (m, v), or Preferences without queries, or a list of them
@@ -142,7 +142,7 @@ def leave_query_out(
 ) -> LeaveOutResult:
     """Leave each query, or each fold of queries, out once, exactly, for the price of a few fits.
 
-    What is computed is what a clone of the model with the same alpha says about the rows U of the queries
+    The scores are those of a clone of the model with the same alpha for the rows U of the queries
     that leave when it is fitted to the others. With G = K (L K + lambda I)^-1 it is
 
         f_U = (I - G_UU L_UU)^-1 ((G M N)_U - G_UU (M N)_U),
@@ -153,13 +153,13 @@ def leave_query_out(
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
     lesser of O(b^2 r + b^3) an alpha and O(b r^2) for all alphas together, with some steps of conjugate
-    gradients of O(r^2) an alpha, or O(r^3) where the fold is much of all rows. With a kernel and one alpha it
-    is some two fits where queries weigh the same.
+    gradients of O(r^2) per alpha, or O(r^3) if the fold is a large part of all rows. With a kernel and one
+    alpha it is some two fits where queries weigh the same.
 
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted. With `verbose=1` it tells how far it is. Basis rows
+        It is not changed, and need not be fitted. With `verbose=1` it reports progress. Basis rows
         (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,) or (m, v), or Preferences, or a list of them
@@ -242,7 +242,7 @@ class HeldOutTask:
         return Spectrum.of(gram, pull.reshape(len(pull), -1), check=False)
 
     def kernel_matrix(self) -> FloatArray | None:
-        """Return the kernel matrix where it is what a fit would factor, and None otherwise."""
+        """Return the kernel matrix if a fit would factor it, and None otherwise."""
         if self._kernel_matrix is None:
             self._kernel_matrix = kernel_matrix(self.model, self.X, self.scales)
         return self._kernel_matrix
@@ -258,7 +258,7 @@ class HeldOutTask:
         return [numbers] if shared else [[k] for k in numbers]
 
     def squeezed(self, values: FloatArray) -> Any:
-        """Drop the axes of alphas (first) and outputs (last) that the caller did not ask for."""
+        """Drop the axes of alphas (first) and outputs (last) if they were not requested."""
         if self.one_output:
             values = values[..., 0]
         if self.one_alpha:
@@ -307,7 +307,7 @@ def _check_model(model: Any) -> None:
 def queries_left_out(
     task: HeldOutTask, folds: int | ArrayLike | None = None, average: str = "queries"
 ) -> LeaveOutResult:
-    """See `leave_query_out`; with `average="pairs"` the error is the share of all pairs held out."""
+    """See `leave_query_out`; with `average="pairs"` the error is the fraction of all held-out pairs."""
     fold_of_row = _fold_numbers(folds, task.outputs[0].groups())
     for output in task.outputs:
         _require_pairs_outside(output, fold_of_row)
@@ -350,7 +350,7 @@ def _penalties(folds: list[list[Block]], blocks: list[Block], task: HeldOutTask)
 def _scores_by_factors(
     task: HeldOutTask, form: LeastSquares, folds: list[list[Block]], penalties: FloatArray
 ) -> FloatArray | None:
-    """Score each row by the model without its fold, a factor for each lambda; None where these are many."""
+    """Score each row by the model without its fold, one factor per lambda; None if these are many."""
     different = np.unique(penalties)
     if len(different) > FACTORS or not form.root_is_sparse or not QuerySystem.suits(form.root):
         return None
@@ -435,7 +435,7 @@ def _has_pair_formula(task: HeldOutTask, output: Preferences) -> bool:
 
 
 def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
-    """Return closed forms that together cover the outputs in their order; None where there are none."""
+    """Return closed forms that together cover the outputs in their order, or None."""
     if not has_pair_formula(task):
         return None
     outputs: list[Any] = task.outputs

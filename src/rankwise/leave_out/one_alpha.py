@@ -29,7 +29,7 @@ from rankwise.kernels.parameters import (
 from rankwise.leave_out.pair_blocks import Block
 from rankwise.losses.roots import LevelRoot
 
-# A decomposition into eigenvalues takes as long as so many factors with their inverses.
+# An eigendecomposition takes as long as this many factorizations with inverses.
 FACTORS = 6
 
 
@@ -49,7 +49,7 @@ def kernel_matrix(model: KernelModel, X: Any, scales: Scales | None = None) -> F
 
 
 def cholesky(matrix: FloatArray, shift: float) -> FloatArray:
-    """Return the lower factor of a symmetric matrix + shift I, which is overwritten where it can be."""
+    """Return the lower factor of a symmetric matrix + shift I, which is overwritten if possible."""
     matrix = matrix if matrix.flags.f_contiguous else matrix.T
     matrix[np.diag_indices_from(matrix)] += shift
     factor, failed = dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
@@ -59,7 +59,7 @@ def cholesky(matrix: FloatArray, shift: float) -> FloatArray:
 
 
 def shifted_inverse(matrix: FloatArray, shift: float) -> FloatArray:
-    """Return (matrix + shift I)^-1 of a symmetric matrix, which is overwritten where it can be."""
+    """Return (matrix + shift I)^-1 of a symmetric matrix, which is overwritten if possible."""
     inverse, failed = dpotri(cholesky(matrix, shift), lower=1, overwrite_c=1)
     if failed:
         raise LinAlgError("The penalty is lost in the rounding of the kernel matrix.")
@@ -82,7 +82,7 @@ class QuerySystem:
 
     @staticmethod
     def suits(root: Any) -> bool:
-        """Return whether R tells all of a query's scores but what they share."""
+        """Return whether R determines a query's scores up to a common offset."""
         return isinstance(root, LevelRoot) and root.sees_all_rows
 
     def scores(self, folds: list[list[Block]], penalty: float) -> FloatArray:
@@ -109,8 +109,9 @@ class QuerySystem:
 class KernelSmoother:
     """The smoother P = I - mu (K_c + mu I)^-1 of the centred kernel matrix, O(m^3) for its one mu.
 
-    K_c does not see what all rows share. There the inverse would be 1 / mu, beside which small entries lose
-    their digits: instead a multiple of 1 1'/m is added first and what it adds to the inverse taken off after.
+    K_c maps a common offset of all rows to zero. There the inverse would be 1 / mu, beside which small
+    entries lose digits: instead a multiple of 1 1'/m is added first, and its contribution to the inverse is
+    subtracted.
     """
 
     def __init__(self, K: FloatArray, penalty: float):
@@ -130,8 +131,8 @@ class KernelSmoother:
 class ClassSystem:
     """G L and J = L - L G L for G = Phi (Phi'L Phi + alpha I)^-1 Phi', L = R'R: O(m^3) for its one alpha.
 
-    With B = (R K R' + alpha I)^-1 it is J = alpha R'B R, and R G L = (I - alpha B) R gives G L up to what its
-    columns share, which follows from the mean of the rows of K.
+    With B = (R K R' + alpha I)^-1 it is J = alpha R'B R, and R G L = (I - alpha B) R gives G L up to a
+    common offset of its columns, which follows from the mean of the rows of K.
     """
 
     def __init__(self, K: FloatArray, root: LevelRoot, alpha: float):

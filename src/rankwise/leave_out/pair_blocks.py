@@ -1,4 +1,4 @@
-"""The least-squares cost of RankRLS query by query: what can be taken away when a query leaves."""
+"""The least-squares cost of RankRLS by query, so that the part of a query can be removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _CACHE_ENTRIES = 1 << 17
 
 @dataclass
 class Block:
-    """One query's share f'L f - 2 f'r + constant of the cost, with ``alpha * mass`` of the penalty.
+    """One query's part f'L f - 2 f'r + constant of the cost, with ``alpha * mass`` of the penalty.
 
     All masses sum to 1. The sum of some blocks, divided by the sum of their masses, is the cost of their rows
     alone: taking a block away with its mass leaves the objective of the remaining rows, times a number.
@@ -77,7 +77,7 @@ def centred(A: FloatArray) -> FloatArray:
 def features(model: KernelModel, X: Any, scales: Scales | None = None) -> FloatArray:
     """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 
-    The features themselves where they are fewer than the rows, otherwise those of the kernel map. The kernel,
+    The features themselves if they are fewer than the rows, otherwise those of the kernel map. The kernel,
     its basis rows and `gamma="scale"` are fixed by all rows and stay when rows leave.
     """
     linear = is_linear(model)

@@ -13,13 +13,13 @@ from rankwise.leave_out.pair_formulas import TIE, Advance, ignore_progress
 from rankwise.losses.least_squares import check_magnitudes, keeps_ties
 from rankwise.preferences import NoPairsError, Preferences
 
-# Beyond so many alphas one decomposition a pair costs less than a system for each of them.
+# With more alphas than this, one decomposition per pair costs less than a system per alpha.
 FEW_ALPHAS = 8
 _ENTRIES_AT_ONCE = 1 << 20
 
 
 class AnyPairs:
-    """Leave-pair-out where pairs have any weights, directions and targets: survival, gains, explicit pairs.
+    """Leave-pair-out for pairs with any weights, directions and targets: survival, gains, explicit pairs.
 
     The cost is a sum over pairs of W_ij (t_ij - d_ij'w)^2 with d_ij = phi_i - phi_j, so that what leaves with
     the rows i and j is the sum over their own pairs. With A_i = sum_k W_ik d_ik d_ik' and b_i = sum_k W_ik
@@ -27,8 +27,8 @@ class AnyPairs:
 
         (S - A_i - A_j + W_ij d_ij d_ij' + alpha mass) w = p - b_i - b_j + W_ij t_ij d_ij,
 
-    S and p being half the sums of all A and b, and mass what the other pairs count in the mean. O(m^2 r^2)
-    once for r dimensions, then O(r^3) a pair and alpha, where a refit takes O(m r^2 + r^3).
+    S and p being half the sums of all A and b, and mass the weight of the other pairs in the mean. O(m^2 r^2)
+    once for r dimensions, then O(r^3) per pair and alpha; a refit takes O(m r^2 + r^3).
 
     Parameters
     ----------
@@ -37,8 +37,8 @@ class AnyPairs:
     cost, ties, average : str
         Those of the model.
     keep : {"alpha", "lambda"}
-        What the models without a pair share with that of all rows: alpha, which multiplies the penalty of a
-        mean over pairs, or the penalty of their sum, so that mass is 1.
+        Quantities that the models without a pair have in common with that of all rows: alpha, which
+        multiplies the penalty of a mean over pairs, or the penalty of their sum, so that mass is 1.
     """
 
     def __init__(
@@ -57,11 +57,11 @@ class AnyPairs:
         require_memory(8 * (8 * m**2 + m * r**2), f"Leaving out pairs of {m} rows", "use folds of rows")
 
     def work(self, alphas: FloatArray) -> float:
-        """Return the number of pairs for each alpha: what `errors` tells its progress."""
+        """Return the number of pairs per alpha, the unit of the progress of `errors`."""
         return float(self.preferences.n_pairs) * len(alphas)
 
     def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
-        """Return the share of the pairs in the wrong order, by their weights: shape (n_alphas, 1)."""
+        """Return the weighted fraction of the pairs in the wrong order: shape (n_alphas, 1)."""
         better, worse, _, weight = self.preferences.pairs()
         first, second, place = unordered(better, worse, self.preferences.n_rows)
         rows = self.Phi - self.Phi.mean(axis=0)  # differences do not feel a common offset
@@ -115,7 +115,7 @@ class PairTerms(NamedTuple):
     """What each pair of rows adds to the cost, as matrices of shape (m, m).
 
     `weight` is symmetric and `pull`, the weight times the target of s_i - s_j, changes its sign with the
-    order. `share` is what the pair counts of the mean, and `own` what a row does not share with another.
+    order. `share` is the weight of the pair in the mean, and `own` the part of a row that no other row has.
     """
 
     weight: FloatArray
@@ -125,7 +125,7 @@ class PairTerms(NamedTuple):
 
 
 def pair_terms(preferences: Preferences, cost: str, ties: str, average: str) -> PairTerms:
-    """List the pairs of the cost, tied ones included where they are kept."""
+    """List the pairs of the cost, including kept ties."""
     if keeps_ties(preferences, cost, ties):
         return _terms_with_ties(preferences)
     better, worse, magnitude, share = pairs = preferences.mean_pairs(average)
@@ -167,7 +167,7 @@ class _Equations:
         self.all_curvature, self.all_pull = self.curvature.sum(axis=0) / 2, self.pull.sum(axis=0) / 2
 
     def mass(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Return what the pairs without rows i and j count in the mean over all."""
+        """Return the weight of the pairs without rows i and j in the mean over all."""
         return 1.0 - self.share[i] - self.share[j] + self.terms.share[i, j]
 
     def without(self, i: IntArray, j: IntArray, penalty: FloatArray) -> FloatArray:

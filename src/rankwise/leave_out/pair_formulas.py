@@ -1,4 +1,4 @@
-"""Scores of every pair of rows by the model that was trained without the two, in O(1) a pair."""
+"""Scores of every pair of rows by the model that was trained without the two, in O(1) per pair."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _check_pair_matrices(n_rows: int, n_matrices: int) -> None:
 
 
 class AllPairs:
-    """Leave-pair-out where all pairs of rows count, tied ones included: (36) to (39) of the paper.
+    """Leave-pair-out if all pairs of rows count, including ties: (36) to (39) of the paper.
 
     Without rows i and j the cost, divided by m - 2, is that of least squares with a free intercept and the
     penalty mu ||f||^2, mu = alpha (m - 2) / 2. Let P = Z (S + mu)^-1 Z' be the smoother of the centred rows
@@ -71,7 +71,7 @@ class AllPairs:
         self.n_rows = len(Y)
 
     def work(self, alphas: FloatArray) -> float:
-        """Return the number of pairs for each alpha and output: what `errors` tells its progress."""
+        """Return the number of pairs per alpha and output, the unit of the progress of `errors`."""
         return float(self.n_rows) ** 2 / 2 * self.Y.shape[1] * len(alphas)
 
     def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
@@ -140,12 +140,12 @@ class KernelPairs(AllPairs):
         )
 
     def _matrix_and_offset(self, alpha: float) -> tuple[FloatArray, FloatArray]:
-        """Return P and what the mean of the rows adds."""
+        """Return P and the contribution of the mean of the rows."""
         return self.kernel.matrix, self.kernel.offset
 
 
 class _Smoother:
-    """P for one alpha, given tile by tile, with what is needed of it for every pair."""
+    """P for one alpha, given tile by tile, with the quantities that every pair needs."""
 
     def __init__(
         self,
@@ -222,7 +222,7 @@ class TwoClasses:
         self.Phi = Phi
 
     def work(self, alphas: FloatArray) -> float:
-        """Return the number of pairs for each alpha: what `errors` tells its progress."""
+        """Return the number of pairs per alpha, the unit of the progress of `errors`."""
         return float(len(self.positive)) * len(self.negative) * len(alphas)
 
     def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:

@@ -31,7 +31,7 @@ class PermutationTestResult:
     Attributes
     ----------
     statistic : float
-        The share of held-out pairs in the right order, 1 - error.
+        The fraction of held-out pairs in the right order, 1 - error.
     pvalue : float
         (1 + number of permutations with at least this statistic) / (1 + number of permutations).
     null_distribution : array of shape (n_permutations,)
@@ -56,19 +56,19 @@ def permutation_test(
 ) -> PermutationTestResult:
     """Compare the cross-validated ranking with that of labels shuffled among the rows of each query.
 
-    The statistic is the share of held-out pairs in the right order, by `leave_query_out` with qid and by
-    `leave_pair_out` without. Under the hypothesis that the labels of a query could stand in any order, the
+    The statistic is the fraction of held-out pairs in the right order, by `leave_query_out` with qid and by
+    `leave_pair_out` without. Under the hypothesis that the labels of a query could be in any order, the
     p-value is valid for any number of permutations. Section 4.1 of Pahikkala et al. (2009).
 
     With `cost="magnitude"` and ties kept, the permuted labels are further outputs of one decomposition:
-    O(m^2) a permutation without queries, O(m r) and the folds' O(b^2) with them. Otherwise each permutation
+    O(m^2) per permutation without queries, O(m r) and the folds' O(b^2) with them. Otherwise each permutation
     has a Laplacian, and a decomposition, of its own; where leaving a pair out has no closed form it costs as
     much as `leave_pair_out` does for survival.
 
     Parameters
     ----------
     model : RankRLS
-        It is not changed, and need not be fitted. With `verbose=1` it tells how far the test is.
+        It is not changed, and need not be fitted. With `verbose=1` it reports progress.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,), or Preferences
         Of a `Preferences` the rows are shuffled with all that belongs to them, time and censoring or label

@@ -13,8 +13,8 @@ from rankwise.core.types import FloatArray
 from rankwise.leave_out.pair_blocks import Block, centred
 from rankwise.solvers.spectrum import Spectrum
 
-# Conjugate gradients end where their error, in the norm of the equations, is this share of the solution. They
-# are given up where so many steps do not do, or the first ones bring little: the fold is much of all rows.
+# Conjugate gradients stop at this relative error, in the norm of the equations. They are abandoned after this
+# many steps, or if the first ones help little: the fold is a large part of all rows.
 STEP_ERROR = 1e-12
 MOST_STEPS, FIRST_STEPS, FIRST_SHARE = 12, 3, 1e-3
 # Steps that are usual, and operations of a decomposition by the cube of the features.
@@ -32,8 +32,8 @@ def scores_without_fold(
     """Score each row by the model without its fold: shape (n_alphas, m, v).
 
     Cost for a fold of b rows of n features: O(b n^2), and some steps of O(n^2) for each alpha. In place of
-    the steps it is O(n^3) where the fold is much of all rows; where b is small, O(b^2 n + b^3) for each alpha
-    is all.
+    the steps it is O(n^3) if the fold is a large part of all rows; if b is small, O(b^2 n + b^3) for each
+    alpha is all.
     """
     Z = Phi @ spectrum.vectors
     n_alphas, (n, n_outputs) = penalties.shape[1], spectrum.rotated.shape
@@ -119,8 +119,8 @@ def _weights_by_rows(
 ) -> FloatArray:
     """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
 
-    L does not see what all rows of a query share, so the rows are centred within queries: the products of
-    rows stay small where lambda is.
+    L maps a common offset of the rows of a query to zero, so the rows are centred within queries: the
+    products of rows stay small where lambda is.
     """
     part = np.concatenate([centred(Z[block.rows]) for block in fold])
     pull = np.concatenate([block.pull for block in fold])
