@@ -182,20 +182,20 @@ def test_workers_do_not_count_queries_that_are_cut(client, monkeypatch, problem)
     assert whole_queries.whole_queries(DaskDesign.of(dask_rows()), loss) is None
 
 
-def test_coefficients_on_the_way_are_those_held(client, monkeypatch):
+def test_composed_coefficients_are_the_pinned_ones(client, monkeypatch):
     monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**9))
     y, columns = PROBLEMS["queries inside"]
     loss = Hinge(Preferences.from_scores(y, **columns))
     design, worker_loss = whole_queries.whole_queries(DaskDesign.of(dask_rows()), loss)
     w = np.random.default_rng(0).normal(size=design.shape[1])
     _, coefficients, _ = worker_loss.plane(design.matvec(w))
-    on_the_way = design.rmatvec(coefficients)
-    assert not coefficients.held
+    composed = design.rmatvec(coefficients)
+    assert not coefficients.is_current
     assert len(coefficients.handles) == design.n_partitions
-    assert coefficients.held
-    np.testing.assert_array_equal(design.rmatvec(coefficients), on_the_way)
+    assert coefficients.is_current
+    np.testing.assert_array_equal(design.rmatvec(coefficients), composed)
     rows = dask_rows().compute()
-    np.testing.assert_allclose(on_the_way, rows.T @ loss.plane(rows @ w)[1], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(composed, rows.T @ loss.plane(rows @ w)[1], rtol=1e-9, atol=1e-12)
 
 
 def sparse_rows(chunk=CHUNK):

@@ -83,7 +83,7 @@ def test_rows_of_a_killed_worker_are_loaded_again(client, monkeypatch, counting)
     here = hinge().fit(X, Y, qid=QID)
     assert model.n_iter_ > 3
     assert model.objective_ == pytest.approx(here.objective_, abs=1e-9)
-    assert any("worker(s) lost" in event for event in model.rounds_.events)
+    assert any("lost" in event for event in model.rounds_.events)
 
 
 @pytest.mark.parametrize("counting", ["driver", "workers"])
@@ -94,7 +94,7 @@ def test_rows_that_the_driver_keeps_are_sent_again(client, monkeypatch, counting
     model.fit(scatter(X, n_partitions=4), Y, qid=QID)
     here = RankSVM(1e-3, **options).fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-8)
-    assert any("worker(s) lost" in event for event in model.rounds_.events)
+    assert any("lost" in event for event in model.rounds_.events)
 
 
 def test_rows_that_are_gone_end_the_fit_and_keep_the_best_weights(client):
@@ -179,7 +179,7 @@ def test_a_worker_that_comes_is_welcome(client, cluster):
         da.from_array(X, chunks=(60, -1)), Y
     )
     np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y).coef_, atol=1e-8)
-    assert any("worker(s) new" in event for event in model.rounds_.events)
+    assert any("added" in event for event in model.rounds_.events)
 
 
 def test_an_error_in_a_task_is_not_retried(client):
@@ -195,11 +195,11 @@ def test_the_log_tells_of_slow_rounds(caplog):
     log = RoundLog()
     for seconds in (0.1, 0.1, 0.2, 0.1):
         log.answered(seconds)
-    log.answered(2.1, "; 1 worker(s) lost")
+    log.answered(2.1, "; 1 worker lost")
     log.failed(0.5, "CancelledError")
     assert (log.rounds, log.retried) == (5, 1)
     assert log.seconds == pytest.approx(3.1)
     assert log.lost_seconds == pytest.approx(2.5)
-    assert log.events[0] == "Round 5 took 2.10 s instead of 0.10 s; 1 worker(s) lost."
-    assert log.events[1] == "Round 6 is sent again after 0.50 s: CancelledError."
+    assert log.events[0] == "Round 5 took 2.10 s instead of 0.10 s; 1 worker lost."
+    assert log.events[1] == "Round 6 is repeated after 0.50 s: CancelledError."
     assert [record.getMessage() for record in caplog.records] == log.events

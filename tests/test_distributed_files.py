@@ -123,7 +123,7 @@ def test_what_is_wrong_with_files_is_said(text_files, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file has the name or pattern '.*nothing-\*'"):
         from_files(tmp_path / "nothing-*")
     (text_files / "part-9.txt").write_text("1 1:1\n")
-    with pytest.raises(ValueError, match=r"part-9\.txt has no queries, but other files have"):
+    with pytest.raises(ValueError, match=r"part-9\.txt has no queries, but other files do"):
         from_files(text_files / "part-*.txt")
     (tmp_path / "table.parquet").write_bytes(b"")
     with pytest.raises(ValueError, match="got both or none"):

@@ -146,7 +146,7 @@ def rows_digest(X: Any) -> bytes:
         from rankwise.distributed.client import current_engine
 
         engine = current_engine()
-        parts = engine.round(lambda: engine.each(block_digest, X.blocks))
+        parts = engine.execute(lambda: engine.map(block_digest, X.blocks))
     else:
         parts = [array_digest(part) for part in _arrays_of(X)]
     return hashlib.blake2b(b"".join(parts), digest_size=16).digest()

@@ -1,4 +1,4 @@
-"""The same estimators for rows that are larger than one machine: Dask partitions, exact solutions."""
+"""Fits on Dask partitions, for data larger than one machine; the solutions are exact."""
 
 from rankwise.data.backends import register
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter

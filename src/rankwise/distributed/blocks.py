@@ -1,4 +1,4 @@
-"""What a worker does with one block of rows. A block is a `Design`; these functions travel, blocks do not."""
+"""Functions that workers call on a block of rows, which is a `Design`; the blocks do not move."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
 
 class Description(NamedTuple):
-    """What the driver has to know of a block; `problem` is a sentence's end when it cannot be used."""
+    """The shape of a block; `problem`, if not empty, completes the sentence "X ..." of an error."""
 
     n_rows: int
     n_features: int
@@ -26,8 +26,8 @@ class Description(NamedTuple):
 
 
 @cache
-def _tell_dask_sizes() -> None:
-    """Tell Dask what a block takes: it moves and spills blocks by their bytes."""
+def _register_sizes() -> None:
+    """Register the size of a block with Dask, which moves and spills blocks by size."""
     from dask.sizeof import sizeof
 
     @sizeof.register(Design)
@@ -37,13 +37,13 @@ def _tell_dask_sizes() -> None:
         return 256 + sum(array.nbytes for array in arrays)
 
 
-if "dask" in sys.modules:  # on a worker, which may be sent blocks before it makes one
-    _tell_dask_sizes()
+if "dask" in sys.modules:  # on a worker, which may receive blocks before it makes one
+    _register_sizes()
 
 
 def as_block(rows: Any) -> Design:
     """Return the block of an array, sparse matrix or frame."""
-    _tell_dask_sizes()
+    _register_sizes()
     if isinstance(rows, Design):
         return rows
     if hasattr(rows, "to_numpy"):
@@ -56,14 +56,14 @@ def as_block(rows: Any) -> Design:
 
 
 def describe(block: Design) -> Description:
-    """Look at a block once, before the first round."""
+    """Return the shape of a block and check its values, before the first round."""
     values = block.X.data if sp.issparse(block.X) else block.X
     problem = "" if all_finite(values) else "contains NaN or infinity"
     return Description(block.shape[0], block.shape[1], int(values.size), problem)
 
 
 def all_finite(values: NDArray) -> bool:
-    """Return whether all numbers are finite, a piece at a time: a memory map may be larger than memory."""
+    """Tell whether all numbers are finite, in pieces, as a memory map may be larger than memory."""
     step = max(1, (1 << 20) // max(1, values[:1].size))
     return all(np.isfinite(values[start : start + step]).all() for start in range(0, len(values), step))
 
@@ -109,7 +109,7 @@ def taken(block: MemoryDesign, rows: NDArray[np.int64]) -> Design:
 
 
 def combined(numbers: Sequence[float], vectors: Sequence[FloatVector], length: int = 0) -> FloatVector:
-    """Return the sum of numbers times vectors; zeros of that length where there are none."""
+    """Return the linear combination of vectors; zeros of this length if there are none."""
     if not vectors:
         return np.zeros(length)
     result = numbers[0] * vectors[0]

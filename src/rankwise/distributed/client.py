@@ -9,15 +9,16 @@ from time import perf_counter
 from typing import Any
 from uuid import uuid4
 
+from rankwise.core.text import plural
 from rankwise.distributed.blocks import as_block
-from rankwise.distributed.engine import Engine, nbytes, same
+from rankwise.distributed.engine import Engine, identity, nbytes
 from rankwise.distributed.threads import ThreadEngine
 
-# Up to this size an argument travels with each task; up to the second it is a task of its own, which workers
-# copy from one another; a larger one would make the graph heavy and is scattered.
+# Up to the first size, an argument is part of each task; up to the second, it is a task of its own, whose
+# result workers copy from one another. A larger one is scattered.
 EMBEDDED_BYTES = 1 << 14
 TASK_BYTES = 1 << 22
-# So often the driver asks which workers there are.
+# The interval at which the driver checks the list of workers.
 CHECK_SECONDS = 0.25
 
 
@@ -34,13 +35,13 @@ def current_client() -> Any:
 
 
 def current_engine() -> Engine:
-    """Return the engine of the current client, or threads where there is none."""
+    """Return the engine of the current client, or threads if there is none."""
     client = current_client()
     return ThreadEngine() if client is None else ClientEngine(client)
 
 
 class ClientEngine(Engine):
-    """The workers of a Dask client: blocks are futures that stay where they are."""
+    """The workers of a Dask client; blocks are futures that stay on the workers."""
 
     remote = True
 
@@ -51,36 +52,36 @@ class ClientEngine(Engine):
         self._workers, self._asked = self._addresses(), perf_counter()
 
     def load(self, partitions: Sequence[Any]) -> list[Any]:
-        """Load the blocks on the workers, where they stay."""
-        return self.each(as_block, self.client.compute(list(partitions)))
+        """Load the blocks on the workers."""
+        return self.map(as_block, self.client.compute(list(partitions)))
 
-    def may_hold(self, n_bytes: float) -> bool:
-        """Workers spill to disk what they cannot hold."""
+    def can_persist(self, n_bytes: float) -> bool:
+        """Return True, as workers spill to disk."""
         return True
 
-    def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
         """Submit one task per partition, all in one message.
 
-        The names of tasks are most of what Dask's messages hold, so they are short.
+        Task names are short, since they are most of the bytes of Dask's messages.
         """
         from dask.utils import funcname
 
         names = [f"{funcname(function)}-{self._name}-{next(self._number):x}" for _ in columns[0]]
         return self.client.map(function, *(list(column) for column in columns), key=names, pure=False)
 
-    def hold(self, handles: Sequence[Any]) -> list[Any]:
-        """Futures stay as long as they are known here."""
+    def persist(self, handles: Sequence[Any]) -> list[Any]:
+        """Return the futures, whose results stay as long as they are referenced here."""
         return list(handles)
 
-    def spread(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-        """Send values with the tasks or, when they are large, ahead of them to where the blocks are."""
+    def scatter(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
+        """Send values with the tasks or, if they are large, ahead of them to the workers of the blocks."""
         if sum(nbytes(value) for value in values) <= TASK_BYTES:
             return list(values)
         holders = self.client.who_has(blocks)
         addresses = [list(holders.get(block.key) or ()) or None for block in blocks]
-        return self.client.sync(self._scatter_each, values, addresses)
+        return self.client.sync(self._scatter_all, values, addresses)
 
-    async def _scatter_each(self, values: Sequence[Any], addresses: Sequence[Any]) -> list[Any]:
+    async def _scatter_all(self, values: Sequence[Any], addresses: Sequence[Any]) -> list[Any]:
         import asyncio
 
         sent = (
@@ -89,13 +90,13 @@ class ClientEngine(Engine):
         )
         return list(await asyncio.gather(*sent))
 
-    def common(self, value: Any) -> Any:
-        """Send a value once; workers that need it copy it from one another."""
+    def broadcast(self, value: Any) -> Any:
+        """Send a value once; workers copy it from one another."""
         size = nbytes(value)
         if size <= EMBEDDED_BYTES:
             return value
         if size <= TASK_BYTES:
-            return self.client.submit(same, value, pure=False)
+            return self.client.submit(identity, value, pure=False)
         return self.client.scatter(value, hash=False)
 
     def status(self, handle: Any) -> str:
@@ -116,10 +117,11 @@ class ClientEngine(Engine):
         return set(self.client.nthreads())
 
     def _changes(self, after: float | None = None) -> str:
-        """Say which workers came and went since this was last asked; asking costs a message."""
+        """Describe the workers that were added or lost since the last check; a check is a message."""
         if perf_counter() - self._asked < (CHECK_SECONDS if after is None else after):
             return ""
         self._asked, now = perf_counter(), self._addresses()
         gone, new, self._workers = self._workers - now, now - self._workers, now
-        words = [f"{len(gone)} worker(s) lost"] * bool(gone) + [f"{len(new)} worker(s) new"] * bool(new)
+        words = [f"{plural(len(gone), 'worker')} lost"] * bool(gone)
+        words += [f"{plural(len(new), 'worker')} added"] * bool(new)
         return f"; {', '.join(words)}" if words else ""

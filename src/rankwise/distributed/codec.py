@@ -1,8 +1,8 @@
-"""Numbers on the wire: scores as fixed point and counts as integers, four bytes each.
+"""Compression of messages: scores as fixed-point numbers and counts as integers, of four bytes each.
 
-The hinge needs no more. Its planes are lower bounds of the loss wherever they are taken, so scores that are
-off by a small share of the tolerance change nothing that is certified; and without weights its subgradient
-is a whole number of pairs times a factor.
+This suffices for the hinge. Its planes are lower bounds of the loss at whatever scores they are computed, so
+an error of the scores by a small fraction of the tolerance leaves certificates valid; and without weights its
+subgradient is an integer number of pairs times a factor.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class FixedPoint(NamedTuple):
 
 
 def encode_scores(scores: FloatVector, error: float) -> FloatVector | FixedPoint:
-    """Return scores in four bytes each where that keeps every one within `error`, and as they are otherwise.
+    """Return scores in four bytes each if their error is then at most `error`, and unchanged otherwise.
 
     Examples
     --------
@@ -49,14 +49,14 @@ def encode_scores(scores: FloatVector, error: float) -> FloatVector | FixedPoint
 
 
 def decode_scores(scores: FloatVector | FixedPoint) -> FloatVector:
-    """Undo `encode_scores`, up to its error."""
+    """Invert `encode_scores`, up to its error."""
     if isinstance(scores, FixedPoint):
         return np.asarray(scores.low + scores.step * scores.codes, dtype=np.float64)
     return scores
 
 
 def encode_counts(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
-    """Return coefficients as int32 multiples of `unit` where that is exact, and as they are otherwise.
+    """Return coefficients as int32 multiples of `unit` if that is exact, and unchanged otherwise.
 
     Examples
     --------
@@ -76,5 +76,5 @@ def encode_counts(coefficients: FloatVector, unit: Any) -> NDArray[Any]:
 
 
 def decode_counts(coefficients: NDArray[Any], unit: Any) -> FloatVector:
-    """Undo `encode_counts`, to the same bits."""
+    """Invert `encode_counts`, bit for bit."""
     return coefficients * unit if coefficients.dtype == np.int32 else coefficients

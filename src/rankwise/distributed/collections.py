@@ -1,4 +1,4 @@
-"""From what users hold, Dask arrays, frames, lists of partitions, to blocks of rows and columns in memory."""
+"""Dask arrays, frames and lists of partitions as blocks of rows and as columns in memory."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from rankwise.distributed.engine import constant, require_dask
 
 @dataclass
 class Partitions:
-    """Blocks of rows that are loaded or computed when they are asked for.
+    """Blocks of rows that are loaded or computed on demand.
 
     Attributes
     ----------
     blocks : list of Delayed or Future
         Each becomes an array, sparse matrix or frame with the same columns.
     lengths : list of int, optional
-        The number of rows of each block, where it is known.
+        The number of rows of each block, if known.
     feature_names : list of str, optional
     kept : list of arrays or sparse matrices, optional
-        The blocks themselves where the driver holds them; they are sent again when a worker is lost.
+        Copies of the blocks in the driver, which are sent again if a worker is lost.
     loaded : bool
-        Whether the blocks are handles of the current engine already.
+        Whether the blocks are already handles of the current engine.
     """
 
     blocks: list[Any]
@@ -42,12 +42,12 @@ class Partitions:
 
     @property
     def ndim(self) -> int:
-        """Two, as of any data matrix."""
+        """The number of dimensions, 2."""
         return 2
 
 
 def is_distributed(values: Any) -> bool:
-    """Return whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
+    """Tell whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
     if isinstance(values, list | tuple):
         return len(values) > 0 and all(_is_dask(value) for value in values)
     return isinstance(values, Partitions) or _is_dask(values)
@@ -62,7 +62,7 @@ def _is_future(value: Any) -> bool:
 
 
 def as_partitions(X: Any) -> Partitions:
-    """Cut a Dask collection into its blocks of rows.
+    """Split a Dask collection into its blocks of rows.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def as_partitions(X: Any) -> Partitions:
     if not hasattr(X, "chunks"):
         return Partitions([X])  # a single Delayed
     if X.ndim != 2:
-        raise ValueError(f"X must be two-dimensional, got {X.ndim} dimension(s).")
+        raise ValueError(f"X must be two-dimensional; got ndim={X.ndim}.")
     if len(X.chunks[1]) > 1:
         X = X.rechunk({1: -1})
     known = not any(math.isnan(length) for length in X.chunks[0])
@@ -92,15 +92,15 @@ def _string_names(columns: Any) -> list[str] | None:
 
 
 def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Partitions:
-    """Cut rows that are in memory into partitions, and send them to the workers of the current client.
+    """Split rows in memory into partitions and send them to the workers of the current client.
 
-    Without a client the partitions stay where they are.
+    Without a client the partitions stay in memory.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
     n_partitions : int, optional
-        By default one for each thread of the workers.
+        The default is one per thread of the workers.
     keep : bool
         Whether the driver keeps the rows, so that those of a lost worker can be sent again.
 
@@ -126,7 +126,7 @@ def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Pa
 
 
 def gathered(values: Any) -> Any:
-    """Bring a column (labels, queries, weights) here as an array; what is here already is left alone."""
+    """Return a column (labels, queries, weights) as an array in memory; others are returned unchanged."""
     if not is_distributed(values):
         return values
     if isinstance(values, list | tuple):
@@ -144,7 +144,7 @@ def _computed(parts: list[Any]) -> list[Any]:
 
 
 def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
-    """Return X times the weights as a Dask array whose chunks are the blocks of X; nothing is computed yet.
+    """Return X times the weights as a Dask array whose chunks are the blocks of X, not yet computed.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
 
 
 def block_scores(rows: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of one block of rows; its width and its numbers are checked here, as it is lazy."""
+    """Return the scores of one block of rows, after a check of its width and values."""
     from rankwise.distributed.blocks import describe
 
     block = as_block(rows)

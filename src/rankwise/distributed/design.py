@@ -1,4 +1,4 @@
-"""The data matrix in partitions: w goes to the rows, scores come back; coefficients go, X' c comes back."""
+"""The data matrix in partitions: X w and X'c as rounds of messages between driver and workers."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from rankwise.distributed import blocks
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
-from rankwise.distributed.engine import Engine, Held, HeldRows, same
+from rankwise.distributed.engine import Engine, Pinned, PinnedRows, identity
 from rankwise.losses import Hinge
 
-# Scores may be off by this share of the tolerance; the hinge loss is then off by at most twice as much.
-SCORE_SHARE = 1e-3
+# The error of scores as a fraction of the tolerance; the error of the hinge loss is at most twice as large.
+SCORE_ERROR_FRACTION = 1e-3
 
 
 class DaskDesign(Design):
-    """Rows in partitions on the workers of a Dask client or, without a client, wherever they are loaded from.
+    """Rows in partitions on the workers of a Dask client or, without a client, on this machine.
 
-    A product with X sends w once and brings 8 bytes per row; one with X' sends 8 bytes per row and brings
-    X' c, summed in a tree. With a plain hinge loss both are 4 bytes per row (see `codec`). With a client the
-    blocks are loaded once, and Dask loads them again where a worker is lost. Without one they are loaded in
-    every round by threads, a few at a time, and may be larger than memory.
+    A product with X sends w once and returns 8 bytes per row; one with X' sends 8 bytes per row and returns
+    X' c, summed in a tree. With an unweighted hinge loss both are 4 bytes per row (see `codec`). With a
+    client, the blocks are loaded once, and again if a worker is lost. Without one, threads load them in every
+    round, a few at a time, and together they may be larger than memory.
 
     Parameters
     ----------
     engine : Engine
-    rows : Held
+    rows : Pinned
         The blocks.
     descriptions : list of Description
     """
@@ -44,7 +44,7 @@ class DaskDesign(Design):
     def __init__(
         self,
         engine: Engine,
-        rows: Held,
+        rows: Pinned,
         descriptions: Sequence[blocks.Description],
     ) -> None:
         self.lengths = [description.n_rows for description in descriptions]
@@ -59,7 +59,7 @@ class DaskDesign(Design):
 
     @property
     def handles(self) -> list[Any]:
-        """One handle for each block."""
+        """One handle per block."""
         return self._rows.handles
 
     @property
@@ -69,18 +69,18 @@ class DaskDesign(Design):
 
     @property
     def n_partitions(self) -> int:
-        """The number of blocks, those without rows included."""
+        """The number of blocks, including those without rows."""
         return len(self.lengths)
 
     @classmethod
     def of(cls, X: Any) -> DaskDesign:
-        """Load a Dask collection, or find out the shape of its blocks where they stay outside memory."""
+        """Load a Dask collection; without a client, only find the shapes of its blocks."""
         partitions = as_partitions(X)
         engine = current_engine()
         handles = partitions.blocks if partitions.loaded else engine.load(partitions.blocks)
-        rows = HeldRows(engine, list(handles), partitions.kept)
+        rows = PinnedRows(engine, list(handles), partitions.kept)
         engine.restore = rows.restore
-        descriptions = engine.round(lambda: engine.each(blocks.describe, rows.handles))
+        descriptions = engine.execute(lambda: engine.map(blocks.describe, rows.handles))
         check_descriptions(descriptions, partitions)
         rows.loaded = True
         design = cls(engine, rows, descriptions)
@@ -88,11 +88,11 @@ class DaskDesign(Design):
         return design
 
     def slices(self, column: NDArray[Any]) -> list[NDArray[Any]]:
-        """Cut one entry per row into the parts of the partitions."""
+        """Split a column with one entry per row by partition."""
         return [column[begin:end] for begin, end in pairwise(self.borders)]
 
     def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
-        """Return the design and the loss to solve with: those for which a round moves the fewest bytes."""
+        """Return the design and the loss to solve with, those for which a round moves the fewest bytes."""
         from rankwise.distributed.whole_queries import whole_queries
 
         pair = whole_queries(self, loss)
@@ -103,10 +103,10 @@ class DaskDesign(Design):
         return self._for_hinge(loss, tol), loss
 
     def _for_hinge(self, loss: Hinge, tol: float) -> DaskDesign:
-        """Return the same rows with four bytes per score and, where pairs count alike, a coefficient."""
+        """Return the same rows with four bytes per score and, if all pairs have equal weight, coefficient."""
         design = copy(self)
         design.__dict__.pop("precision", None)
-        design._known_errors = {"score_error": SCORE_SHARE * tol}
+        design._known_errors = {"score_error": SCORE_ERROR_FRACTION * tol}
         if loss.preferences.counts_pairs:
             design._set_unit(loss.factor)
         return design
@@ -115,8 +115,8 @@ class DaskDesign(Design):
         self._unit = self._row_units = factor
         if np.ndim(factor) == 1:
             parts = self.slices(factor)
-            self._row_units = Held(
-                self.engine, lambda: self.engine.each(same, self.engine.spread(parts, self.handles))
+            self._row_units = Pinned(
+                self.engine, lambda: self.engine.map(identity, self.engine.scatter(parts, self.handles))
             )
 
     def _matvec(self, w: NDArray) -> FloatVector:
@@ -131,10 +131,10 @@ class DaskDesign(Design):
         w = np.ascontiguousarray(w, dtype=np.float64)
 
         def send() -> list[Any]:
-            sent = [self.engine.common(w)] * self.n_partitions
-            return self.engine.each(function, self.handles, sent, *columns)
+            sent = [self.engine.broadcast(w)] * self.n_partitions
+            return self.engine.map(function, self.handles, sent, *columns)
 
-        return np.concatenate([decode_scores(part) for part in self.engine.round(send)])
+        return np.concatenate([decode_scores(part) for part in self.engine.execute(send)])
 
     def _rmatvec(self, c: NDArray) -> FloatVector:
         counts = encode_counts(c.ravel().astype(np.float64, copy=False), self._unit)
@@ -146,22 +146,22 @@ class DaskDesign(Design):
         return self._sum(blocks.adjoint_matrix, np.ascontiguousarray(C, dtype=np.float64))
 
     def _units(self) -> list[Any]:
-        """Return each partition's factor: one number for all rows, or one per row that stays there."""
-        if isinstance(self._row_units, Held):
+        """Return the factor of each partition: a number, or one number per row on the workers."""
+        if isinstance(self._row_units, Pinned):
             return self._row_units.handles
         return [self._row_units] * self.n_partitions
 
     def _sum(
         self, function: Any, column: NDArray[Any], more: Callable[[], list[Any]] | None = None
     ) -> FloatVector:
-        """Sum what a function gives for each block and its part of the column."""
+        """Return the sum over blocks of a function of the block and its part of the column."""
         parts = self.slices(column)
 
         def send() -> list[Any]:
-            sent = [self.engine.spread(parts, self.handles)] + ([] if more is None else [more()])
-            return [self.engine.total(self.engine.each(function, self.handles, *sent))]
+            sent = [self.engine.scatter(parts, self.handles)] + ([] if more is None else [more()])
+            return [self.engine.total(self.engine.map(function, self.handles, *sent))]
 
-        return np.asarray(self.engine.round(send)[0], dtype=np.float64)
+        return np.asarray(self.engine.execute(send)[0], dtype=np.float64)
 
     def weighted_squares(self, c: FloatVector) -> FloatVector:
         """Return the sum over rows of c_i x_ij^2 for each column j."""
@@ -173,7 +173,7 @@ class DaskDesign(Design):
 
     def column_scale(self) -> FloatVector:
         """Return the largest absolute value of each column."""
-        return np.max(self.engine.round(lambda: self.engine.each(blocks.scale, self.handles)), axis=0)
+        return np.max(self.engine.execute(lambda: self.engine.map(blocks.scale, self.handles)), axis=0)
 
     def normal_equations(self, loss: Any) -> tuple[FloatVector, FloatVector]:
         """Return X'L X and X'r of least squares."""
@@ -182,31 +182,31 @@ class DaskDesign(Design):
         return normal_equations(self, loss)
 
     def take(self, rows: NDArray[np.int64]) -> DaskDesign:
-        """Return the design of some of the rows, in as many partitions; the rows are in ascending order."""
+        """Return the design of some of the rows, in ascending order, with as many partitions."""
         parts = [
             rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin
             for begin, end in pairwise(self.borders)
         ]
 
         def make() -> list[Any]:
-            return self.engine.each(blocks.taken, self.handles, self.engine.spread(parts, self.handles))
+            return self.engine.map(blocks.taken, self.handles, self.engine.scatter(parts, self.handles))
 
         shapes = [blocks.Description(len(part), self.shape[1], 0, "") for part in parts]
         bytes_held = 12 * self.stored * len(rows) / max(1, self.shape[0])
-        fits = self.engine.may_hold(bytes_held)
-        held = Held(self.engine, make) if fits else HeldRows(self.engine, make())
+        fits = self.engine.can_persist(bytes_held)
+        held = Pinned(self.engine, make) if fits else PinnedRows(self.engine, make())
         return DaskDesign(self.engine, held, shapes)
 
 
 def spread_of(sums: FloatVector) -> FloatVector:
-    """Return the spread of columns from the sums that `blocks.spread_sums` gives."""
+    """Return the spread of columns from the result of `blocks.spread_sums`."""
     n = (len(sums) - 1) // 2
     squares, means, total = sums[:n], sums[n:-1], float(sums[-1])
     return np.maximum(squares - means**2 / total if total > 0 else squares, 0.0)
 
 
 def check_descriptions(descriptions: Sequence[blocks.Description], partitions: Partitions) -> None:
-    """Refuse partitions that do not make a matrix, or have rows that cannot be used."""
+    """Refuse partitions of unequal widths or with invalid values."""
     if not descriptions:
         raise ValueError("X has no partitions.")
     for number, description in enumerate(descriptions):
@@ -219,6 +219,4 @@ def check_descriptions(descriptions: Sequence[blocks.Description], partitions: P
             raise ValueError(f"Partition {number} of X {description.problem}.")
     lengths = [description.n_rows for description in descriptions]
     if partitions.lengths is not None and lengths != [int(length) for length in partitions.lengths]:
-        raise ValueError(
-            f"The partitions of X have {lengths} rows, but were said to have {partitions.lengths}."
-        )
+        raise ValueError(f"The partitions of X have {lengths} rows, but {partitions.lengths} were expected.")

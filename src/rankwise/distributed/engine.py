@@ -1,8 +1,7 @@
-"""Where partitions are worked on: by threads of this process, or by the workers of a Dask client.
+"""The executors of tasks on partitions: threads of this process, or the workers of a Dask client.
 
-An engine knows four things: run a function on each partition, bring results here, sum them in a tree, and
-hold results where they are. Futures are plain results of tasks, never actors, so that Dask computes again
-what died with a worker.
+An engine maps a function over partitions, gathers results, sums them in a tree, and persists results on the
+workers. Futures are plain results of tasks, never actors, so that Dask recomputes those of a lost worker.
 """
 
 from __future__ import annotations
@@ -17,32 +16,32 @@ import numpy as np
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.faults import PartitionLostError, RoundLog
 
-# Partial sums of so many partitions are added by one task.
+# The number of partial sums that one task adds.
 FAN_IN = 8
 RETRIES = 5
 
 
 def require_dask() -> Any:
-    """Return the dask module, or say how to install it."""
+    """Return the dask module; the error explains how to install it."""
     try:
         import dask
         import dask.delayed
     except ImportError:
-        raise ImportError("Data on Dask need dask: pip install 'rankwise[dask]'.") from None
+        raise ImportError("Data on Dask needs dask: pip install 'rankwise[dask]'.") from None
     return dask
 
 
 class Engine(ABC):
-    """Runs functions on partitions.
+    """Run functions on partitions.
 
     Attributes
     ----------
     generation : int
-        Grows when workers took results with them that no recipe restores; what was held before is then
-        computed again from what the driver knows.
+        Incremented when results were lost with a worker and Dask cannot recompute them; results of an earlier
+        generation are then computed again by the driver.
     log : RoundLog
     remote : bool
-        Whether bytes that move cost anything.
+        Whether moving data has a cost.
     """
 
     remote = False
@@ -54,30 +53,30 @@ class Engine(ABC):
 
     @abstractmethod
     def load(self, partitions: Sequence[Any]) -> list[Any]:
-        """Return handles of the blocks that Dask objects stand for."""
+        """Return the handles of the blocks of Dask objects."""
 
     @abstractmethod
-    def may_hold(self, n_bytes: float) -> bool:
-        """Return whether so much can be kept between rounds."""
+    def can_persist(self, n_bytes: float) -> bool:
+        """Tell whether results of this size can be kept between rounds."""
 
     @abstractmethod
-    def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
-        """Call a function for each partition, with one entry of every column: a list of handles."""
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+        """Call a function for each partition, with one entry of every column; return the handles."""
 
     @abstractmethod
-    def hold(self, handles: Sequence[Any]) -> list[Any]:
-        """Keep results where they are computed, for several rounds."""
+    def persist(self, handles: Sequence[Any]) -> list[Any]:
+        """Keep results on the workers for several rounds."""
 
     @abstractmethod
-    def spread(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-        """Send each partition its own value."""
+    def scatter(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
+        """Send a value to each partition."""
 
     @abstractmethod
-    def common(self, value: Any) -> Any:
-        """Send all partitions the same value."""
+    def broadcast(self, value: Any) -> Any:
+        """Send one value to all partitions."""
 
     def status(self, handle: Any) -> str:
-        """Return the state of a handle; "cancelled", "lost" and "error" are those without a result."""
+        """Return the state of a handle; "cancelled", "lost" and "error" have no result."""
         return ""
 
     @abstractmethod
@@ -87,19 +86,19 @@ class Engine(ABC):
     def _is_loss(self, error: BaseException) -> bool: ...
 
     def _changes(self, after: float | None = None) -> str:
-        """Say which workers came and went, if that was not asked within so many (or a few) seconds."""
+        """Describe the workers that were added or lost, unless checked within the last `after` seconds."""
         return ""
 
     def total(self, handles: Sequence[Any]) -> Any:
-        """Return the handle of the sum, in a tree of fixed shape: the bits do not depend on the workers."""
+        """Return the handle of the sum, in a tree of fixed shape: rounding does not depend on the workers."""
         handles = list(handles)
         while len(handles) > 1:
             groups = [handles[start : start + FAN_IN] for start in range(0, len(handles), FAN_IN)]
-            handles = self.each(add_all, groups)
+            handles = self.map(add_all, groups)
         return handles[0]
 
-    def round(self, send: Callable[[], Sequence[Any]]) -> list[Any]:
-        """Send tasks and bring their results; where a worker took something with it, send them again."""
+    def execute(self, send: Callable[[], Sequence[Any]]) -> list[Any]:
+        """Send tasks and gather their results; send them again if a worker was lost."""
         for attempt in range(RETRIES + 1):
             start = perf_counter()
             try:
@@ -116,8 +115,8 @@ class Engine(ABC):
         raise AssertionError("the last attempt returns or raises")
 
 
-class Held:
-    """Results that stay where they are, and how to make them again when a worker took them with it."""
+class Pinned:
+    """Results that stay on the workers, and the function that recomputes them if a worker is lost."""
 
     def __init__(self, engine: Engine, make: Callable[[], Sequence[Any]]):
         self._engine = engine
@@ -125,26 +124,26 @@ class Held:
         self._generation = -1
 
     @property
-    def held(self) -> bool:
-        """Whether they were made, and no worker was lost since."""
+    def is_current(self) -> bool:
+        """Whether the results exist and no worker was lost since."""
         return self._generation == self._engine.generation
 
     @property
     def handles(self) -> list[Any]:
-        """One handle for each partition."""
-        if not self.held:
-            self._handles = self._engine.hold(self._make())
+        """One handle per partition."""
+        if not self.is_current:
+            self._handles = self._engine.persist(self._make())
             self._generation = self._engine.generation
         return self._handles
 
 
-class HeldRows(Held):
-    """The blocks themselves. Dask knows how to load them again, or the driver keeps what it scattered.
+class PinnedRows(Pinned):
+    """Blocks of rows on the workers. Dask can load them again, or the driver has a copy.
 
     Attributes
     ----------
     loaded : bool
-        Whether all of them were seen once: from then on, an error of loading is a loss.
+        Whether all blocks have been loaded once; from then on, an error of loading is a loss.
     """
 
     def __init__(self, engine: Engine, handles: list[Any], kept: list[Any] | None = None):
@@ -155,11 +154,11 @@ class HeldRows(Held):
 
     @property
     def handles(self) -> list[Any]:
-        """One handle for each partition."""
+        """One handle per partition."""
         return self._handles
 
     def restore(self, error: Exception) -> None:
-        """After an error: send again what the driver keeps, and say what is lost for good."""
+        """After an error, send lost blocks again; raise an error if the driver has no copy."""
         reason = f"{type(error).__name__}: {error}".rstrip(".")
         if self.loaded and (unreadable := self._numbers("error")):
             raise PartitionLostError(unreadable, len(self._handles), reason) from error
@@ -169,8 +168,8 @@ class HeldRows(Held):
         if lost and self._kept is None:
             raise PartitionLostError(lost, len(self._handles)) from error
         if lost and self._kept is not None:
-            sent = self._engine.spread([self._kept[k] for k in lost], [self._handles[k] for k in lost])
-            for k, handle in zip(lost, self._engine.each(as_block, sent), strict=True):
+            sent = self._engine.scatter([self._kept[k] for k in lost], [self._handles[k] for k in lost])
+            for k, handle in zip(lost, self._engine.map(as_block, sent), strict=True):
                 self._handles[k] = handle
 
     def _numbers(self, *states: str) -> list[int]:
@@ -178,14 +177,14 @@ class HeldRows(Held):
 
 
 def constant(value: Any) -> Any:
-    """Return a Delayed that stands for a value in memory."""
+    """Return a value in memory as a Delayed."""
     from dask import delayed
 
     return delayed(value, traverse=False, pure=False)
 
 
-def same(value: Any) -> Any:
-    """Return what was given: the task that holds an argument of many others."""
+def identity(value: Any) -> Any:
+    """Return the argument, as a task whose result other tasks share."""
     return value
 
 

@@ -1,4 +1,4 @@
-"""Files that are larger than memory, together: one partition per file, read when it is needed."""
+"""Files that together are larger than memory: one partition per file, read on demand."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _one_parser = Lock()
 
 @dataclass
 class FileData:
-    """What a set of files holds: rows that are read when they are needed, and columns in memory.
+    """The data of several files: rows that are read on demand, and columns in memory.
 
     Attributes
     ----------
@@ -56,24 +56,24 @@ def from_files(
 ) -> FileData:
     """Read svmlight (LETOR) or Parquet files, one partition each.
 
-    The files are read once to learn labels and queries. With a Dask client the rows then stay on the
-    workers. Without one they are read again in every round, which text makes slow: `cache` names a folder
-    for binary copies that are mapped into memory.
+    The files are read once for labels and queries. With a Dask client, the rows then stay on the workers.
+    Without one, they are read again in every round, which is slow for text: `cache` names a folder for binary
+    copies, which are memory-mapped.
 
     Parameters
     ----------
     paths : str, path, or list of them
-        A pattern such as ``"part-*.txt.gz"``, or files; every worker has to see them under these names.
+        A pattern such as ``"part-*.txt.gz"``, or files; every worker must be able to read them.
     n_features : int, optional
-        The number of columns of svmlight files; by default the largest index of all files, for which
-        they are read once more.
+        The number of columns of svmlight files. The default is the largest index of all files, which are then
+        read once more.
     zero_based : bool
         Whether the indices of svmlight files begin at 0.
     label, qid : str
         The columns of Parquet files with the label and the query; all other columns are features. A file
-        without a column of the name `qid`, or ``qid=None``, has no queries.
+        without a column named `qid` has no queries; nor does ``qid=None``.
     cache : path, optional
-        A folder for binary copies. A copy is made again when its file has changed.
+        A folder for binary copies. A copy is renewed if its file has changed.
 
     Examples
     --------
@@ -97,24 +97,24 @@ def from_files(
         load, options = load_text, (n_features or _most_features(engine, files, zero_based), zero_based)
     folder = None if cache is None else os.fspath(cache)
     arguments = [[value] * len(files) for value in (load, options, folder)]
-    # A read is a task of its own: Dask keeps the recipe, and reads a file again that a worker lost.
-    reads = engine.each(load_cached, files, *arguments)
-    parts = engine.round(lambda: engine.each(columns_of, reads))
+    # A read is a task of its own, which Dask repeats if the worker with its result is lost.
+    reads = engine.map(load_cached, files, *arguments)
+    parts = engine.execute(lambda: engine.map(columns_of, reads))
     labels = np.concatenate([part[0] for part in parts])
     warn_of_large_ties(labels)
     return FileData(
-        Partitions(engine.each(rows_of, reads), [len(part[0]) for part in parts], parts[0][2], loaded=True),
+        Partitions(engine.map(rows_of, reads), [len(part[0]) for part in parts], parts[0][2], loaded=True),
         labels,
         joined_queries(files, [part[1] for part in parts]),
     )
 
 
 def _most_features(engine: Any, files: list[str], zero_based: bool) -> int:
-    return max(engine.round(lambda: engine.each(text_width, files, [zero_based] * len(files))))
+    return max(engine.execute(lambda: engine.map(text_width, files, [zero_based] * len(files))))
 
 
 def expanded(paths: Any) -> list[str]:
-    """Return the files that patterns stand for, in the order of the patterns and then of the names."""
+    """Return the files that match the patterns, in the order of the patterns and then of the names."""
     patterns = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     files: list[str] = []
     for pattern in (os.fspath(path) for path in patterns):
@@ -129,12 +129,12 @@ def expanded(paths: Any) -> list[str]:
 
 
 def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any] | None:
-    """Join the queries of all files; a query may go on in the next file."""
+    """Concatenate the queries of all files; a query may continue in the next file."""
     missing = [file for file, query in zip(files, queries, strict=True) if query is None]
     if len(missing) == len(files):
         return None
     if missing:
-        raise ValueError(f"{missing[0]} has no queries, but other files have.")
+        raise ValueError(f"{missing[0]} has no queries, but other files do.")
     if len({query.dtype.kind for query in queries}) > 1:
         queries = [query.astype(str).astype(object) for query in queries]
     return np.concatenate(queries)
@@ -174,7 +174,7 @@ def load_parquet(file: str, label: str, qid: str | None) -> tuple[Any, Any, Any,
 
 
 def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:
-    """Load a file, or its binary copy, which is made where there is none of this state of the file."""
+    """Load a file or its binary copy, which is made unless there is one of this version of the file."""
     if cache is None:
         return load(file, *options)
     state = os.stat(file)
@@ -186,7 +186,7 @@ def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tupl
 
 
 def write_copy(folder: Path, X: Any, y: Any, qid: Any, names: Any) -> None:
-    """Write arrays that can be mapped; the folder gets its name when it is complete."""
+    """Write arrays that can be memory-mapped; the folder is renamed when it is complete."""
     parts = {"data": X.data, "indices": X.indices, "indptr": X.indptr} if sp.issparse(X) else {"rows": X}
     more: dict[str, Any] = {"shape": np.array(X.shape), "names": np.array(names or [], dtype=str)}
     if qid is not None:
@@ -198,7 +198,7 @@ def write_copy(folder: Path, X: Any, y: Any, qid: Any, names: Any) -> None:
 
 
 def read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
-    """Map the arrays of a copy; the rows are read when they are used."""
+    """Memory-map the arrays of a copy; the rows are read when they are used."""
     with _one_parser:
         return _read_copy(folder)
 

@@ -1,4 +1,4 @@
-"""Queries and borders: which groups of rows lie in more than one partition."""
+"""Groups of rows, such as queries, that extend over several partitions."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def split_groups(group: NDArray[np.int64], borders: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return of each group whether its rows lie in several partitions.
+    """Return for each group whether its rows are in several partitions.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""The normal equations of pairwise least squares from rows in partitions: n^2 numbers per partition, once.
+"""The normal equations of pairwise least squares for rows in partitions; each sends n^2 numbers, once.
 
-Rows are centred first, as in memory: differences of large sums lose digits. A worker knows the means of the
-queries that it holds whole; those of a query that is cut are added up here and sent back.
+Rows are centred first, as in memory, to avoid cancellation. A worker computes the means of the queries that
+are complete in its partition; those of a query in several partitions are summed by the driver and sent back.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, row_blocks
 from rankwise.distributed.design import DaskDesign
-from rankwise.distributed.engine import Held, same
+from rankwise.distributed.engine import Pinned, identity
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
 
-# Entries of a block of rows that is made dense.
+# The number of entries of a block of rows that is converted to a dense array.
 BLOCK_ENTRIES = 1 << 18
 
 
 def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
     """Return X'L X and X'r for rows in partitions.
 
-    Where L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains)
-    the columns of X pass through the driver, a few at a time: `solver="cg"` moves less.
+    If L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains) the
+    columns of X pass through the driver, a few at a time; `solver="cg"` then moves less data.
     """
     if not loss.root_is_sparse:
         return Design.normal_equations(design, loss)
@@ -44,7 +44,7 @@ def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray
 
 @dataclass
 class Groups:
-    """Groups of a partition's rows, numbered from 0, with the weight of all their rows wherever they are."""
+    """The groups of a partition's rows, numbered from 0; `total` is the weight of all rows of a group."""
 
     code: NDArray[np.int64]
     total: FloatArray
@@ -57,7 +57,7 @@ class Groups:
         return sums.toarray() if sp.issparse(sums) else np.asarray(sums)
 
     def means(self, weight: FloatArray, X: Any, of_cut: FloatArray) -> FloatArray:
-        """Return the mean of each group; of those that are cut it was sent."""
+        """Return the mean of each group; `of_cut` has the means of groups in several partitions."""
         means = self.sums(weight, X) / np.where(self.total > 0, self.total, 1.0)[:, None]
         means[self.cut] = of_cut
         return means
@@ -65,7 +65,7 @@ class Groups:
 
 @dataclass
 class RootPiece:
-    """The rows of R that belong to one partition."""
+    """The rows of the root R of one partition."""
 
     weight: FloatArray
     groups: list[Groups]
@@ -74,7 +74,7 @@ class RootPiece:
 
 
 class _Grams:
-    """The rows R X in partitions, with the means that pass between them."""
+    """The rows R X in partitions, and the means of groups that they share."""
 
     def __init__(self, design: DaskDesign, root: LevelRoot, target: FloatArray):
         self._design, self._engine = design, design.engine
@@ -94,9 +94,9 @@ class _Grams:
         self._present = [
             [np.unique(code[begin:end]) for code in codes] for begin, end in pairwise(design.borders)
         ]
-        self._pieces = Held(
+        self._pieces = Pinned(
             self._engine,
-            lambda: self._engine.each(same, self._engine.spread(pieces, design.handles)),
+            lambda: self._engine.map(identity, self._engine.scatter(pieces, design.handles)),
         )
 
     def _local(self, kind: int, begin: int, end: int) -> Groups:
@@ -114,20 +114,20 @@ class _Grams:
         engine, handles = self._engine, self._design.handles
 
         def send() -> list[Any]:
-            columns = self._pieces.handles, engine.spread(sent, handles)
-            return [engine.total(engine.each(piece_gram, handles, *columns))]
+            columns = self._pieces.handles, engine.scatter(sent, handles)
+            return [engine.total(engine.map(piece_gram, handles, *columns))]
 
-        return engine.round(send)[0]
+        return engine.execute(send)[0]
 
     def _cut_means(self, kind: int) -> FloatArray:
-        """Return the means of the groups of one kind that lie in several partitions."""
+        """Return the means of the groups of one kind that are in several partitions."""
         cut = self._cut[kind]
         sums = np.zeros((int(cut.sum()), self._design.shape[1]))
         if not len(sums):
             return sums
         engine, row = self._engine, np.cumsum(cut) - 1
-        parts = engine.round(
-            lambda: engine.each(
+        parts = engine.execute(
+            lambda: engine.map(
                 cut_sums, self._design.handles, self._pieces.handles, [kind] * self._design.n_partitions
             )
         )
@@ -138,7 +138,7 @@ class _Grams:
 
 
 def cut_sums(block: Design, piece: RootPiece, kind: int) -> FloatArray:
-    """Return the weighted sums of the rows of the groups that other partitions share."""
+    """Return the weighted sums of the rows of groups that are in several partitions."""
     groups = piece.groups[kind]
     return groups.sums(piece.weight, _float_rows(block.X))[groups.cut]
 
@@ -157,7 +157,7 @@ def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> Flo
 
 
 def _centred(X: Any, piece: RootPiece, means: list[FloatArray], part: slice) -> FloatArray:
-    """Return the rows of R X: their deviations from the means of queries and, where they matter, levels."""
+    """Return the rows of R X: deviations from the means of queries and, if they matter, of levels."""
     rows = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     spread = [mean[groups.code[part]] for mean, groups in zip(means, piece.groups, strict=True)]
     scales = [scale[part] for scale in piece.scales]

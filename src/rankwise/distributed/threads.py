@@ -1,4 +1,4 @@
-"""Partitions on this machine, which may be larger than its memory."""
+"""Partitions on this machine, which together may exceed its memory."""
 
 from __future__ import annotations
 
@@ -11,34 +11,34 @@ from rankwise.distributed.engine import Engine, constant
 
 
 class ThreadEngine(Engine):
-    """Dask's threads: blocks are loaded in each round and forgotten, so they need not fit into memory."""
+    """Dask's threads; blocks are loaded and dropped in each round, so they need not fit into memory."""
 
     def load(self, partitions: Sequence[Any]) -> list[Any]:
-        """Nothing is loaded before it is needed."""
-        return self.each(as_block, partitions)
+        """Return tasks that load the blocks when they are needed."""
+        return self.map(as_block, partitions)
 
-    def may_hold(self, n_bytes: float) -> bool:
-        """Return whether so much leaves room in the memory of this process."""
+    def can_persist(self, n_bytes: float) -> bool:
+        """Tell whether this takes at most a quarter of the free memory."""
         free = available_memory()
         return free is None or n_bytes <= free / 4
 
-    def each(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
-        """Build the tasks; nothing runs yet."""
+    def map(self, function: Callable, *columns: Sequence[Any]) -> list[Any]:
+        """Return the tasks, which do not run yet."""
         from dask import delayed
 
         task = delayed(function, pure=False)
         return [task(*row) for row in zip(*columns, strict=True)]
 
-    def hold(self, handles: Sequence[Any]) -> list[Any]:
-        """Compute, and keep the results in memory."""
+    def persist(self, handles: Sequence[Any]) -> list[Any]:
+        """Compute the results and keep them in memory."""
         return [constant(value) for value in self._gather(handles)]
 
-    def spread(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
-        """Nothing need be sent."""
+    def scatter(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
+        """Return the argument: the memory is shared."""
         return list(values)
 
-    def common(self, value: Any) -> Any:
-        """Nothing need be sent."""
+    def broadcast(self, value: Any) -> Any:
+        """Return the argument: the memory is shared."""
         return value
 
     def _gather(self, handles: Sequence[Any]) -> list[Any]:

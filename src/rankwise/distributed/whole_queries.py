@@ -1,8 +1,8 @@
-"""Rounds in which no score travels: where no query is cut, each worker counts the pairs of its own rows.
+"""Rounds without scores: if no query is split over partitions, each worker counts the pairs of its rows.
 
-The solvers are the same. They add scores, multiply them by numbers, hand them to a loss and hand what it
-gives to the design; `Scores` and `Coefficients` do these things with vectors that stay on the workers. So a
-round sends w and brings X' c, and a step on a line sends one number and brings the value and the slope.
+The solvers are the same. They add scores, multiply them by numbers, pass them to a loss and pass its
+coefficients to the design; `Scores` and `Coefficients` do so with vectors that stay on the workers. A round
+sends w and returns X' c; a step of a line search sends one number and returns the value and the slope.
 """
 
 from __future__ import annotations
@@ -19,23 +19,23 @@ from numpy.typing import NDArray
 from rankwise.core.types import FloatVector
 from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
-from rankwise.distributed.engine import Engine, Held
+from rankwise.distributed.engine import Engine, Pinned
 from rankwise.distributed.groups import split_groups
 from rankwise.losses import LeastSquares, PairwiseLoss, PiecewiseLinear
 from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import Preferences
 
-# What a network moves in the time that a round takes at least (10 ms at 1 Gb/s), and how many rounds more an
-# iteration takes when the workers count: least squares need no search on a line, and none more.
+# The bytes that a network moves during the latency of a round (10 ms at 1 Gb/s), and the additional rounds
+# per iteration if the workers count: those of the line search, which least squares does not need.
 ROUND_BYTES = 1_000_000
 LINE_ROUNDS = 6
 
 
 def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any] | None:
-    """Return a design and a loss that leave scores on the workers, where possible and cheaper.
+    """Return a design and a loss that leave scores on the workers, if that is possible and cheaper.
 
-    With P partitions a round moves 16 n P bytes, but steps on a line are rounds of their own; with scores
-    it moves 8 m + 16 n.
+    With P partitions a round then moves 16 n P bytes, but each step of a line search is a round. Rounds with
+    scores move 8 m + 16 n bytes.
     """
     m, n = design.shape
     squares = isinstance(loss, LeastSquares)
@@ -55,8 +55,8 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
     return whole, WorkerSquares(whole, loss)
 
 
-class Image(Held):
-    """The scores X w, held by the workers; they are computed from w again when a worker is lost."""
+class RemoteScores(Pinned):
+    """The scores X w on the workers; they are recomputed from w if a worker is lost."""
 
     def __init__(self, design: WholeQueryDesign, w: FloatVector, handles: list[Any] | None = None):
         super().__init__(design.engine, lambda: design.send_weights(w))
@@ -66,12 +66,12 @@ class Image(Held):
 
 
 class Scores:
-    """A sum of images, each times a number. It is summed on the workers when it has more than two terms."""
+    """A linear combination of remote scores; with more than two terms, the workers compute the sum."""
 
     MOST_TERMS = 2
-    __array_ufunc__ = None  # numpy's numbers leave products with scores to __rmul__
+    __array_ufunc__ = None  # so that products with numpy's numbers use __rmul__
 
-    def __init__(self, design: WholeQueryDesign, terms: dict[Image, float]):
+    def __init__(self, design: WholeQueryDesign, terms: dict[RemoteScores, float]):
         self.design = design
         self.terms = terms
 
@@ -79,12 +79,12 @@ class Scores:
         if len(self.terms.keys() | other.terms.keys()) > self.MOST_TERMS:
             self._settle()
             other._settle()
-        images = [*self.terms, *(image for image in other.terms if image not in self.terms)]
-        sums = {image: self.terms.get(image, 0.0) + other.terms.get(image, 0.0) for image in images}
+        scores = [*self.terms, *(term for term in other.terms if term not in self.terms)]
+        sums = {term: self.terms.get(term, 0.0) + other.terms.get(term, 0.0) for term in scores}
         return Scores(self.design, sums)
 
     def __mul__(self, factor: float) -> Scores:
-        return Scores(self.design, {image: factor * share for image, share in self.terms.items() if factor})
+        return Scores(self.design, {term: factor * number for term, number in self.terms.items() if factor})
 
     __rmul__ = __mul__
 
@@ -92,100 +92,100 @@ class Scores:
         return self + -1.0 * other
 
     def _settle(self) -> None:
-        """Become a single image of the same value."""
+        """Replace the terms by a single one of the same value."""
         if len(self.terms) > 1:
-            handles = self.design.engine.each(blocks.combined, *self.columns())
-            w = np.sum([share * image.w for image, share in self.terms.items()], axis=0)
-            self.terms = {Image(self.design, w, handles): 1.0}
+            handles = self.design.engine.map(blocks.combined, *self.columns())
+            w = np.sum([number * term.w for term, number in self.terms.items()], axis=0)
+            self.terms = {RemoteScores(self.design, w, handles): 1.0}
 
     def columns(self) -> tuple[list[Any], list[Any]]:
-        """Return the numbers and the vectors of the terms, for each partition."""
-        vectors = [list(parts) for parts in zip(*(image.handles for image in self.terms), strict=True)]
+        """Return the factors and the vectors of the terms, for each partition."""
+        vectors = [list(parts) for parts in zip(*(term.handles for term in self.terms), strict=True)]
         n_partitions = self.design.n_partitions
         return [tuple(self.terms.values())] * n_partitions, vectors or [[]] * n_partitions
 
 
-class Coefficients(Held):
-    """One number a row that a loss gave, held by the workers, with its products with some images."""
+class Coefficients(Pinned):
+    """The derivative of a loss by each score, on the workers, with its products with some scores."""
 
     ndim = 1
 
     def __init__(self, engine: Engine, function: Callable, columns: Callable[[], Sequence[Any]]):
-        super().__init__(engine, lambda: engine.each(function, *columns()))
+        super().__init__(engine, lambda: engine.map(function, *columns()))
         self._function, self._columns = function, columns
-        self.products: dict[Image, float] = {}
+        self.products: dict[RemoteScores, float] = {}
 
     def used_by(self, function: Callable, rows: Sequence[Any]) -> list[Any]:
-        """Call a function of rows and coefficients for each partition; those not held are made on the way."""
-        if self.held:
-            return self._engine.each(function, rows, self.handles)
-        return self._engine.each(partial(on_the_way, function, self._function), rows, *self._columns())
+        """Call a function of rows and coefficients for each partition; compute those not pinned."""
+        if self.is_current:
+            return self._engine.map(function, rows, self.handles)
+        return self._engine.map(partial(composed, function, self._function), rows, *self._columns())
 
     def __matmul__(self, scores: Scores) -> float:
-        for image in scores.terms:
-            if image not in self.products:
-                self.products[image] = self._product(image)
-        return sum(share * self.products[image] for image, share in scores.terms.items())
+        for term in scores.terms:
+            if term not in self.products:
+                self.products[term] = self._product(term)
+        return sum(number * self.products[term] for term, number in scores.terms.items())
 
-    def _product(self, image: Image) -> float:
+    def _product(self, term: RemoteScores) -> float:
         engine = self._engine
-        parts = engine.round(lambda: engine.each(blocks.dot, self.handles, image.handles))
+        parts = engine.execute(lambda: engine.map(blocks.dot, self.handles, term.handles))
         return float(np.sum(parts))
 
 
 class WholeQueryDesign(DaskDesign):
-    """The same rows; the products with X stay on the workers."""
+    """The same rows, with products X w that stay on the workers."""
 
     def __init__(self, design: DaskDesign) -> None:
         shapes = [blocks.Description(length, design.shape[1], 0, "") for length in design.lengths]
         super().__init__(design.engine, design._rows, shapes)
 
     def send_weights(self, w: FloatVector) -> list[Any]:
-        """Let each worker compute the scores of its rows."""
-        return self.engine.each(blocks.times, self.handles, [self.engine.common(w)] * self.n_partitions)
+        """Send w to the workers, which compute the scores of their rows."""
+        return self.engine.map(blocks.times, self.handles, [self.engine.broadcast(w)] * self.n_partitions)
 
     def matvec(self, w: Any) -> Any:
-        """Return the scores X w, which the workers keep; nothing is waited for."""
-        return Scores(self, {Image(self, np.ascontiguousarray(w, dtype=np.float64)): 1.0})
+        """Return the scores X w, which stay on the workers, without waiting for them."""
+        return Scores(self, {RemoteScores(self, np.ascontiguousarray(w, dtype=np.float64)): 1.0})
 
     def rmatvec(self, c: Any) -> FloatVector:
         """Return X' c."""
-        return self._sum_held(blocks.adjoint, c)
+        return self._sum_pinned(blocks.adjoint, c)
 
     def weighted_spread(self, c: Any) -> FloatVector:
         """Return the weighted spread of each column."""
-        return spread_of(self._sum_held(blocks.spread_sums, c))
+        return spread_of(self._sum_pinned(blocks.spread_sums, c))
 
-    def _sum_held(self, function: Callable, c: Coefficients) -> FloatVector:
+    def _sum_pinned(self, function: Callable, c: Coefficients) -> FloatVector:
         engine = self.engine
-        return engine.round(lambda: [engine.total(c.used_by(function, self.handles))])[0]
+        return engine.execute(lambda: [engine.total(c.used_by(function, self.handles))])[0]
 
 
 class WorkerLoss:
-    """A pairwise loss that each worker evaluates on its own rows; the values are added.
+    """A pairwise loss as a sum over partitions, each evaluated by its worker.
 
-    A partition's mean over its pairs enters with its share of what all pairs count.
+    The mean over the pairs of a partition is multiplied by their fraction of the weight of all pairs.
     """
 
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
         self._design, self.at_zero, self.bounds = design, loss.at_zero, loss.bounds
         engine = design.engine
-        pieces = local_pieces(loss, design.borders)
+        pieces = partition_preferences(loss, design.borders)
         kind, average = type(loss), loss.average
 
         def make() -> list[Any]:
             n = design.n_partitions
-            sent = engine.spread(pieces, design.handles)
-            return engine.each(LocalLoss, [kind] * n, sent, [average] * n)
+            sent = engine.scatter(pieces, design.handles)
+            return engine.map(LocalLoss, [kind] * n, sent, [average] * n)
 
-        self._losses = Held(engine, make)
+        self._losses = Pinned(engine, make)
 
     def plane(self, scores: Scores) -> tuple[float, Coefficients, float]:
         """Return the loss, a subgradient and the offset of its plane, in one round."""
         engine = self._design.engine
-        parts = engine.round(lambda: engine.each(evaluate, self._losses.handles, *scores.columns()))
+        parts = engine.execute(lambda: engine.map(evaluate, self._losses.handles, *scores.columns()))
         value, offset, *products = np.sum(parts, axis=0).tolist()
-        # Few of the points on a line need their slopes: they are computed again there, rather than held.
+        # Few points of a line search need their slopes, which are recomputed rather than pinned.
         coefficients = Coefficients(engine, slopes, lambda: (self._losses.handles, *scores.columns()))
         coefficients.products = dict(zip(scores.terms, products, strict=True))
         return value, coefficients, offset
@@ -202,7 +202,7 @@ class WorkerLoss:
     def hessian(self, scores: Scores) -> ScoreHessian:
         """Return the Hessian at the scores; its products stay on the workers."""
         engine = self._design.engine
-        held = Held(engine, lambda: engine.each(LocalHessian, self._losses.handles, *scores.columns()))
+        held = Pinned(engine, lambda: engine.map(LocalHessian, self._losses.handles, *scores.columns()))
 
         def product(direction: Any) -> Any:
             return Coefficients(engine, LocalHessian.times, lambda: (held.handles, *direction.columns()))
@@ -212,35 +212,35 @@ class WorkerLoss:
 
 
 @dataclass(frozen=True)
-class Piece:
-    """The preferences among the rows of one partition, and what its pairs count of all.
+class PartitionPreferences:
+    """The preferences among the rows of one partition, and their fraction of the weight of all pairs.
 
-    Not a tuple: Dask would take one apart, and older versions cannot put a named one together again.
+    Not a tuple, which Dask traverses; older versions cannot rebuild a named tuple.
     """
 
     preferences: Preferences
-    share: float
+    fraction: float
 
 
 def cut_preferences(preferences: Preferences, borders: NDArray[np.int64]) -> list[Preferences]:
-    """Cut preferences at the borders of the partitions."""
+    """Split preferences by partition."""
     return [preferences[begin:end].renumbered() for begin, end in pairwise(borders)]
 
 
-def local_pieces(loss: PairwiseLoss, borders: NDArray[np.int64]) -> list[Piece]:
-    """Cut the preferences of a loss, and tell what the pairs of each piece count of all."""
+def partition_preferences(loss: PairwiseLoss, borders: NDArray[np.int64]) -> list[PartitionPreferences]:
+    """Split the preferences of a loss by partition, with their fractions of the weight of all pairs."""
     pieces = cut_preferences(loss.preferences, borders)
     parts = np.split(loss.preferences.row_shares(loss.average), borders[1:-1])
-    return [Piece(piece, float(part.sum())) for piece, part in zip(pieces, parts, strict=True)]
+    return [PartitionPreferences(piece, float(part.sum())) for piece, part in zip(pieces, parts, strict=True)]
 
 
 class LocalLoss:
-    """The loss of one partition's rows, times its share of all pairs; a partition without pairs has none."""
+    """The loss of one partition times its fraction of the weight of all pairs; zero if it has no pairs."""
 
-    def __init__(self, kind: type, piece: Piece, average: str):
-        self.share = piece.share
+    def __init__(self, kind: type, piece: PartitionPreferences, average: str):
+        self.fraction = piece.fraction
         self.n_rows = piece.preferences.n_rows
-        self.loss: Any = kind(piece.preferences, average=average) if piece.share > 0 else None
+        self.loss: Any = kind(piece.preferences, average=average) if piece.fraction > 0 else None
 
     def plane(self, scores: FloatVector) -> tuple[float, FloatVector, float]:
         """Return the value, the slopes and the offset."""
@@ -250,16 +250,16 @@ class LocalLoss:
             value, slopes, offset = self.loss.plane(scores)
         else:
             (value, slopes), offset = self.loss.value_and_coefficients(scores), 0.0
-        return self.share * value, self.share * slopes, self.share * offset
+        return self.fraction * value, self.fraction * slopes, self.fraction * offset
 
 
-def on_the_way(use: Callable, make: Callable, rows: Any, *arguments: Any) -> Any:
-    """Return a function of rows and of coefficients that are made here: Dask is told of one task, not two."""
+def composed(use: Callable, make: Callable, rows: Any, *arguments: Any) -> Any:
+    """Return use(rows, make(...)), as one task rather than two."""
     return use(rows, make(*arguments))
 
 
 def evaluate(loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-    """Return the loss at a sum of vectors, the offset, and the products of its slopes with each vector."""
+    """Return the loss at a linear combination, the offset, and the slopes times each vector."""
     value, slopes, offset = loss.plane(blocks.combined(numbers, vectors, loss.n_rows))
     return np.array([value, offset, *(slopes @ vector for vector in vectors)])
 
@@ -270,7 +270,7 @@ def slopes(loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVecto
 
 
 class LocalHessian:
-    """The Hessian of a partition's loss. It is rebuilt, not copied, where Dask moves it to another worker."""
+    """The Hessian of a partition's loss; it is recomputed if Dask moves it to another worker."""
 
     def __init__(self, loss: LocalLoss, numbers: tuple[float, ...], vectors: list[FloatVector]):
         self._parts = loss, blocks.combined(numbers, vectors, loss.n_rows)
@@ -283,12 +283,14 @@ class LocalHessian:
     def diagonal(self) -> FloatVector:
         """Return the diagonal."""
         loss, scores = self._parts
-        return np.zeros_like(scores) if self._hessian is None else loss.share * self._hessian.diagonal
+        return np.zeros_like(scores) if self._hessian is None else loss.fraction * self._hessian.diagonal
 
     def times(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Return the product with a sum of vectors."""
+        """Return the product with a linear combination of vectors."""
         loss, scores = self._parts
         direction = blocks.combined(numbers, vectors, len(scores))
         return (
-            np.zeros_like(scores) if self._hessian is None else loss.share * self._hessian.product(direction)
+            np.zeros_like(scores)
+            if self._hessian is None
+            else loss.fraction * self._hessian.product(direction)
         )

@@ -1,4 +1,4 @@
-"""Pairwise least squares where no query is cut: each worker multiplies with its own part of L."""
+"""Pairwise least squares if no query is split over partitions: each worker has a diagonal block of L."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ import numpy as np
 
 from rankwise.core.types import FloatVector
 from rankwise.distributed import blocks
-from rankwise.distributed.engine import Held
+from rankwise.distributed.engine import Pinned
 from rankwise.distributed.whole_queries import Coefficients, Scores, WholeQueryDesign, cut_preferences
 from rankwise.losses import LeastSquares
 from rankwise.preferences.base import Preferences
 
 
 class WorkerSquares:
-    """Least squares over all pairs as the sum of the workers' losses; see `LeastSquares`."""
+    """Least squares over all pairs as a sum over partitions; see `LeastSquares`."""
 
     def __init__(self, design: WholeQueryDesign, loss: LeastSquares):
         pieces = cut_preferences(loss.preferences, design.borders)
         traces = [float(part.sum()) for part in design.slices(loss.diagonal)]
         options, engine = [loss.options] * design.n_partitions, design.engine
         self._engine = engine
-        self._losses = Held(
+        self._losses = Pinned(
             engine,
-            lambda: engine.each(LocalSquares, engine.spread(pieces, design.handles), traces, options),
+            lambda: engine.map(LocalSquares, engine.scatter(pieces, design.handles), traces, options),
         )
         self.constant, self.bounds = loss.constant, loss.bounds
         self.pull = self._coefficients(LocalSquares.pull)
@@ -42,42 +42,42 @@ class WorkerSquares:
 
     def value_and_coefficients(self, scores: Scores) -> tuple[float, Coefficients]:
         """Return the loss and its derivative by each score."""
-        parts = self._engine.round(
-            lambda: self._engine.each(LocalSquares.value, self._losses.handles, *scores.columns())
+        parts = self._engine.execute(
+            lambda: self._engine.map(LocalSquares.value, self._losses.handles, *scores.columns())
         )
         return float(np.sum(parts)), self._coefficients(LocalSquares.slopes, scores)
 
 
 class LocalSquares:
-    """Least squares over one partition's rows, times its share of all pairs.
+    """Least squares over one partition, times its fraction of the weight of all pairs.
 
-    The share is the ratio of the traces: of its rows in the L of all pairs, and of its own L.
+    The fraction is the ratio of two traces: of its block of the L of all pairs, and of its own L.
     """
 
     def __init__(self, preferences: Preferences, trace: float, options: dict[str, Any]):
         self._n_rows = preferences.n_rows
         self._loss = LeastSquares(preferences, **options) if trace > 0 else None
-        self._share = trace / float(self._loss.diagonal.sum()) if self._loss is not None else 0.0
+        self._fraction = trace / float(self._loss.diagonal.sum()) if self._loss is not None else 0.0
 
     def pull(self) -> FloatVector:
         """Return the vector r."""
-        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.pull
+        return np.zeros(self._n_rows) if self._loss is None else self._fraction * self._loss.pull
 
     def diagonal(self) -> FloatVector:
         """Return the diagonal of L."""
-        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.diagonal
+        return np.zeros(self._n_rows) if self._loss is None else self._fraction * self._loss.diagonal
 
     def times(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Return L times a sum of vectors."""
+        """Return L times a linear combination of vectors."""
         u = blocks.combined(numbers, vectors, self._n_rows)
-        return np.zeros(self._n_rows) if self._loss is None else self._share * self._loss.product(u)
+        return np.zeros(self._n_rows) if self._loss is None else self._fraction * self._loss.product(u)
 
     def value(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> float:
-        """Return the loss at a sum of vectors."""
+        """Return the loss at a linear combination of vectors."""
         return self._evaluated(numbers, vectors)[0]
 
     def slopes(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> FloatVector:
-        """Return the derivative of the loss at a sum of vectors."""
+        """Return the derivative of the loss at a linear combination of vectors."""
         return self._evaluated(numbers, vectors)[1]
 
     def _evaluated(self, numbers: tuple[float, ...], vectors: list[FloatVector]) -> tuple[float, FloatVector]:
@@ -85,4 +85,4 @@ class LocalSquares:
             return 0.0, np.zeros(self._n_rows)
         scores = blocks.combined(numbers, vectors, self._n_rows)
         value, slopes = self._loss.value_and_coefficients(scores)
-        return self._share * float(value), self._share * slopes
+        return self._fraction * float(value), self._fraction * slopes
