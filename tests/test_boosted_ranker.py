@@ -277,7 +277,7 @@ def test_validation_rows_have_scores_to_begin_with_too():
 @pytest.mark.parametrize(
     ("options", "fit", "message"),
     [
-        ({}, {"init_score": X[:10, 0]}, "init_score has 10 entries, but there are 500 rows"),
+        ({}, {"init_score": X[:10, 0]}, "init_score has length 10, but must have length 500"),
         ({}, {"init_score": np.full(len(X), np.inf)}, "init_score contains NaN or infinity"),
         ({"warm_start": True}, {"init_score": X[:, 0]}, "init_score must be None with warm_start=True"),
         ({}, {"init_score": X[:, 0], "validation": (X, Y)}, "training rows have an init_score and the val"),
@@ -285,7 +285,7 @@ def test_validation_rows_have_scores_to_begin_with_too():
         (
             {},
             {"init_score": X[:, 0], "validation": (X, Y, None, X[:9, 0])},
-            "init_score of validation has 9 entries, but there are 500 rows",
+            "init_score of validation has length 9, but must have length 500",
         ),
     ],
 )
@@ -306,7 +306,7 @@ def test_warm_start_keeps_the_numbers_of_categories():
     ("options", "message"),
     [
         ({"loss": "ndcg"}, "loss must be one of"),
-        ({"n_estimators": 0}, "n_estimators must be a whole number"),
+        ({"n_estimators": 0}, "n_estimators must be an integer"),
         ({"learning_rate": 0.0}, "learning_rate must be a positive number"),
         ({"early_stopping_rounds": 0}, "early_stopping_rounds must be"),
         ({"lightgbm_parameters": {"objective": "l2"}}, "lightgbm_parameters must not hold 'objective'"),

@@ -462,7 +462,7 @@ def test_a_callback_sees_the_scores_and_may_stop():
         (([1.0, 2.0], [2.0, np.nan]), {}, "loser is missing in row 1"),
         ((["a"], ["b"], [-1.0]), {}, "weight must not be negative"),
         ((["a"], ["b"], [0.0]), {}, "weight is zero for every row"),
-        ((["a"], ["b"], [1.0, 2.0]), {}, "weight has 2 entries"),
+        ((["a"], ["b"], [1.0, 2.0]), {}, "weight has length 2"),
         ((["a"], ["b"], [np.nan]), {}, "weight contains NaN"),
         (("a", "b"), {}, "winner must be a column of names"),
         (([["a"]], ["b"]), {}, "winner must hold names"),
@@ -475,7 +475,7 @@ def test_a_callback_sees_the_scores_and_may_stop():
         ((["a"], ["b"]), {"order_effect": True}, "order_effect needs outcome"),
         ((["a"], ["b"]), {"half_life": 1.0}, "half_life needs the date"),
         ((["a"], ["b"]), {"tol": 0.0}, "tol must be a positive number"),
-        ((["a"], ["b"]), {"max_iter": 0}, "max_iter must be a whole number"),
+        ((["a"], ["b"]), {"max_iter": 0}, "max_iter must be an integer"),
     ],
 )  # fmt: skip
 def test_bad_input_is_refused_in_a_sentence(arguments, options, message):
@@ -501,7 +501,7 @@ def test_bad_outcomes_dates_and_names_are_refused():
         model.difference(["a"], "b")
     with pytest.raises(ValueError, match="confidence must be a number between 0 and 1; got 95"):
         model.leaderboard(confidence=95)
-    with pytest.raises(ValueError, match="top must be a whole number"):
+    with pytest.raises(ValueError, match="top must be an integer"):
         model.leaderboard(0)
     with pytest.raises(NotFittedError):
         BradleyTerry().leaderboard()

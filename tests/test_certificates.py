@@ -464,9 +464,9 @@ LARGE += [RankRLS(solver=solver) for solver in ("primal", "dual", "cg")]
 @pytest.mark.parametrize("model", LARGE, ids=str)
 def test_features_whose_squares_overflow_are_refused_by_name(model):
     X, y = np.random.default_rng(0).normal(size=(12, 2)) * [1.0, 1e160], np.arange(12) % 3
-    with pytest.raises(ValueError, match=r"Column 1 of X holds values as large as .*e\+16.*; divide X by"):
+    with pytest.raises(ValueError, match=r"Column 1 of X has values as large as .*e\+16.*; divide X by"):
         model.fit(X, y)
-    with pytest.raises(ValueError, match="Column 'income' of X holds values as large as"):
+    with pytest.raises(ValueError, match="Column 'income' of X has values as large as"):
         model.fit(pd.DataFrame(X, columns=["age", "income"]), y)
 
 
@@ -485,7 +485,7 @@ def test_features_whose_squares_vanish_are_refused(model, container):
 def test_labels_whose_squares_overflow_are_refused(options, outputs):
     X, y = np.random.default_rng(0).normal(size=(12, 2)), np.arange(12.0)
     labels = y * 1e200 if outputs == 1 else np.stack([y, y[::-1]], axis=1) * 1e200
-    with pytest.raises(ValueError, match=r"y holds values as large as 1.1e\+201"):
+    with pytest.raises(ValueError, match=r"y has values as large as 1.1e\+201"):
         RankRLS(**options).fit(X, labels)
 
 

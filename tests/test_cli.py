@@ -661,7 +661,7 @@ def test_labels_that_floats_cannot_tell_apart_are_never_tied_in_silence(tmp_path
     train = ["train", "--label", "grade", "-o", tmp_path / "model.json", table]
     for options in ([], ["--stream"]):
         said = fails(capsys, 1, *train, *options)
-        assert "column 'grade' holds integers above 2^53 that differ but are equal as float64" in said
+        assert "column 'grade' has distinct integers above 2^53 that are equal as float64" in said
     assert main(["train", str(text), "-o", str(tmp_path / "model.json")]) == 0
     assert "warning: Labels such as 9007199254740992.0 are read as float64" in capsys.readouterr().err
     parts = [tmp_path / f"part-{k}.csv" for k in range(3)]

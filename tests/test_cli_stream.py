@@ -100,7 +100,7 @@ def test_damaged_parquet_is_named(folder, capsys, stream_options):
     for damaged in (content[: len(content) // 2], content[:4] + bytes(2000) + content[2004:]):
         (folder / "damaged.parquet").write_bytes(damaged)
         assert train(folder, "never.json", *stream_options, data=["damaged.parquet"]) == 1
-        assert f"{folder / 'damaged.parquet'} is not a table that can be read: " in capsys.readouterr().err
+        assert f"{folder / 'damaged.parquet'} is not a readable table: " in capsys.readouterr().err
     assert train(folder, "never.json", *stream_options, data=["missing.parquet"]) == 1
     assert f"{str(folder / 'missing.parquet')!r}: No such file" in capsys.readouterr().err
 

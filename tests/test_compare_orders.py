@@ -69,7 +69,7 @@ def test_wrong_input_is_told():
         compare_orders(HullRanker(), X, y, {})
     with pytest.raises(NoPairsError, match="No fold has pairs of rows that judge orders"):
         compare_orders(HullRanker(), X, y, judge=[(8, 7)], cv=3)
-    with pytest.raises(ValueError, match="cv must be a whole number"):
+    with pytest.raises(ValueError, match="cv must be an integer"):
         compare_orders(HullRanker(), X, y, cv=0)
 
 

@@ -172,7 +172,7 @@ def test_names_are_those_of_categories_and_tell_columns_apart():
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"n_bins": 0}, "n_bins must be a whole number of at least 1; got 0"),
+        ({"n_bins": 0}, "n_bins must be an integer of at least 1; got 0"),
         ({"shape": "round"}, "shape must be one of 'steps', 'lines'; got 'round'"),
         ({"pairs": "some"}, "pairs must be one of 'all'; got 'some'"),
         ({"pairs": [(0, 0)]}, r"pairs must hold pairs of two different features; got \(0, 0\)"),

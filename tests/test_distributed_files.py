@@ -113,9 +113,9 @@ def test_labels_that_floats_cannot_tell_apart_are_refused_or_told_of(tmp_path):
     for name, labels in {"both": [large + 1, large], "first": [large + 1], "second": [large]}.items():
         frame = pandas.DataFrame({"label": pandas.array(labels, dtype="Int64"), "x": 1.0})
         frame.to_parquet(tmp_path / f"{name}.parquet")
-    with pytest.raises(ValueError, match=r"both\.parquet: column 'label' holds integers above 2\^53"):
+    with pytest.raises(ValueError, match=r"both\.parquet: column 'label' has distinct integers above 2\^53"):
         from_files(tmp_path / "both.parquet")
-    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+    with pytest.warns(UserWarning, match=r"distinct integers above 2\^53 may be equal"):
         from_files([tmp_path / "first.parquet", tmp_path / "second.parquet"])
 
 

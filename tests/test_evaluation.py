@@ -151,7 +151,7 @@ def test_a_comparison_prints_a_row_for_each_model_and_measure(rows):
     ("change", "words"),
     [
         ({"scores": {"a": [1.0, 2.0]}}, "scores must be a dict of the names of two or more models"),
-        ({"scores": {"a": [1.0, 2.0], "b": [1.0]}}, "the scores of 'b' has 1 entries, but there are 2 rows"),
+        ({"scores": {"a": [1.0, 2.0], "b": [1.0]}}, "the scores of 'b' has length 1, but must have length 2"),
         ({"measures": ["precision"]}, r"measures must be among error, .*, ndcg@K, p@K; got 'precision'"),
         ({"measures": ["error@5"]}, "got 'error@5'"),
         ({"measures": ["p"]}, "got 'p'"),

@@ -122,7 +122,7 @@ def test_missing_columns_are_named(tmp_path, suffix, package, arguments, sentenc
         (
             "price",
             [1.0, None, 3.0, None, np.inf],
-            "row 2: column 'price' is missing; 3 entries in all cannot be used.",
+            "row 2: column 'price' is missing; the table has 3 invalid entries.",
         ),
         ("price", [1.0, 2.0, np.inf, 4.0, 5.0], "row 3: column 'price' is not finite (it is 'inf')."),
         ("label", [1.0, 2.0, 3.0, 4.0, None], "row 5: column 'label' is missing."),
@@ -155,7 +155,7 @@ def test_text_in_a_column_of_numbers_is_the_culprit(tmp_path, package):
     sentence = f"{path}, row 2: column 'f' is not a number (it is 'abc')."
     assert outcome(path, None, label="y") == outcome(path, 1, label="y") == sentence
     path.write_text("y,f,g\n0,1,\nx,abc,2\n")
-    sentence = f"{path}, row 1: column 'g' is missing; 3 entries in all cannot be used."
+    sentence = f"{path}, row 1: column 'g' is missing; the table has 3 invalid entries."
     assert outcome(path, None, label="y") == outcome(path, 1, label="y") == sentence
 
 
@@ -194,7 +194,10 @@ def test_what_a_word_means_does_not_depend_on_the_rows_read_with_it(tmp_path, pa
 
 def test_text_in_a_typed_file_is_no_number(tmp_path, package):
     path = write(tmp_path, ".parquet", TABLE.assign(price=["1", "2", "3", "4", "5"]))
-    with pytest.raises(TableError, match=r"row 1: column 'price' is not a number \(it is '1'\); 5 entries"):
+    with pytest.raises(
+        TableError,
+        match=r"row 1: column 'price' is not a number \(it is '1'\); the table has 5 invalid entries",
+    ):
         read_table(path, label="label", qid="query")
 
 
@@ -241,7 +244,7 @@ def test_labels_that_floats_cannot_tell_apart_are_refused(tmp_path, package, kin
         frame.with_columns(pl.col("y").cast(pl.Decimal(20, 0))).write_parquet(path)
     else:
         pd.DataFrame({"y": pd.array(labels, dtype=kind), "x": [1, 2, 3]}).to_parquet(path)
-    sentence = f"{path}: column 'y' holds integers above 2^53 that differ but are equal as float64; give "
+    sentence = f"{path}: column 'y' has distinct integers above 2^53 that are equal as float64; use "
     assert outcome(path, chunk_rows, label="y").startswith(sentence)
     assert outcome(path, chunk_rows, label=None, features=["x"])
 
@@ -256,7 +259,7 @@ def test_labels_that_floats_tell_apart_are_read(tmp_path, package, suffix):
 def test_large_labels_beside_fractions_are_told_of(tmp_path, package):
     path = tmp_path / "table.csv"
     path.write_text(f"y,x\n{LARGE + 1},1\n{LARGE},2\n0.5,3\n")
-    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+    with pytest.warns(UserWarning, match=r"distinct integers above 2\^53 may be equal"):
         assert read_table(path, label="y").y.tolist() == [LARGE, LARGE, 0.5]
     fractions = pd.DataFrame({"y": [2.0**60, 2.0**60, 0.5], "x": range(3)})
     assert read_table(write(tmp_path, ".parquet", fractions), label="y").y[0] == 2.0**60
@@ -273,14 +276,14 @@ def test_text_that_is_no_table(tmp_path, package, text):
 def test_a_damaged_packed_table(tmp_path, package):
     path = tmp_path / "table.csv.gz"
     path.write_bytes(gzip.compress(b"x,y\n" + b"1,2\n" * 10_000)[:50])
-    with pytest.raises(DamagedFileError, match="is cut off"):
+    with pytest.raises(DamagedFileError, match="is truncated"):
         read_table(path, label="y")
 
 
 def test_the_index_of_a_frame_is_not_a_feature(tmp_path, package):
     frame = pd.DataFrame({"grade": [1, 0], "price": [2.5, 3.5]})
     frame.to_csv(tmp_path / "frame.csv")
-    with pytest.raises(TableError, match="a column without a name, which looks like the row num"):
+    with pytest.raises(TableError, match="a column without a name, probably the index of a frame"):
         read_table(tmp_path / "frame.csv", label="grade")
     named = read_table(tmp_path / "frame.csv", label="grade", features=["price"])
     assert named.X.tolist() == [[2.5], [3.5]]

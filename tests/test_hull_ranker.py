@@ -580,7 +580,7 @@ def test_iterations_that_run_out_are_told():
         ({"order": [(7, 8)]}, None, "no edge of the order joins two of the classes present"),
         ({"alpha": 0}, None, "alpha must be a positive number"),
         ({"laplacian_weight": -1.0}, None, "laplacian_weight must be a positive number"),
-        ({"n_neighbors": 0}, None, "n_neighbors must be a whole number"),
+        ({"n_neighbors": 0}, None, "n_neighbors must be an integer"),
         ({}, np.zeros(40), "nothing to rank"),
         ({}, np.full(40, np.nan), "nothing to rank|no labels"),
         ({}, np.r_[np.inf, np.zeros(39)], "infinity"),

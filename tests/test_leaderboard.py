@@ -115,7 +115,7 @@ def test_winners_and_losers_need_no_outcome(capsys, tmp_path):
         ("winner,loser\nx,x\n", "Row 0 compares 'x' with itself"),
         ("winner,loser\n", "There are no matches"),
         ("winner,beaten\nx,y\n", "has no column 'loser'; its columns are 'winner', 'beaten'"),
-        ("winner,loser\nx,y,z\n", "row 1: it has 3 fields, but 2 names"),
+        ("winner,loser\nx,y,z\n", "row 1: 3 fields for 2 columns"),
         ("", "has no column 'winner', 'loser'"),
     ],
 )
@@ -177,7 +177,7 @@ def test_options_that_lack_another_are_refused(capsys, table):
 def test_bytes_that_are_no_text_are_refused(tmp_path):
     path = tmp_path / "matches.csv"
     path.write_bytes(b"winner,loser\n\xff\xfe,y\n")
-    with pytest.raises(TableError, match="is not a table that can be read"):
+    with pytest.raises(TableError, match="is not a readable table"):
         read_text_columns(path, ["winner", "loser"])
 
 

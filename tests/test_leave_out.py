@@ -640,7 +640,7 @@ def test_progress_tells_how_long_it_takes(capsys, caplog):
     for _ in range(1000):
         silent.advance(1)
     assert [record.getMessage() for record in caplog.records] == [
-        "Work will take about 33 minutes; with verbose=1 it tells how far it is."
+        "Work will take about 33 minutes; verbose=1 prints the progress."
     ]
     assert capsys.readouterr().err == ""
 
@@ -678,7 +678,7 @@ def test_a_long_permutation_test_says_so_before_it_begins(monkeypatch, caplog):
         assert not caplog.records
         with pytest.raises(InterruptedError):
             permutation_test(RankRLS(), X, y, **options)
-    told = "The permutation test will take about 33 minutes; with verbose=1 it tells how far it is."
+    told = "The permutation test will take about 33 minutes; verbose=1 prints the progress."
     assert [record.getMessage() for record in caplog.records] == [told]
 
 

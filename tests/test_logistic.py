@@ -227,7 +227,7 @@ def test_the_scores_of_a_hessian_are_kept():
 
 def test_bad_arguments_get_a_sentence():
     loss = Logistic(Preferences.from_scores([1, 2, 3]))
-    with pytest.raises(ValueError, match="scores has 2 entries, but there are 3 rows"):
+    with pytest.raises(ValueError, match="scores has length 2, but must have length 3"):
         loss.value([1.0, 2.0])
     with pytest.raises(ValueError, match="direction contains NaN or infinity"):
         loss.hessian([1.0, 2.0, 3.0]).product([1.0, np.inf, 0.0])

@@ -354,7 +354,7 @@ def test_bad_arguments_get_a_sentence():
         Hinge(preferences, counting="fast")
     with pytest.raises(ValueError, match="average must be one of"):
         Hinge(preferences, average="mean")
-    with pytest.raises(ValueError, match="scores has 2 entries, but there are 3 rows"):
+    with pytest.raises(ValueError, match="scores has length 2, but must have length 3"):
         Hinge(preferences).value([1.0, 2.0])
     with pytest.raises(ValueError, match="NaN or infinity"):
         Hinge(preferences).value([1.0, 2.0, np.nan])

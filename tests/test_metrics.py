@@ -280,7 +280,7 @@ def test_ranking_error_of_preferences():
     assert metrics.ranking_error(preferences, scores, average="pairs") == pytest.approx(3 / 8)
     with pytest.raises(ValueError, match="qid and sample_weight must be None"):
         metrics.ranking_error(preferences, scores, qid)
-    with pytest.raises(ValueError, match="scores has 2 entries, but there are 5 rows"):
+    with pytest.raises(ValueError, match="scores has length 2, but must have length 5"):
         metrics.ranking_error(preferences, [1, 2])
 
 
@@ -384,13 +384,13 @@ def test_any_kind_of_column(name, column):
         ("scores", np.ones((3, 2)), r"scores must be one-dimensional; got shape \(3, 2\)"),
         ("y", 3.0, r"y must be one-dimensional; got shape \(\)"),
         ("y", [], "y is empty"),
-        ("scores", [1, 2], "scores has 2 entries, but there are 3 rows"),
-        ("scores", ["a", "b", "c"], "scores must hold real numbers"),
-        ("y", [1, 2j, 0], "y must hold real numbers"),
+        ("scores", [1, 2], "scores has length 2, but must have length 3"),
+        ("scores", ["a", "b", "c"], "scores must be real numbers"),
+        ("y", [1, 2j, 0], "y must be real numbers"),
         ("y", [1, None, 0], "y contains NaN or infinity"),
-        ("y", pd.Series([1, None, 0], dtype="Int64"), "y must hold real numbers|y contains NaN"),
+        ("y", pd.Series([1, None, 0], dtype="Int64"), "y must be real numbers|y contains NaN"),
         ("y", pl.Series([1, None, 0]), "y contains NaN or infinity"),
-        ("qid", [1, 2], "qid has 2 entries, but there are 3 rows"),
+        ("qid", [1, 2], "qid has length 2, but must have length 3"),
         ("qid", [[1, 2, 3]], "qid must be one-dimensional"),
         ("qid", [1.0, np.nan, 2.0], "qid contains missing values"),
         ("qid", [None, "a", "b"], "qid contains missing values"),
@@ -419,7 +419,7 @@ def test_bad_choices_are_refused():
         metrics.ranking_error([1, 0], [1, 0], average="rows")
     with pytest.raises(ValueError, match="gain must be one of 'exponential', 'linear'; got 'cubic'"):
         metrics.ndcg([1, 0], [1, 0], gain="cubic")
-    with pytest.raises(ValueError, match="sample_weight has 1 entries"):
+    with pytest.raises(ValueError, match="sample_weight has length 1"):
         metrics.ranking_error([1, 0], [1, 0], sample_weight=[1])
 
 

@@ -15,7 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import independent
 import reference
 from rankwise import HullRanker, NoPairsError, Preferences, RankRLS, RankRLSCV, RankSVM
-from rankwise.distributed.whole_queries import local_pieces
+from rankwise.distributed.whole_queries import partition_preferences
 from rankwise.losses import Hinge, LeastSquares, SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold, leave_pair_out, leave_query_out
@@ -173,7 +173,7 @@ def test_partitions_between_heats_add_up():
     structure, borders = structure[order], np.array([0, 10, 10, 25, 30])
     scores = np.random.default_rng(0).normal(size=30)
     for loss in (Hinge(structure), SquaredHinge(structure)):
-        parts = local_pieces(loss, borders)
+        parts = partition_preferences(loss, borders)
         values = [
             part.share * type(loss)(part.preferences).value(scores[begin:end])
             for part, begin, end in zip(parts, borders[:-1], borders[1:], strict=True)

@@ -483,7 +483,7 @@ BAD = [
     ({}, {"y": np.where(Y_BAD == 1, np.nan, Y_BAD)}, "y contains missing values"),
     ({}, {"y": np.linspace(0, 1, 60)}, "Unknown label type: continuous"),
     ({}, {"X": np.where(X_BAD > 1, np.nan, X_BAD)}, "Input X contains NaN"),
-    ({}, {"sample_weight": np.ones(3)}, "sample_weight has 3 entries, but there are 60 rows"),
+    ({}, {"sample_weight": np.ones(3)}, "sample_weight has length 3, but must have length 60"),
     ({}, {"sample_weight": (Y_BAD == 1) * 1.0}, "y has one class only"),
 ]
 

@@ -188,7 +188,7 @@ def test_cost_times_fits_of_an_estimator(rows):
     assert sizes.tolist() == [50, 200]
     assert (seconds > 0).all()
     assert not hasattr(model, "coef_")
-    with pytest.raises(ValueError, match="sizes names row 301"):
+    with pytest.raises(ValueError, match="sizes has row number 301"):
         CostDisplay.from_estimator(model, X, y, [301])
 
 

@@ -159,7 +159,7 @@ def test_errors_get_a_sentence(monkeypatch):
         OrderGraphDisplay.from_edges([(1, 0)], scores=[1.0])
     with pytest.raises(ValueError, match="Pass both X and y"):
         OrderGraphDisplay.from_estimator(HullRanker(), [[0.0]])
-    with pytest.raises(ValueError, match="scores has 1 entries, but there are 2 rows"):
+    with pytest.raises(ValueError, match="scores has length 1, but must have length 2"):
         OrderGraphDisplay.from_edges([(1, 0)], y=[0, 1], scores=[1.0])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'rankwise\[report\]'"):

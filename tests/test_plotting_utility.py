@@ -99,7 +99,7 @@ def test_errors_get_a_sentence(monkeypatch):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5])
     with pytest.raises(ValueError, match="y holds 2, which is none of the classes"):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5], categories=[0, 1])
-    with pytest.raises(ValueError, match="y has 1 entries, but there are 2 rows"):
+    with pytest.raises(ValueError, match="y has length 1, but must have length 2"):
         UtilityDisplay.from_predictions([0.0, 1.0], [0], [0.5])
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ImportError, match=r"pip install 'rankwise\[report\]'"):

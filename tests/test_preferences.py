@@ -222,19 +222,19 @@ def test_no_pairs_says_why(build, sentence):
     [
         (lambda: Preferences.from_scores([1, np.nan]), "y contains NaN"),
         (lambda: Preferences.from_scores([1, np.inf]), "y contains NaN or infinity"),
-        (lambda: Preferences.from_scores(["a", "b"]), "y must hold real numbers"),
+        (lambda: Preferences.from_scores(["a", "b"]), "y must be real numbers"),
         (lambda: Preferences.from_scores([[1, 2], [3, 4]]), "y must be one-dimensional"),
-        (lambda: Preferences.from_scores([1, 2], qid=[1]), "qid has 1 entries, but there are 2 rows"),
+        (lambda: Preferences.from_scores([1, 2], qid=[1]), "qid has length 1, but must have length 2"),
         (lambda: Preferences.from_scores([1, 2], qid=[1.0, np.nan]), "qid contains missing values"),
         (lambda: Preferences.from_scores([1, 2], qid=["a", None]), "qid contains missing values"),
         (lambda: Preferences.from_scores([1, 2], qid=pd.Series(["a", pd.NA])), "qid contains missing values"),
         (lambda: Preferences.from_scores([1, 2], qid=np.array(["NaT", "2020"], "M8[D]")), "missing values"),
-        (lambda: Preferences.from_scores(["1", "2"]), "y must hold real numbers"),
-        (lambda: Preferences.from_scores(np.array([1, 2], "m8[D]")), "y must hold real numbers"),
+        (lambda: Preferences.from_scores(["1", "2"]), "y must be real numbers"),
+        (lambda: Preferences.from_scores(np.array([1, 2], "m8[D]")), "y must be real numbers"),
         (lambda: Preferences.from_scores([1, 2], qid=["a", np.nan]), "missing values"),
         (lambda: Preferences.from_order(["a", "b"], networkx.Graph([("a", "b")])), "directed graph"),
         (lambda: Preferences.from_scores([1, 2], sample_weight=[1, -1]), "must not be negative"),
-        (lambda: Preferences.from_scores([1, 2], sample_weight=[1]), "sample_weight has 1 entries"),
+        (lambda: Preferences.from_scores([1, 2], sample_weight=[1]), "sample_weight has length 1"),
         (lambda: Preferences.from_scores([1, 2], query_weight=[1, 2]), "constant within each query"),
         (lambda: Preferences.from_scores([1, 2], pair_weight="gap"), "pair_weight must be one of"),
         (lambda: Preferences.from_scores([1, 2], pair_weight=[2, 1]), "must not fall as the label rises"),
@@ -242,7 +242,7 @@ def test_no_pairs_says_why(build, sentence):
         (lambda: Preferences.from_pairs([0], [0]), "row 0 is paired with itself"),
         (lambda: Preferences.from_pairs([0.5], [1]), "row numbers"),
         (lambda: Preferences.from_pairs([-1], [1]), "negative"),
-        (lambda: Preferences.from_pairs([0], [5], n_rows=3), "names row 5, but there are only 3 rows"),
+        (lambda: Preferences.from_pairs([0], [5], n_rows=3), "has row number 5, but must be below 3"),
         (lambda: Preferences.from_order(list("abc"), "ring"), "order must be one of 'chain', 'full'"),
         (lambda: Preferences.from_order(list("abc"), 3), "order must be 'chain', 'full', a list"),
         (
@@ -378,7 +378,7 @@ def test_integers_that_floats_cannot_tell_apart_are_refused():
         pd.array(exact, dtype="Int64"),
         pl.Series(exact),
     ):
-        sentence = r"^y holds integers above 2\^53 that differ but are equal"
+        sentence = r"^y has distinct integers above 2\^53 that are equal"
         with pytest.raises(ValueError, match=sentence):
             Preferences.from_scores(labels)
         with pytest.raises(ValueError, match=sentence):
@@ -442,7 +442,7 @@ def test_names_that_fit_no_row_are_refused():
         Preferences.from_pairs(["a"], ["b"], items=["a", "b"], n_rows=3)
     with pytest.raises(ValueError, match="better contains missing values"):
         Preferences.from_pairs(["a", None], ["b", "b"], items=["a", "b"])
-    with pytest.raises(ValueError, match="must hold row numbers"):
+    with pytest.raises(ValueError, match="must be row numbers"):
         Preferences.from_pairs([0.5], [1.0])
 
 

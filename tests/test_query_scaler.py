@@ -119,7 +119,7 @@ def test_names_frames_and_errors():
     np.testing.assert_array_equal(shown.to_numpy(), scale_within_queries(frame, ["a", "a", "b"]))
     with pytest.raises(ValueError, match="fitted with qid, but transform got none"):
         scaler.transform(frame)
-    with pytest.raises(ValueError, match="qid has 2 entries, but there are 3 rows"):
+    with pytest.raises(ValueError, match="qid has length 2, but must have length 3"):
         scaler.transform(frame, qid=[0, 1])
     with pytest.raises(ValueError, match="method must be one of 'minmax', 'standard', 'rank'; got 'max'"):
         QueryScaler("max").fit(frame)

@@ -424,7 +424,7 @@ X_BAD, Y_BAD, QID_BAD = data()
     [
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
         ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),
-        ({"max_iter": 0.5}, "max_iter must be a whole number of at least 1; got 0.5"),
+        ({"max_iter": 0.5}, "max_iter must be an integer of at least 1; got 0.5"),
         ({"solver": "bundle"}, "solver='bundle' does not solve loss='logistic'; use 'newton'"),
         ({"average": "x"}, "average must be one of 'queries', 'pairs'; got 'x'"),
         ({"pair_weight": "x"}, "pair_weight must be one of 'difference'; got 'x'"),
@@ -446,7 +446,7 @@ def test_bad_parameters_get_a_sentence(parameters, sentence):
         ({"y": np.ones(80), "qid": None}, NoPairsError, r"nothing to rank: all 80 labels are equal \(1\)"),
         ({"y": np.where(Y_BAD > 1, np.nan, Y_BAD)}, ValueError, "y contains NaN or infinity"),
         ({"X": np.where(X_BAD > 1, np.inf, X_BAD)}, ValueError, "Input X contains infinity"),
-        ({"qid": QID_BAD[:50]}, ValueError, "qid has 50 entries, but there are 80 rows"),
+        ({"qid": QID_BAD[:50]}, ValueError, "qid has length 50, but must have length 80"),
         ({"sample_weight": -np.ones(80)}, ValueError, "sample_weight must not be negative"),
     ],
 )

@@ -704,7 +704,7 @@ def test_learns_to_rank():
     [
         ({"alpha": 0}, "alpha must be a positive number; got 0"),
         ({"tol": -1}, "tol must be a positive number; got -1"),
-        ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
+        ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
         ({"cost": "hinge"}, "cost must be one of 'unit', 'magnitude', 'relative'; got 'hinge'"),
         ({"ties": "split"}, "ties must be one of 'keep', 'drop'; got 'split'"),
         ({"average": "rows"}, "average must be one of 'queries', 'pairs'; got 'rows'"),

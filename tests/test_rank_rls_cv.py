@@ -181,7 +181,7 @@ def test_clone_and_pickle():
     ("cv", "sentence"),
     [
         ("loo", "cv must be one of 'leave-query-out', 'leave-pair-out'; got 'loo'"),
-        (0, "cv must be a whole number of at least 1; got 0"),
+        (0, "cv must be an integer of at least 1; got 0"),
         (2.5, "Expected .?cv.? as an integer"),
     ],
 )

@@ -566,7 +566,7 @@ def test_query_k_fold():
     assert tests == [[0, 1], [2, 3], [4, 5]]
     with pytest.raises(ValueError, match="3 folds need as many queries; got 2"):
         next(QueryKFold(3).split(X, groups=qid > 5))
-    with pytest.raises(ValueError, match="groups has 5 entries, but there are 100 rows"):
+    with pytest.raises(ValueError, match="groups has length 5, but must have length 100"):
         next(QueryKFold(3).split(X, groups=qid[:5]))
 
 
@@ -722,7 +722,7 @@ def test_rank_gives_positions_within_queries():
         np.testing.assert_array_equal(np.sort(positions[inside]), np.arange(inside.sum()))
     np.testing.assert_array_equal(np.argsort(model.rank(X)), np.argsort(-scores))
     np.testing.assert_array_equal(model.rank(np.ones((3, 4))), [0, 1, 2])
-    with pytest.raises(ValueError, match="qid has 2 entries, but there are 80 rows"):
+    with pytest.raises(ValueError, match="qid has length 2, but must have length 80"):
         model.rank(X, qid=[1, 2])
 
 
@@ -880,8 +880,8 @@ BAD_PARAMETERS = [
     ({"alpha": "small"}, "alpha must be a positive number; got 'small'"),
     ({"alpha": np.nan}, "alpha must be a positive number; got nan"),
     ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),
-    ({"max_iter": 0}, "max_iter must be a whole number of at least 1; got 0"),
-    ({"max_iter": 0.5}, "max_iter must be a whole number of at least 1; got 0.5"),
+    ({"max_iter": 0}, "max_iter must be an integer of at least 1; got 0"),
+    ({"max_iter": 0.5}, "max_iter must be an integer of at least 1; got 0.5"),
     ({"loss": "x"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got 'x'"),
     (
         {"solver": "sgd"},
@@ -917,17 +917,17 @@ def test_bad_parameters_get_a_sentence(parameters, sentence):
 X_BAD, Y_BAD, QID_BAD = data()
 BAD_INPUT = [
     ({"y": None}, ValueError, "requires y to be passed"),
-    ({"y": Y_BAD[:50]}, ValueError, "qid has 80 entries, but there are 50 rows"),
+    ({"y": Y_BAD[:50]}, ValueError, "qid has length 80, but must have length 50"),
     ({"y": Y_BAD[:50], "qid": None}, ValueError, "X has 80 rows, but y has 50"),
     ({"y": Preferences.from_pairs([0], [1]), "qid": None}, ValueError, "X has 80 rows, but y has 2"),
     ({"y": np.where(Y_BAD > 1, np.nan, Y_BAD)}, ValueError, "y contains NaN or infinity"),
     ({"y": np.where(Y_BAD > 1, np.inf, Y_BAD)}, ValueError, "y contains NaN or infinity"),
-    ({"y": np.array(list("abcd"))[Y_BAD]}, ValueError, "y must hold real numbers"),
+    ({"y": np.array(list("abcd"))[Y_BAD]}, ValueError, "y must be real numbers"),
     ({"X": np.where(X_BAD > 1, np.nan, X_BAD)}, ValueError, "Input X contains NaN"),
     ({"X": np.where(X_BAD > 1, np.inf, X_BAD)}, ValueError, "Input X contains infinity"),
     ({"X": X_BAD[:, 0]}, ValueError, "Expected 2D array"),
-    ({"qid": []}, ValueError, "qid has 0 entries, but there are 80 rows"),
-    ({"qid": QID_BAD[:50]}, ValueError, "qid has 50 entries, but there are 80 rows"),
+    ({"qid": []}, ValueError, "qid has length 0, but must have length 80"),
+    ({"qid": QID_BAD[:50]}, ValueError, "qid has length 50, but must have length 80"),
     ({"qid": np.where(QID_BAD == 1, np.nan, QID_BAD)}, ValueError, "qid contains missing values"),
     ({"qid": np.arange(80)}, NoPairsError, "nothing to rank: every query has a single row"),
     ({"qid": Y_BAD}, NoPairsError, "nothing to rank: within each query all labels are equal"),
@@ -939,7 +939,7 @@ BAD_INPUT = [
     ),
     ({"sample_weight": -np.ones(80)}, ValueError, "sample_weight must not be negative; the smallest is -1"),
     ({"sample_weight": np.zeros(80)}, ValueError, "sample_weight is zero for every row"),
-    ({"sample_weight": np.ones(3)}, ValueError, "sample_weight has 3 entries, but there are 80 rows"),
+    ({"sample_weight": np.ones(3)}, ValueError, "sample_weight has length 3, but must have length 80"),
     ({"sample_weight": np.full(80, np.nan)}, ValueError, "sample_weight contains NaN or infinity"),
     ({"sample_weight": (np.arange(80) == 3) * 1.0}, NoPairsError, "nothing to rank"),
     ({"y": Preferences.from_scores(Y_BAD)}, ValueError, "qid must be None when y is a Preferences"),
@@ -974,7 +974,7 @@ def test_scale_within_queries():
     np.testing.assert_array_equal(scale_within_queries(pl.DataFrame(X, schema=list("uvw")), qid), expected)
     with pytest.raises(TypeError, match="needs a dense X"):
         scale_within_queries(sp.csr_array(X), qid)
-    with pytest.raises(ValueError, match="qid has 2 entries, but there are 5 rows"):
+    with pytest.raises(ValueError, match="qid has length 2, but must have length 5"):
         scale_within_queries(X, qid[:2])
     with pytest.raises(ValueError, match="X must be two-dimensional"):
         scale_within_queries(X[0], qid)

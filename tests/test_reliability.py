@@ -91,7 +91,7 @@ def test_it_prints_a_table_and_refuses_what_it_cannot_take():
     assert lines[0].startswith("1,426 pairs: log loss 0.")
     assert len(lines) == 7
     assert lines[2].startswith("0.50 to 0.60 ")
-    with pytest.raises(ValueError, match="bins must be a whole number of at least 1; got 0"):
+    with pytest.raises(ValueError, match="bins must be an integer of at least 1; got 0"):
         reliability(y, scores, qid, bins=0)
     with pytest.raises(ValueError, match="qid and sample_weight must be None when y is a Preferences"):
         reliability(Preferences.from_scores(y), scores, qid)

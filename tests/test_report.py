@@ -626,9 +626,9 @@ def test_what_cannot_be_reported_is_refused_in_a_sentence(rows, model):
     X, y, qid = rows
     with pytest.raises(ValueError, match="X has 400 rows, but y has 399"):
         Report(model, X, y[1:], qid)
-    with pytest.raises(ValueError, match="qid has 3 entries"):
+    with pytest.raises(ValueError, match="qid has length 3"):
         Report(model, X, y, qid[:3])
-    with pytest.raises(ValueError, match="the scores of 'a' has 2 entries"):
+    with pytest.raises(ValueError, match="the scores of 'a' has length 2"):
         Report(model, X, y, qid, models={"a": [1.0, 2.0]})
     with pytest.raises(ValueError, match="name 'RankSVM' of the model itself"):
         Report(model, X, y, qid, models={"RankSVM": model})

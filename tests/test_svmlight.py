@@ -440,7 +440,7 @@ def test_a_damaged_file_is_told_in_a_sentence(large, tmp_path, suffix):
     dump_svmlight(large[1][:2000], large[2][:2000], path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(DamagedFileError, match=rf"data\{suffix} is cut off"):
+    with pytest.raises(DamagedFileError, match=rf"data\{suffix} is truncated"):
         load_svmlight(path)
     middle = len(whole) // 2
     path.write_bytes(
@@ -449,10 +449,12 @@ def test_a_damaged_file_is_told_in_a_sentence(large, tmp_path, suffix):
     with pytest.raises((DamagedFileError, SvmlightError), match=rf"data\{suffix}"):
         load_svmlight(path)
     path.write_bytes(b"")
-    with pytest.raises(DamagedFileError, match="is cut off"):
+    with pytest.raises(DamagedFileError, match="is empty, which no compressed file is"):
         load_svmlight(path)
     path.write_bytes(b"1 1:1\n" * 10)
-    with pytest.raises(DamagedFileError, match=f"damaged or not compressed as its suffix {suffix} says"):
+    with pytest.raises(
+        DamagedFileError, match=f"damaged, or not compressed in the format of its suffix {suffix}"
+    ):
         load_svmlight(path)
 
 
@@ -560,17 +562,17 @@ def test_a_failed_write_leaves_the_old_file(tmp_path):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"y": [1]}, "y has 1 entries, but there are 2 rows"),
+        ({"y": [1]}, "y has length 1, but must have length 2"),
         ({"y": [1, np.inf]}, "y contains NaN or infinity"),
         ({"X": [1, 2]}, "X must have two dimensions"),
-        ({"X": [["a"], ["b"]]}, "X must hold real numbers"),
-        ({"qid": [1]}, "qid must have one entry for each of the 2 rows"),
-        ({"qid": ["a b", "c"]}, "qid must not be empty or hold blanks"),
-        ({"qid": ["", "c"]}, "qid must not be empty or hold blanks"),
+        ({"X": [["a"], ["b"]]}, "X must be real numbers"),
+        ({"qid": [1]}, "qid must have one entry per row"),
+        ({"qid": ["a b", "c"]}, "qid must not be empty or contain blanks"),
+        ({"qid": ["", "c"]}, "qid must not be empty or contain blanks"),
         ({"qid": [1.5, 2.0]}, "qid must hold integers or strings; got 1.5"),
         ({"qid": np.array([None, "a"])}, "qid must hold integers or strings; got None"),
-        ({"comments": ["a"]}, "comments has 1 entries"),
-        ({"comments": ["a\nb", ""]}, "comments must hold strings without line ends"),
+        ({"comments": ["a"]}, "comments has length 1"),
+        ({"comments": ["a\nb", ""]}, "comments must be strings without line breaks"),
         ({"zero_based": "auto"}, "zero_based must be True or False"),
     ],
 )
@@ -594,8 +596,8 @@ def test_sparse_matrices_of_other_forms_are_written_sorted():
     ("options", "sentence"),
     [
         ({"zero_based": "yes"}, "zero_based must be True, False or 'auto'; got 'yes'"),
-        ({"n_features": -1}, "n_features must be a whole number"),
-        ({"n_features": 2**31}, "n_features must be a whole number up to 2147483647"),
+        ({"n_features": -1}, "n_features must be an integer"),
+        ({"n_features": 2**31}, "n_features must be an integer up to 2147483647"),
         ({"dtype": int}, "dtype must be float64 or float32; got int64"),
     ],
 )
@@ -613,7 +615,7 @@ def test_wrong_sources():
         load_svmlight("no-such-file.txt")
     with pytest.raises(ValueError, match="needs the whole file"):
         iter_svmlight(io.BytesIO(b""), zero_based="auto")
-    with pytest.raises(ValueError, match="chunk_rows must be a whole number of at least 1; got 0"):
+    with pytest.raises(ValueError, match="chunk_rows must be an integer of at least 1; got 0"):
         iter_svmlight(io.BytesIO(b""), chunk_rows=0)
 
 
@@ -658,7 +660,7 @@ def test_large_integers_that_may_be_tied_are_told_of(tmp_path):
     text = "".join(f"{label} 1:{row}\n" for row, label in enumerate([large + 1, large, large + 2])).encode()
     with pytest.warns(UserWarning, match=r"Labels such as 9007199254740992\.0 are read as float64"):
         assert read(text).y.tolist() == [large, large, large + 2]
-    with pytest.warns(UserWarning, match=r"integers above 2\^53 that differ may be equal"):
+    with pytest.warns(UserWarning, match=r"distinct integers above 2\^53 may be equal"):
         assert len(list(iter_svmlight(io.BytesIO(text), chunk_rows=1))) == 3
     apart = b"9007199254740993 1:1\n9007199254740994 1:1\n-9007199254740993 1:1\n"
     assert read(apart).y.tolist() == [large, large + 2, -large]

@@ -248,7 +248,7 @@ BAD = [
     ({"y": np.ones((3, 2))}, "y should be a 1d array"),
     ({"categories": [0, 1]}, "y holds 2, not among the categories 0, 1"),
     ({"categories": [0, 1, 2, 1]}, r"categories must not hold a value twice; got \[0, 1, 2, 1\]"),
-    ({"sample_weight": [1.0, 1]}, "sample_weight has 2 entries, but there are 3 rows"),
+    ({"sample_weight": [1.0, 1]}, "sample_weight has length 2, but must have length 3"),
     ({"sample_weight": [1.0, -1, 1]}, "sample_weight must not be negative"),
     ({"sample_weight": [1.0, 0, 0]}, r"y has one class only \(0\)"),
 ]

@@ -146,9 +146,9 @@ def test_boosted_rankers_take_ordered_words(rows):
 
 def test_words_without_an_order_are_refused_with_the_way_out(rows):
     X, y, _ = rows
-    with pytest.raises(ValueError, match="text needs to be an ordered categorical column"):
+    with pytest.raises(ValueError, match="convert text to an ordered categorical column"):
         RankSVM().fit(X, np.array(WORDS)[y])
-    with pytest.raises(ValueError, match="text needs to be an ordered categorical column"):
+    with pytest.raises(ValueError, match="convert text to an ordered categorical column"):
         metrics.ranking_error(pd.Series(np.array(WORDS)[y], dtype="category"), X[:, 0])
 
 

@@ -1,4 +1,4 @@
-"""Checks of what users pass in: each either returns what the library works with or says what is wrong."""
+"""Checks of arguments: each returns the value in the form that the library uses, or raises an error."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST, SMALLEST = 1e100, 1e-150
-# From here on float64 does not tell all integers apart.
+# From here on, float64 cannot represent all integers.
 LARGE_INTEGER = 2.0**53
 MERGED = (
-    "holds integers above 2^53 that differ but are equal as float64; give their ranks instead, such as "
-    "scipy.stats.rankdata gives them."
+    "has distinct integers above 2^53 that are equal as float64; use their ranks instead, for example by "
+    "scipy.stats.rankdata."
 )
 
 
@@ -32,48 +32,48 @@ def check_positive(name: str, value: Any) -> None:
 
 
 def check_alpha(alpha: Any) -> None:
-    """Refuse a strength of the penalty that is neither a positive number nor to be learned."""
+    """Refuse a strength of the penalty that is neither a positive number nor "learned"."""
     if not (isinstance(alpha, str) and alpha == "learned"):
         check_positive("alpha", alpha)
 
 
 def check_count(name: str, value: Any) -> None:
-    """Refuse a parameter that is not a whole number of at least 1."""
+    """Refuse a parameter that is not an integer of at least 1."""
     if not isinstance(value, Integral) or value < 1:
-        raise ValueError(f"{name} must be a whole number of at least 1; got {value!r}.")
+        raise ValueError(f"{name} must be an integer of at least 1; got {value!r}.")
 
 
 def is_constant(values: NDArray[Any], groups: NDArray[np.int64]) -> bool:
-    """Return whether all rows of a group have the same value."""
+    """Tell whether all rows of each group have the same value."""
     of_group = np.zeros(groups.max(initial=-1) + 1, dtype=values.dtype)
     of_group[groups] = values
     return bool((of_group[groups] == values).all())
 
 
 def check_size(name: str, values: ArrayLike) -> None:
-    """Refuse numbers whose squares, summed and multiplied, would not be finite."""
+    """Refuse numbers whose squares, or sums and products of them, overflow."""
     largest = float(np.max(np.abs(values), initial=0.0))
     if not largest <= LARGEST:
         raise ValueError(
-            f"{name} holds values as large as {largest:.3g}, but products of numbers above {LARGEST:g} "
+            f"{name} has values as large as {largest:.3g}, but products of numbers above {LARGEST:g} "
             f"overflow; divide {name.rpartition(' of ')[2]} by a power of ten."
         )
 
 
 def check_columns(scale: NDArray[np.float64], names: Any = None) -> None:
-    """Refuse features whose squares would not be finite, naming the largest; `scale` has each one's size."""
+    """Refuse features whose squares overflow and name the largest; `scale` has the size of each."""
     if len(scale):
-        place = int(np.argmax(scale))
-        check_size(f"Column {place if names is None else repr(str(names[place]))} of X", scale)
+        column = int(np.argmax(scale))
+        check_size(f"Column {column if names is None else repr(str(names[column]))} of X", scale)
 
 
 def check_features(scale: NDArray[np.float64], names: Any = None) -> None:
-    """Refuse what `check_columns` does, and features that are all so small that their squares vanish."""
+    """Refuse features whose squares overflow, and features whose squares all underflow."""
     check_columns(scale, names)
     largest = float(scale.max(initial=0.0))
     if 0.0 < largest < SMALLEST:
         raise ValueError(
-            f"X holds no number above {largest:.3g}, but products of numbers below {SMALLEST:g} vanish; "
+            f"X has no number above {largest:.3g}, but products of numbers below {SMALLEST:g} underflow; "
             "multiply X by a power of ten."
         )
 
@@ -85,7 +85,7 @@ def as_array(values: Any) -> NDArray[Any]:
     array = np.asarray(values)
     of_numbers = isinstance(values, list | tuple) and array.dtype == np.float64 and array.ndim == 1
     if of_numbers and is_large(array).any() and merges_integers(given := as_they_are(values), array):
-        return given  # whose integers are told apart
+        return given  # in which distinct integers are distinct
     return array
 
 
@@ -94,7 +94,7 @@ def _objects(array: NDArray[Any]) -> list[Any]:
 
 
 def is_missing(value: Any) -> bool:
-    """Tell None, NaN, NaT and pandas' NA from values."""
+    """Tell whether a value is None, NaN, NaT or pandas' NA."""
     try:
         return value is None or bool(value != value)
     except TypeError:  # pandas' NA has no truth value
@@ -102,7 +102,7 @@ def is_missing(value: Any) -> bool:
 
 
 def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
-    """Tell which entries are known, neither None nor NaN, and give these; columns of frames stay such."""
+    """Return which entries are not missing, and these entries; a column of a frame remains one."""
     array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
     if array.dtype.kind in "fM":
         known = ~np.isnan(array.reshape(len(array), -1)).any(axis=1)
@@ -112,7 +112,7 @@ def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
         return known, values
     if isinstance(values, list | tuple | np.ndarray):
         return known, as_they_are(array[known].tolist())
-    if hasattr(values, "filter") and not hasattr(values, "loc"):  # polars takes no mask in brackets
+    if hasattr(values, "filter") and not hasattr(values, "loc"):  # polars does not index by masks
         return known, values.filter(known.tolist())
     return known, values[known]
 
@@ -129,10 +129,12 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
             raise TypeError
         vector = np.ascontiguousarray(array, dtype=np.float64)
     except (TypeError, ValueError):
-        way_out = "; text needs to be an ordered categorical column" if name == "y" else ""
-        raise ValueError(f"{name} must hold real numbers; got dtype {array.dtype}{way_out}.") from None
+        way_out = "; convert text to an ordered categorical column" if name == "y" else ""
+        raise ValueError(f"{name} must be real numbers; got dtype {array.dtype}{way_out}.") from None
     if length is not None and len(vector) != length:
-        raise ValueError(f"{name} has {len(vector)} entries, but there are {length} rows.")
+        raise ValueError(
+            f"{name} has length {len(vector)}, but must have length {length}, one entry per row."
+        )
     if not np.isfinite(vector).all():
         raise ValueError(f"{name} contains NaN or infinity.")
     if merges_integers(array, vector):
@@ -141,9 +143,9 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
 
 
 def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:
-    """Return labels as numbers; of an ordered categorical column the rank of each category.
+    """Return labels as numbers; for an ordered categorical column, the rank of each category.
 
-    Where the categories are numbers in ascending order they are the labels themselves.
+    Categories that are numbers in ascending order are the labels themselves.
 
     Examples
     --------
@@ -162,12 +164,12 @@ def _ascend(values: list[Any]) -> bool:
 
 
 def is_large(vector: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Tell which numbers are of a size at which float64 does not tell all integers apart."""
+    """Return which numbers are so large that float64 cannot represent all integers."""
     return np.abs(vector) >= LARGE_INTEGER
 
 
 def merges_integers(array: NDArray[Any], vector: NDArray[np.float64]) -> bool:
-    """Return whether integers that differ are one float64 in the vector, which would tie their rows.
+    """Tell whether distinct integers are equal as float64 in the vector, which would tie their rows.
 
     Examples
     --------
@@ -192,7 +194,7 @@ def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArr
 
 
 def as_alphas(values: ArrayLike) -> NDArray[np.float64]:
-    """Return candidates for alpha as a vector, in the order given; refuse all but positive numbers."""
+    """Return candidates for alpha as a vector; refuse numbers that are not positive."""
     alphas = np.asarray(values, dtype=np.float64).ravel()
     if len(alphas) == 0:
         raise ValueError("alphas is empty.")
@@ -208,21 +210,23 @@ def as_indices(values: ArrayLike, name: str, n_rows: int | None = None) -> NDArr
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     if len(array) and array.dtype.kind not in "iu":
-        raise ValueError(f"{name} must hold row numbers (integers); got dtype {array.dtype}.")
+        raise ValueError(f"{name} must be row numbers (integers); got dtype {array.dtype}.")
     indices = array.astype(np.int64)
     if len(indices) and indices.min() < 0:
-        raise ValueError(f"{name} must not hold negative row numbers; the smallest is {indices.min()}.")
+        raise ValueError(f"{name} must not have negative row numbers; the smallest is {indices.min()}.")
     if len(indices) and n_rows is not None and indices.max() >= n_rows:
-        raise ValueError(f"{name} names row {indices.max()}, but there are only {n_rows} rows.")
+        raise ValueError(
+            f"{name} has row number {indices.max()}, but must be below {n_rows}, the number of rows."
+        )
     return indices
 
 
 def as_codes(
     values: ArrayLike, name: str, length: int | None = None
 ) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values, sorted where they can be, and the number of each row's value.
+    """Return the distinct values, sorted if possible, and the code of each entry.
 
-    The values of an ordered categorical column (pandas) or an Enum (polars) are in the order declared.
+    The values of an ordered categorical column (pandas) or an Enum (polars) are in their declared order.
     """
     declared = declared_order(values)
     array = as_they_are(values) if isinstance(values, list | tuple) else as_array(values)
@@ -231,14 +235,14 @@ def as_codes(
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     if length is not None and len(array) != length:
-        raise ValueError(f"{name} has {len(array)} entries, but there are {length} rows.")
+        raise ValueError(f"{name} has length {len(array)}, but must have length {length}, one entry per row.")
     if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(is_missing, _objects(array))):
         raise ValueError(f"{name} contains missing values.")
     try:
         distinct, codes = _numbered(array)
         if len(set(_objects(distinct))) < len(_objects(distinct)):
-            raise TypeError  # sets, of which neither may be the smaller
-    except TypeError:  # values of several types have no common order: number them as they come
+            raise TypeError  # such as sets, which are only partially ordered
+    except TypeError:  # values without a common order are numbered as they occur
         numbers = {value: number for number, value in enumerate(dict.fromkeys(array.tolist()))}
         distinct = np.array(list(numbers), dtype=object)
         codes = np.array([numbers[value] for value in array.tolist()])
@@ -249,7 +253,7 @@ def as_codes(
 
 
 def _numbered(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the distinct values, sorted, and the number of each; numbers that are sorted are not sorted."""
+    """Return the distinct values, sorted, and the code of each entry, without sorting sorted numbers."""
     if array.dtype.kind not in "iuf" or (array[1:] < array[:-1]).any():
         return np.unique(array, return_inverse=True)
     begins = np.ones(len(array), dtype=bool)
@@ -260,11 +264,11 @@ def _numbered(array: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
 
 
 def as_they_are(values: Any) -> NDArray[Any]:
-    """Keep numpy from turning the entries of a list into one another: 1 and '1' are two values."""
+    """Return a list as an array without conversion of its entries: 1 and '1' are distinct."""
     types = {type(value) for value in values}
     if len(types) <= 1 and tuple not in types:
         array = np.asarray(values)
-        # Not floats of integers that are too large, nor texts that lose the NUL at their ends.
+        # Not integers converted to floats, nor strings, from which numpy strips NULs.
         too_large = array.dtype.kind == "f" and int in types
         if not too_large and not (array.dtype.kind in "US" and _ends_in_nul(values)):
             return array

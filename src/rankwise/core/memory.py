@@ -1,4 +1,4 @@
-"""How much memory there is, and how to say so."""
+"""The available memory."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-# Asking the system takes a while, and who has not so little left cannot be helped.
+# The check is slow, and allocations below this size are not worth it.
 UNCHECKED_BYTES = 1 << 17
 
 
 def available_memory() -> int | None:
-    """Return the bytes that can be allocated without swapping, or None when the system does not tell.
+    """Return the bytes that can be allocated without swapping, or None if unknown.
 
-    On Linux this is what the kernel calls available, or what a limit of the process's control groups leaves,
-    whichever is less. Elsewhere it is the free memory, or all memory where only that is known.
+    On Linux this is the kernel's estimate, or the remainder of a limit of the control groups of the process
+    if that is less. Elsewhere it is the free memory, or all memory if only that is known.
     """
     linux = [_meminfo_available(), *_cgroup_available()]
     known = [free for free in linux if free is not None]
@@ -22,9 +22,9 @@ def available_memory() -> int | None:
 
 
 def require_memory(n_bytes: float, what: str, way_out: str) -> None:
-    """Raise a MemoryError before so many bytes are taken where they are not free.
+    """Raise a MemoryError if there is less free memory than `n_bytes`.
 
-    The sentence is "`what` needs ... of memory, but ... is free; `way_out`." What is small goes unchecked.
+    The message is "`what` needs ... of memory, but ... is free; `way_out`." Small sizes are not checked.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def require_memory(n_bytes: float, what: str, way_out: str) -> None:
 
 
 def human_bytes(n_bytes: float) -> str:
-    """Write a number of bytes as people read it."""
+    """Format a number of bytes with a unit."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if n_bytes < 1000:
             return f"{n_bytes:.4g} {unit}"
@@ -57,7 +57,7 @@ def _read(path: Path) -> str:
 
 
 def _field(text: str, name: str) -> int | None:
-    """Find the number that follows a name at the start of a line."""
+    """Return the number after a name at the start of a line."""
     words = (line.split() for line in text.splitlines())
     return next((int(line[1]) for line in words if len(line) > 1 and line[0] == name), None)
 
@@ -68,7 +68,7 @@ def _meminfo_available() -> int | None:
 
 
 def _cgroup_available() -> Iterator[int]:
-    """Return what each limit on the control groups of this process, and on those above them, leaves."""
+    """Yield the remainder of each limit of the control groups of this process and of their parents."""
     for line in _read(Path("/proc/self/cgroup")).splitlines():
         _, controllers, group = line.split(":", 2)
         if controllers == "":
@@ -80,13 +80,13 @@ def _cgroup_available() -> Iterator[int]:
             continue
         below_mount = PurePosixPath(group.lstrip("/"))
         for folder in (below_mount, *below_mount.parents):
-            yield from _left_by_limit(Path(mount, folder), *files)
+            yield from _remainder(Path(mount, folder), *files)
 
 
-def _left_by_limit(folder: Path, limit_file: str, usage_file: str, cache: str) -> Iterator[int]:
+def _remainder(folder: Path, limit_file: str, usage_file: str, cache: str) -> Iterator[int]:
     limit, usage = _read(folder / limit_file).strip(), _read(folder / usage_file).strip()
     if limit.isdigit() and usage.isdigit():
-        # File cache counts as used, but the system gives it up on demand.
+        # The file cache counts as used, but is reclaimed on demand.
         reclaimable = _field(_read(folder / "memory.stat"), cache) or 0
         yield max(0, int(limit) - int(usage) + reclaimable)
 

@@ -1,4 +1,4 @@
-"""What models share with a pipeline of scikit-learn that ends in one."""
+"""Models alone or at the end of a pipeline of scikit-learn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def last_step(model: Any) -> Any:
 
 
 def scales_queries(model: Any) -> bool:
-    """Tell whether a step of a pipeline has to know the query of each row."""
+    """Tell whether a step of a pipeline needs the query of each row."""
     return any(_takes_queries(step) for _, step in getattr(model, "steps", [])[:-1])
 
 
@@ -21,7 +21,7 @@ def _takes_queries(step: Any) -> bool:
 
 
 def before_last_step(model: Any, X: Any, qid: Any = None) -> Any:
-    """Return the rows as the last step of a pipeline sees them; the steps that ask for queries get them."""
+    """Return the rows transformed by all steps but the last; steps that take queries get them."""
     if not scales_queries(model):
         return model[:-1].transform(X) if hasattr(model, "steps") else X
     for _, step in model.steps[:-1]:

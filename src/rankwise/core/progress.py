@@ -1,4 +1,4 @@
-"""How far a long computation is, and how long it will take."""
+"""Progress and remaining time of a long computation."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from time import perf_counter
 
 logger = logging.getLogger("rankwise")
 
-# The estimate is made from the work of the first second; then there is a line every so often.
+# The first estimate is made after a second; later lines follow at this interval.
 FIRST_SECONDS = 1.0
 SECONDS_BETWEEN_LINES = 5.0
-# What takes longer than this is told of even where nobody asked.
+# Longer computations are logged even if not verbose.
 LONG_SECONDS = 60.0
 
 
 class Progress:
-    """Tell on standard error how long some work will take and how far it is.
+    """Print the progress and the remaining time of some work to standard error.
 
-    Without `verbose` there is one warning to the logger "rankwise", where the work will take long.
+    Without `verbose`, there is one warning of the logger "rankwise" if the work will take long.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class Progress:
         The amount of work, in any unit.
     verbose : int
     clock : callable
-        Gives the time in seconds.
+        Returns the time in seconds.
     """
 
     def __init__(
@@ -41,13 +41,13 @@ class Progress:
         self._next_line = FIRST_SECONDS
 
     def foresee(self, seconds: float) -> None:
-        """Tell of work that will take long, by what a unit of it takes on common hardware."""
+        """Warn if the work will take long, given the seconds per unit on common hardware."""
         expected = seconds * self.total
         if expected > LONG_SECONDS:
             self._warn(expected)
 
     def advance(self, amount: float) -> None:
-        """Note that so much more of the work is done."""
+        """Add an amount of completed work."""
         self._done += amount
         seconds = self._clock() - self._start
         if seconds < self._next_line or self._done >= self.total:
@@ -60,11 +60,11 @@ class Progress:
             self._warn(seconds + left)
 
     def _warn(self, seconds: float) -> None:
-        logger.warning("%s will take %s; with verbose=1 it tells how far it is.", self.name, about(seconds))
+        logger.warning("%s will take %s; verbose=1 prints the progress.", self.name, about(seconds))
 
 
 def about(seconds: float) -> str:
-    """Write a time as one would say it.
+    """Format a duration in words.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Threads: how many are asked for, and how many BLAS may take."""
+"""The number of threads of this library and of BLAS."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Result = TypeVar("Result")
 
 
 def thread_count(n_jobs: int | None) -> int:
-    """Return the number of threads that `n_jobs` asks for, as joblib counts them.
+    """Return the number of threads for `n_jobs`, with the meaning of joblib.
 
-    A number is taken as it is where joblib is not imported: no context of it can say otherwise then.
+    A positive number is returned unchanged if joblib is not imported, as no context of joblib is then active.
 
     Examples
     --------
@@ -36,11 +36,10 @@ def available_cores() -> int:
 
 
 class OneBlasThread:
-    """A context in which BLAS has one thread; it ends when the last of those that entered has left.
+    """A context in which BLAS has one thread, until the last thread has left it.
 
-    What is learned does then not depend on the threads that BLAS would take, whose number changes how it
-    rounds, and BLAS does not spin on the cores that our own threads need. The number of threads is that of
-    the whole process, so fits at the same time share one limit.
+    Results then do not depend on the number of BLAS threads, which affects rounding, and BLAS does not
+    compete with our own threads for cores. The limit is one of the process, shared by concurrent fits.
     """
 
     def __init__(self) -> None:
@@ -64,7 +63,7 @@ one_blas_thread = OneBlasThread()
 
 
 def with_one_blas_thread(method: Callable[Arguments, Result]) -> Callable[Arguments, Result]:
-    """Return the method such that BLAS has one thread while it runs."""
+    """Decorate a method such that BLAS has one thread while it runs."""
 
     @wraps(method)
     def limited(*arguments: Arguments.args, **options: Arguments.kwargs) -> Result:
@@ -76,7 +75,7 @@ def with_one_blas_thread(method: Callable[Arguments, Result]) -> Callable[Argume
 
 @cache
 def thread_pools() -> Any:
-    """Find the libraries that have threads of their own, once: the search takes some milliseconds."""
+    """Return the controller of thread pools, found once, as the search takes milliseconds."""
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,4 +1,4 @@
-"""Names of the arrays that annotations speak of."""
+"""Types of arrays for annotations."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-# The same types with one dimension, which annotations cannot say yet.
+# One-dimensional arrays, which annotations cannot express yet.
 FloatVector = FloatArray
 IntVector = IntArray
 ShortVector = NDArray[np.int32]

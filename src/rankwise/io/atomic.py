@@ -1,4 +1,4 @@
-"""Files and folders that are there whole or not at all."""
+"""Files and folders that are written atomically."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ except ImportError:
 
 @contextmanager
 def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any) -> Iterator[IO[Any]]:
-    """Open a file whose content takes the place of `path` when the block ends, and never half of it.
+    """Open a file that replaces `path`, atomically, when the block ends.
 
-    The content goes to a temporary file in the same folder, is forced to disk, and is then renamed over
-    `path`: whoever reads `path`, also after a crash, finds the old content or the new one. An exception in
-    the block leaves `path` alone. The permissions of a file that was there before are kept, and a symbolic
-    link keeps pointing where it did. What is not a regular file (a pipe, /dev/stdout) is written directly.
-    A process that is killed leaves its temporary file, which the next write of the same `path` removes.
+    The content is written to a temporary file in the same folder, forced to disk, and then renamed to `path`:
+    a reader of `path`, even after a crash, finds the old content or the new one. An exception in the block
+    leaves `path` unchanged. The permissions of an existing file are kept, and a symbolic link keeps its
+    target. If `path` is not a regular file (a pipe, /dev/stdout), it is written directly. A killed process
+    leaves its temporary file, which the next write of the same `path` removes.
 
     Parameters
     ----------
     path : path
     mode : "wb" or "w"
     **options
-        As for `open`, such as ``encoding`` and ``newline``; text is UTF-8 unless said otherwise.
+        As for `open`, such as ``encoding`` and ``newline``; the default encoding of text is UTF-8.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
         raise ValueError(f"mode must be 'wb' or 'w'; got {mode!r}.")
     if mode == "w":
         options = {"encoding": "utf-8"} | options
-    # Of the path itself: the links of /dev/stdout lead to the name of a pipe, which no folder has.
+    # Of the path itself: the links of /dev/stdout lead to the name of a pipe, which is in no folder.
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, mode, **options) as file:
             yield file
@@ -71,10 +71,10 @@ def atomic_write(path: str | os.PathLike[str], mode: str = "wb", **options: Any)
 
 @contextmanager
 def atomic_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give a new folder that takes the name `path` when the block ends, unless another was there first.
+    """Yield a new folder that is renamed to `path` when the block ends, unless `path` exists by then.
 
-    What is in it is not forced to disk: it is for copies that can be made again. An exception in the block
-    leaves nothing; of a process that is killed the next writer of the same `path` removes what is left.
+    Its content is not forced to disk, as it is for copies that can be made again. An exception in the block
+    removes the folder; the next write of the same `path` removes the folder of a killed process.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def _check_writable(target: Path) -> None:
 
 @contextmanager
 def _temporary_beside(target: Path, folder: bool = False) -> Iterator[Path]:
-    """Return the name of a new empty file, or folder, beside the target; remove it if it is still there."""
+    """Yield the path of a new empty file or folder beside the target; remove it at the end if it exists."""
     with _errors_about(target):
         handle, temporary = _claimed(target, folder)
     try:
@@ -119,9 +119,9 @@ def _temporary_beside(target: Path, folder: bool = False) -> Iterator[Path]:
 
 
 def _claimed(target: Path, folder: bool) -> tuple[int | None, Path]:
-    """Create a temporary file or folder and lock it; give the handle that holds the lock, None without locks.
+    """Create and lock a temporary file or folder; return the handle of the lock (None without locks).
 
-    The lock ends with its process, however that ends, so what is not locked is abandoned.
+    The lock ends with its process, so a file that is not locked is abandoned.
     """
     while True:
         temporary = target.with_name(f".{target.name[:100]}.{secrets.token_hex(4)}.part")
@@ -132,17 +132,17 @@ def _claimed(target: Path, folder: bool) -> tuple[int | None, Path]:
             if handle is not None:
                 if _lock(handle) and temporary.exists():
                     return handle, temporary
-                os.close(handle)  # someone tidied up between the calls
+                os.close(handle)  # another process removed it between the calls
 
 
 def _created(temporary: Path, folder: bool) -> int | None:
-    """Create a file or folder; give a handle to lock, None without locks or where it is gone already."""
+    """Create a file or folder; return a handle to lock, None without locks or if it no longer exists."""
     if folder:
         temporary.mkdir()
         with suppress(FileNotFoundError):
             return None if fcntl is None else os.open(temporary, os.O_RDONLY)
         return None
-    # The permissions of a new file, less what the umask takes: the umask itself cannot be read.
+    # The system applies the umask, which cannot be read without changing it.
     handle = os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o666)
     if fcntl is not None:
         return handle
@@ -151,7 +151,7 @@ def _created(temporary: Path, folder: bool) -> int | None:
 
 
 def _remove(path: str | os.PathLike[str]) -> None:
-    """Remove a file, or a folder with what is in it, where it is still there."""
+    """Remove a file, or a folder with its content, if it exists."""
     if os.path.isdir(path):
         shutil.rmtree(path, ignore_errors=True)
     else:
@@ -159,7 +159,7 @@ def _remove(path: str | os.PathLike[str]) -> None:
 
 
 def _lock(handle: int) -> bool:
-    """Return whether no other process holds the lock; a file system without locks has none."""
+    """Lock a file; return False if another process has the lock. A file system may have no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -170,7 +170,7 @@ def _lock(handle: int) -> bool:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove what writers of this target left that were killed, where locks tell that they were."""
+    """Remove the temporary files of killed processes, which are those without a lock."""
     if fcntl is None:
         return
     pattern = re.compile(re.escape(f".{target.name[:100]}.") + r"[a-z0-9_]{8}\.part")
@@ -193,7 +193,7 @@ def _remove_unlocked(path: str) -> None:
 
 @contextmanager
 def _errors_about(target: Path) -> Iterator[None]:
-    """Let errors name the file that was asked for, not the temporary one."""
+    """Let errors name the target, not the temporary file."""
     try:
         yield
     except OSError as error:
@@ -201,7 +201,7 @@ def _errors_about(target: Path) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Force the new name to disk, where the system can open folders (Windows cannot)."""
+    """Force the new name to disk, if the system can open folders (Windows cannot)."""
     with suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

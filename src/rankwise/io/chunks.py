@@ -1,4 +1,4 @@
-"""Rows that come piece by piece, put together again in chunks of whole queries."""
+"""Chunks of whole queries from rows that are read in pieces."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def query_chunks(
     take: Callable[[Rows, int, int], Rows],
     join: Callable[[list[Rows]], Rows],
 ) -> Iterator[Rows]:
-    """Return chunks of at most `chunk_rows` rows that end at query borders; a larger query is one chunk.
+    """Yield chunks of at most `chunk_rows` rows that end at query boundaries; a larger query is one chunk.
 
-    ``take(rows, begin, end)`` copies some rows, ``join(pieces)`` puts rows that follow one another together.
+    ``take(rows, begin, end)`` copies some rows, and ``join(pieces)`` concatenates consecutive pieces.
     """
     waiting: list[Rows] = []
     n_waiting, divisible = 0, False
     for piece in pieces:
         if not n_rows(piece):
             continue
-        # A query that goes on and on is joined once, at its end.
+        # A query of many pieces is joined once, at its end.
         divisible = divisible or len(borders([*waiting[-1:], piece])) > 1
         waiting.append(piece)
         n_waiting += n_rows(piece)
@@ -39,15 +39,15 @@ def query_chunks(
 
 
 def _cut(rows: Rows, chunk_rows: int, take: Callable[[Rows, int, int], Rows]) -> list[Rows]:
-    """Cut rows into chunks; the last one may go on in rows still to come."""
-    places, end = borders([rows]), n_rows(rows)
+    """Split rows into chunks; the last one may continue in the next piece."""
+    starts, end = borders([rows]), n_rows(rows)
     cuts = [0]
     while end - cuts[-1] > chunk_rows:
-        place = np.searchsorted(places, cuts[-1] + chunk_rows, side="right") - 1
-        place += places[place] == cuts[-1]  # one query has more rows than a chunk
-        if place == len(places):
+        k = np.searchsorted(starts, cuts[-1] + chunk_rows, side="right") - 1
+        k += starts[k] == cuts[-1]  # one query has more rows than a chunk
+        if k == len(starts):
             break
-        cuts.append(int(places[place]))
+        cuts.append(int(starts[k]))
     return [take(rows, *span) for span in zip(cuts, [*cuts[1:], end], strict=True)]
 
 
@@ -65,7 +65,7 @@ def borders(pieces: list[Any]) -> NDArray[np.int64]:
 
 
 def join_queries(pieces: list[Any]) -> Any:
-    """Put qid columns together; integers become words where another column has words."""
+    """Concatenate qid columns; integers become strings if another column has strings."""
     if pieces[0] is None or len(pieces) == 1:
         return pieces[0]
     if any(piece.dtype == object for piece in pieces):
@@ -74,8 +74,8 @@ def join_queries(pieces: list[Any]) -> Any:
 
 
 def check_chunk_rows(chunk_rows: Any) -> int:
-    """Refuse what is not a whole number of rows."""
-    whole = isinstance(chunk_rows, int | np.integer) and not isinstance(chunk_rows, bool)
-    if not whole or chunk_rows < 1:
-        raise ValueError(f"chunk_rows must be a whole number of at least 1; got {chunk_rows!r}.")
+    """Return a positive number of rows; refuse other values."""
+    is_integer = isinstance(chunk_rows, int | np.integer) and not isinstance(chunk_rows, bool)
+    if not is_integer or chunk_rows < 1:
+        raise ValueError(f"chunk_rows must be an integer of at least 1; got {chunk_rows!r}.")
     return int(chunk_rows)

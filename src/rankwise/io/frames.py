@@ -1,4 +1,4 @@
-"""Ranking data from tables, CSV and Parquet, by the names of the columns; read by pandas or by polars."""
+"""Ranking data from CSV and Parquet tables, by the names of columns; read by pandas or polars."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.text import plural
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
 from rankwise.io.large_labels import LargeLabels
 from rankwise.io.streams import PACKED_SUFFIXES
@@ -19,20 +20,20 @@ from rankwise.io.table_readers import PARQUET, SEPARATORS, TableError, open_text
 
 __all__ = ["TableData", "TableError", "iter_table", "read_table"]
 
-# What is in a text file besides numbers, in small letters. Readers know these words, but not in every column.
+# The words of a text file that stand for numbers, in lower case. Readers convert them in some columns only.
 _WORDS = {"true": 1.0, "false": 0.0} | dict.fromkeys(("", "nan", "na", "n/a", "null", "none"), np.nan)
 
 
 class TableData(NamedTuple):
-    """What a table holds.
+    """The data of a table.
 
     Attributes
     ----------
     X : float64 array of shape (n_rows, n_features)
     y : float64 array of shape (n_rows,) or None
-        None where no label is asked for.
+        None if no label was named.
     qid : array of shape (n_rows,) or None
-        int64 where every entry is an integer, else an object array of str; None where none is asked for.
+        int64 if every entry is an integer, else an object array of str; None if no column was named.
     feature_names : list of str
         The columns of X.
     """
@@ -55,13 +56,13 @@ def read_table(
     Parameters
     ----------
     path : path
-        Ends in .csv, .tsv, .parquet or .pq; the first two also packed, as in .csv.gz (.bz2, .xz, .zst).
+        Ends in .csv, .tsv, .parquet or .pq; the first two may be compressed, as in .csv.gz (.bz2, .xz, .zst).
     label : str or None
-        The column of the labels; None for a table without.
+        The column of the labels; None for a table without labels.
     qid : str, optional
         The column of the queries.
     features : sequence of str, optional
-        The columns of X, in this order. None takes all others as they stand.
+        The columns of X, in this order. The default is all other columns, in the order of the table.
 
     Returns
     -------
@@ -71,8 +72,8 @@ def read_table(
     Raises
     ------
     TableError
-        When a column is missing, or a label or feature is missing, not a number or not finite; or when
-        labels above 2^53 differ but are equal as float64.
+        A column is missing; a label or feature is missing, not a number or not finite; or distinct labels
+        above 2^53 are equal as float64.
 
     Examples
     --------
@@ -102,14 +103,14 @@ def iter_table(
     """Read a table in chunks of whole queries.
 
     A chunk has at most `chunk_rows` rows, unless a single query has more; without `qid` it may end after any
-    row. CSV is read in constant memory where pandas is installed; polars reads it as a whole.
+    row. CSV is read in constant memory if pandas is installed; polars reads the whole file.
 
     Parameters
     ----------
     path, label, qid, features
         As for `read_table`.
     chunk_rows : int
-        Number of rows of a chunk.
+        The maximal number of rows of a chunk.
 
     Yields
     ------
@@ -121,7 +122,7 @@ def iter_table(
 
 
 def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) -> list[str]:
-    """Return the names of the columns that are left when some are taken for labels and queries."""
+    """Return the names of all columns but the `others`, which are labels and queries."""
     location = Path(path)
     file_format = _format(location)
     reader: Any = reader_of(file_format)
@@ -129,9 +130,9 @@ def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) 
 
 
 def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
-    """Return columns of a table as they stand: text of a CSV or TSV file, values of a Parquet file.
+    """Return columns of a table without conversion: text of a CSV or TSV file, values of a Parquet file.
 
-    An empty field is None. Words such as NA are text like any other.
+    An empty field is None. Words such as NA are text.
     """
     location = Path(path)
     file_format = _format(location)
@@ -144,19 +145,21 @@ def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dic
         try:
             return _text_columns(location, csv.reader(text, delimiter=SEPARATORS[file_format]), names)
         except (csv.Error, UnicodeDecodeError) as error:
-            raise TableError(f"{location} is not a table that can be read: {error}") from None
+            raise TableError(f"{location} is not a readable table: {error}") from None
 
 
 def _text_columns(path: Path, lines: Any, names: Sequence[str]) -> dict[str, list[Any]]:
     present: list[str] = next(lines, [])
     _check_present(path, names, present)
     columns: list[list[Any]] = [[] for _ in names]
-    places = [present.index(name) for name in names]
+    indices = [present.index(name) for name in names]
     for row, fields in enumerate((line for line in lines if line), 1):
         if len(fields) != len(present):
-            raise TableError(f"{path}, row {row}: it has {len(fields)} fields, but {len(present)} names.")
-        for column, place in zip(columns, places, strict=True):
-            column.append(fields[place].strip() or None)
+            raise TableError(
+                f"{path}, row {row}: {plural(len(fields), 'field')} for {plural(len(present), 'column')}."
+            )
+        for column, index in zip(columns, indices, strict=True):
+            column.append(fields[index].strip() or None)
     return dict(zip(names, columns, strict=True))
 
 
@@ -167,7 +170,7 @@ def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> 
 
 
 class _Table:
-    """A table and the columns that are wanted of it."""
+    """A table and the columns to read."""
 
     def __init__(self, path: Any, label: str | None, qid: str | None, features: Any) -> None:
         self.path = Path(path)
@@ -185,7 +188,7 @@ class _Table:
         return [name for name in (self.label, self.qid, *self.features) if name is not None]
 
     def pieces(self, n_piece_rows: int | None) -> Iterator[TableData]:
-        """Yield the rows in pieces of about as many rows, or all at once."""
+        """Yield the rows in pieces of about this size, or all at once."""
         first_row, large = 1, LargeLabels()
         frames = self.reader.frames(self.path, self.format, self.wanted, self.qid, n_piece_rows)
         for frame in frames:
@@ -222,25 +225,25 @@ class _Table:
         _check_present(self.path, named, present)
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
-            raise TableError(f"The column {_listing(twice)} of {self.path} is asked for more than once.")
+            raise TableError(f"The column {_listing(twice)} of {self.path} is named more than once.")
         if not self.features:
             raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
 
     def _refuse(
         self, columns: dict[str, _Column], first_row: int, later: Iterator[dict[str, _Column]]
     ) -> NoReturn:
-        """Name the first entry that cannot be used, row by row, and the number of all in the table."""
+        """Raise an error with the first invalid entry, by row, and the number of invalid entries."""
         bad = [name for name in columns if not columns[name].good.all()]
         name = min(bad, key=lambda name: np.argmin(columns[name].good))
         row = int(np.argmin(columns[name].good))
         n_bad = _count_bad(columns) + sum(map(_count_bad, later))
-        others = f"; {n_bad} entries in all cannot be used" if n_bad > 1 else ""
+        others = f"; the table has {n_bad} invalid entries" if n_bad > 1 else ""
         problem = _problem(columns[name].raw[row])
         raise TableError(f"{self.path}, row {first_row + row}: column {name!r} {problem}{others}.")
 
 
 class _Column(NamedTuple):
-    """A column as read and as converted, and which of its entries could be."""
+    """A column as read and as converted, and whether each entry is valid."""
 
     raw: NDArray[Any]
     values: NDArray[Any]
@@ -260,10 +263,10 @@ def _problem(value: Any) -> str:
 
 
 def _numbers(column: Any, from_text: bool) -> _Column:
-    """Convert a column to float64, entry by entry where it is not numeric as a whole.
+    """Convert a column to float64, entry by entry if its type is not numeric.
 
-    Which type a reader gives a column of text depends on the other entries it sees, so the words of a text
-    file are converted by one rule, whatever stands beside them.
+    The type that a reader infers for a column of text depends on all its entries, so the words of a text file
+    are converted by one rule here.
     """
     raw = _to_numpy(column)
     if raw.dtype.kind not in "biuf":
@@ -289,7 +292,7 @@ def _format(path: Path) -> str:
     if suffix in SEPARATORS or (suffix in PARQUET and not packed):
         return suffix
     raise ValueError(
-        f"path must end in .csv, .tsv (or these packed, as in .csv.gz), .parquet or .pq; got {path}."
+        f"path must end in .csv, .tsv (or these compressed, as in .csv.gz), .parquet or .pq; got {path}."
     )
 
 
@@ -300,12 +303,12 @@ def _names(features: Any) -> list[str]:
 
 
 def _named(columns: list[str], path: Path) -> list[str]:
-    """Return columns that are taken as features unasked; one without a name would be the index of a frame."""
+    """Return the default columns of features; refuse one without a name, the index of a frame."""
     unnamed = [name for name in columns if name == "" or name.startswith(("Unnamed: ", "__index_level_"))]
     if unnamed:
         raise TableError(
-            f"{path} has a column without a name, which looks like the row numbers of a frame. Name the "
-            "columns of the features, or write the table without its index (to_csv(..., index=False))."
+            f"{path} has a column without a name, probably the index of a frame. Name the columns of the "
+            "features, or write the table without its index (to_csv(..., index=False))."
         )
     return columns
 
@@ -321,7 +324,7 @@ def _to_numpy(column: Any) -> NDArray[Any]:
         if column.hasnans:
             return column.to_numpy(dtype=np.float64, na_value=np.nan)
         return column.to_numpy(dtype=dtype.numpy_dtype)
-    if str(dtype).endswith("128"):  # polars' integers of a size that numpy has not
+    if str(dtype).endswith("128"):  # polars' 128-bit integers, which numpy does not have
         return np.array(column.to_list(), dtype=object)
     return column.to_numpy()
 
@@ -331,7 +334,7 @@ def _is_missing(value: Any) -> bool:
 
 
 def _number(value: Any, parse: bool) -> float | None:
-    """Return what a value is as a number, NaN where it is missing and None where it is none."""
+    """Return a value as a number, NaN if it is missing and None if it is not a number."""
     if _is_missing(value):
         return np.nan
     if isinstance(value, str):
@@ -349,7 +352,7 @@ def _word(value: Any) -> str:
 
 
 def _integers_or_words(words: list[str]) -> NDArray[Any]:
-    """Return int64 where each word is the usual way to write an integer, as for svmlight files."""
+    """Return int64 if each word is the canonical form of an integer, as for svmlight files."""
     try:
         integers = np.array([int(word) for word in words], dtype=np.int64)
     except (ValueError, OverflowError):

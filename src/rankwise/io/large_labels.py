@@ -1,4 +1,4 @@
-"""Labels of 2^53 and more, among which float64 does not tell all integers apart."""
+"""Labels of 2^53 and more, which float64 cannot all represent."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from rankwise.core.checks import LARGE_INTEGER, MERGED, is_large, merges_integer
 
 
 def warn_of_large_ties(labels: NDArray[np.float64]) -> None:
-    """Warn where labels of 2^53 and more are equal, and no one knows whether they were so in the file."""
+    """Warn of equal labels of 2^53 and more, which may have been distinct in the file."""
     if max(labels.max(initial=0.0), -labels.min(initial=0.0)) < LARGE_INTEGER:
         return  # without a copy of labels that may be on disk
     large = labels[is_large(labels)]
     if len(np.unique(large)) < len(large):
         warnings.warn(
-            f"Labels such as {large[0]} are read as float64, in which integers above 2^53 that differ "
-            "may be equal, and some of them are: their rows are tied. Write their ranks instead, such as "
-            "scipy.stats.rankdata gives them.",
+            f"Labels such as {large[0]} are read as float64, in which distinct integers above 2^53 may be "
+            "equal. Some of them are equal, and their rows are tied; use their ranks instead, for example "
+            "by scipy.stats.rankdata.",
             stacklevel=2,
         )
 
 
 class LargeLabels:
-    """The large labels of a column that comes piece by piece, each once.
+    """The distinct large labels of a column that is read in pieces.
 
     Examples
     --------
@@ -35,8 +35,8 @@ class LargeLabels:
     >>> for piece in ([2**53, 0], [2**53 + 1, 2**53 + 2]):
     ...     large.add(np.array(piece), np.array(piece, dtype=float))
     >>> large.problem()
-    'holds integers above 2^53 that differ but are equal as float64; give their ranks instead, such as \
-scipy.stats.rankdata gives them.'
+    'has distinct integers above 2^53 that are equal as float64; use their ranks instead, for example by \
+scipy.stats.rankdata.'
     """
 
     def __init__(self) -> None:
@@ -44,7 +44,7 @@ scipy.stats.rankdata gives them.'
         self._rounded: list[NDArray[np.float64]] = []
 
     def add(self, raw: NDArray[Any], values: NDArray[np.float64], rounded: bool = False) -> None:
-        """Take the next labels as they were read and as float64; `rounded` says that the first are, too."""
+        """Add labels as they were read and as float64; with `rounded`, they were read as float64."""
         large = is_large(values)
         if not large.any():
             return
@@ -56,7 +56,7 @@ scipy.stats.rankdata gives them.'
         self._exact.append(np.unique(exact))
 
     def problem(self) -> str | None:
-        """Say that labels which differ are one float64, or return None; warn where no one knows."""
+        """Return an error if distinct labels are equal as float64, else None; warn if that is unknown."""
         if not self._exact:
             return None
         same_type = len({part.dtype for part in self._exact}) == 1

@@ -1,4 +1,4 @@
-"""Bytes in and out: compression by suffix, standard input and output, and writes that leave no half file."""
+"""Binary input and output: compression by suffix, standard input and output, and atomic writes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ __all__ = [
 
 BLOCK_BYTES = 1 << 20
 LONGEST_LINE = 1 << 26
-_ZSTD_READ = 1 << 14  # of compressed bytes; what they unpack to is held in memory
+_ZSTD_READ = 1 << 14  # compressed bytes; their decompressed content is held in memory
 _DAMAGE: tuple[type[Exception], ...] = (zlib.error, lzma.LZMAError, OSError)
 
 
 class DamagedFileError(ValueError):
-    """A compressed file is cut off or not what its suffix says."""
+    """A compressed file is truncated or not of the format of its suffix."""
 
 
 class LineTooLongError(ValueError):
@@ -43,7 +43,7 @@ class LineTooLongError(ValueError):
 
 
 class Input(NamedTuple):
-    """A stream of bytes, its name in messages, and its length where it is known before reading."""
+    """A stream of bytes, its name in messages, and its length if it is known before reading."""
 
     stream: Any
     name: str
@@ -52,7 +52,7 @@ class Input(NamedTuple):
 
 @contextlib.contextmanager
 def open_input(source: Any) -> Iterator[Input]:
-    """Open a path (unpacked as its suffix says), ``"-"`` for standard input, or a binary file as it is."""
+    """Open a path (decompressed by its suffix), ``"-"`` for standard input, or a binary file object."""
     if isinstance(source, str) and source == "-":
         if sys.stdin is None:
             raise ValueError("Standard input (-) is closed; give the path of a file.")
@@ -78,14 +78,14 @@ def _open_path(path: Path) -> Iterator[Input]:
         if unpack is None:
             yield Input(raw, str(path), status.st_size)
         elif stat.S_ISREG(status.st_mode) and status.st_size == 0:
-            raise DamagedFileError(f"{path} is cut off: even packed data that holds nothing has some bytes.")
+            raise DamagedFileError(f"{path} is empty, which no compressed file is.")
         else:
             unpacked = stack.enter_context(contextlib.closing(unpack(raw)))
             yield Input(_Checked(unpacked, path), str(path), None)
 
 
 class _Checked(io.RawIOBase):
-    """Turns what decompressors raise on damaged data into one sentence."""
+    """Turn the errors of decompressors into a `DamagedFileError`."""
 
     def __init__(self, stream: Any, path: Path) -> None:
         self._stream = stream
@@ -98,18 +98,20 @@ class _Checked(io.RawIOBase):
         try:
             return self._stream.readinto(buffer)
         except EOFError:
-            problem = "is cut off: it ends before its compressed data does"
+            problem = "is truncated: it ends before its compressed data does"
         except _DAMAGE + _zstd_errors() as error:
             if getattr(error, "errno", None) is not None:
                 raise
-            problem = f"is damaged or not compressed as its suffix {self._path.suffix} says ({error})"
+            problem = (
+                f"is damaged, or not compressed in the format of its suffix {self._path.suffix} ({error})"
+            )
         raise DamagedFileError(f"{self._path} {problem}.")
 
 
 def line_blocks(stream: Any, size: int = BLOCK_BYTES) -> Iterator[memoryview]:
-    """Cut a stream into blocks of whole lines of about `size` bytes, each of which ends with a line feed.
+    """Yield blocks of complete lines, of about `size` bytes, each of which ends with a line feed.
 
-    A block's memory is used again for the next one. A line feed is added where the last line has none.
+    The memory of a block is reused for the next one. A line feed is added if the last line has none.
     """
     buffer, filled = bytearray(size + 1), 0
     while n_read := _fill(stream, memoryview(buffer)[filled:-1]):
@@ -141,16 +143,16 @@ def _fill(stream: Any, room: memoryview) -> int:
         return n_read
     data = stream.read(len(room))
     if isinstance(data, str):
-        raise TypeError("the file object gives text; open it in binary mode ('rb').")
+        raise TypeError("the file object returns text; open it in binary mode ('rb').")
     room[: len(data)] = data
     return len(data)
 
 
 @contextlib.contextmanager
 def open_output(target: Any) -> Iterator[Any]:
-    """Open a path (packed as its suffix says), ``"-"`` for standard output, or a binary file object as it is.
+    """Open a path (compressed by its suffix), ``"-"`` for standard output, or a binary file object.
 
-    A path holds all that was written at the end or, after an error, what it held before.
+    A path is written atomically; an error leaves it unchanged.
     """
     if isinstance(target, str) and target == "-":
         yield sys.stdout.buffer
@@ -173,7 +175,7 @@ def _packed(raw: Any, path: Path) -> Any:
 
 
 def _import_zstd() -> tuple[str, Any]:
-    """Return the standard library's module, where Python has it, or the zstandard package."""
+    """Return the module of the standard library (from Python 3.14 on) or the zstandard package."""
     if sys.version_info >= (3, 14):
         from compression import zstd
 
@@ -203,7 +205,7 @@ def _zstd(raw: BinaryIO) -> Any:
 
 
 class _ZstdReader(io.RawIOBase):
-    """Unpacks frame after frame, and tells a frame that is cut off from one that ends."""
+    """Decompress frame by frame; a truncated frame is an EOFError."""
 
     def __init__(self, raw: BinaryIO, decompressor: Any) -> None:
         self._raw = raw
@@ -241,7 +243,7 @@ _UNPACK: dict[str, Callable[[BinaryIO], Any]] = {
     ".zstd": _unzstd,
 }
 _PACK: dict[str, Callable[[BinaryIO], Any]] = {
-    # Without a name and a time in it, equal data gives equal bytes.
+    # Without a name and a time, equal data has equal bytes.
     ".gz": lambda raw: gzip.GzipFile("", "wb", compresslevel=6, fileobj=raw, mtime=0),
     ".bz2": partial(bz2.BZ2File, mode="wb"),
     ".xz": partial(lzma.LZMAFile, mode="wb"),

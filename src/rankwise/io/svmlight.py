@@ -30,28 +30,28 @@ __all__ = [
 
 ZeroBased = bool | Literal["auto"]
 
-# An index has to fit into the int32 of a CSR matrix, and so has the number of columns.
+# Indices and the number of columns must fit into the int32 of a CSR matrix.
 _MOST_FEATURES = 2**31 - 1
 _EXCERPT = 40
 
 
 class SvmlightError(ValueError):
-    """The text is malformed; the message says in which file, line and column, and what is wrong."""
+    """The text is malformed; the message has the file, line, column and reason."""
 
 
 class SvmlightData(NamedTuple):
-    """What a file holds.
+    """The data of a file.
 
     Attributes
     ----------
     X : CSR matrix of shape (n_rows, n_features)
     y : float64 array of shape (n_rows,)
-        Integers above 2^53 may be equal as float64 that differ in the file; a warning says so.
+        Distinct integers above 2^53 may be equal as float64; there is a warning.
     qid : array of shape (n_rows,) or None
-        int64 where every token is an integer that is written in the usual way, else an object array of str;
-        None where no line has a qid.
+        int64 if every token is the canonical form of an integer, else an object array of str; None if no line
+        has a qid.
     comments : list of str or None
-        What follows the first ``#`` of each row's line, "" where there is none; None unless asked for.
+        The text after the first ``#`` of each line, "" if there is none; None unless requested.
     """
 
     X: Any
@@ -71,23 +71,23 @@ def load_svmlight(
 ) -> SvmlightData:
     r"""Read a svmlight or LETOR file.
 
-    Memory is that of the result and a few megabytes; the time is shared by `n_jobs` threads.
+    The memory is that of the result and a few megabytes; `n_jobs` threads share the work.
 
     Parameters
     ----------
     source : path, "-", binary file object, or list of paths
-        A path that ends in .gz, .bz2, .xz or .zst is unpacked; "-" is standard input; the rows of several
-        files follow one another.
+        A path that ends in .gz, .bz2, .xz or .zst is decompressed; "-" is standard input; the rows of several
+        files are concatenated.
     n_features : int, optional
-        Number of columns; a larger index is an error. None takes the largest index of the file.
+        The number of columns; a larger index is an error. The default is the largest index of the file.
     zero_based : bool or "auto"
         Whether indices begin at 0 or at 1. "auto" takes 0 if an index 0 occurs, else 1.
     comments : bool
-        Keep the comments of the rows.
+        Whether to keep the comments of the rows.
     dtype : float64 or float32
-        Of the entries of X.
+        The type of the entries of X.
     n_jobs : int, optional
-        Number of threads; None is 1, -1 is all cores.
+        The number of threads; None is 1, -1 is all cores.
 
     Returns
     -------
@@ -97,7 +97,7 @@ def load_svmlight(
     Raises
     ------
     SvmlightError
-        With file, line and column, when the text is malformed.
+        The text is malformed.
 
     Examples
     --------
@@ -127,7 +127,7 @@ def load_svmlight(
 
 
 def read_svmlight(source: Any, **options: Any) -> SvmlightData:
-    """Return what `load_svmlight` does, with X as `SparseRows`: this needs no scipy."""
+    """Read a file as `load_svmlight` does, with X as `SparseRows`, without scipy."""
     settings = _Settings.checked(**options)
     reader = settings.new_reader()
     for _ in _read_blocks(reader, source, keep=True):
@@ -154,15 +154,15 @@ def iter_svmlight(
     r"""Read a svmlight or LETOR file in chunks of whole queries, in constant memory.
 
     A chunk has at most `chunk_rows` rows, unless a single query has more. Without qid it may end after any
-    row. A chunk has `n_features` columns or, where that is None, as many as the largest index met so far.
-    Rows of a query that do not follow one another count as several queries.
+    row. A chunk has `n_features` columns or, by default, as many as the largest index so far. Rows of a query
+    that are not consecutive are several queries.
 
     Parameters
     ----------
     source, n_features, zero_based, comments, dtype, n_jobs
-        As for `load_svmlight`; `zero_based` must be known.
+        As for `load_svmlight`; `zero_based` must not be "auto".
     chunk_rows : int
-        Number of rows of a chunk.
+        The maximal number of rows of a chunk.
 
     Yields
     ------
@@ -188,7 +188,7 @@ def iter_svmlight(
 
 
 def read_svmlight_chunks(source: Any, *, chunk_rows: int, **options: Any) -> Iterator[SvmlightData]:
-    """Yield what `iter_svmlight` does, with X as `SparseRows`: this needs no scipy."""
+    """Yield chunks as `iter_svmlight` does, with X as `SparseRows`, without scipy."""
     chunk_rows = check_chunk_rows(chunk_rows)
     settings = _Settings.checked(**options)
     if settings.zero_based == "auto":
@@ -199,7 +199,7 @@ def read_svmlight_chunks(source: Any, *, chunk_rows: int, **options: Any) -> Ite
 
 
 def _watched(pieces: Iterator[SvmlightData]) -> Iterator[SvmlightData]:
-    """Yield the pieces, and warn after the last one of large labels that are equal."""
+    """Yield the pieces; after the last one, warn of equal large labels."""
     large = LargeLabels()
     for piece in pieces:
         large.add(piece.y, piece.y, rounded=True)
@@ -225,9 +225,9 @@ class _Settings(NamedTuple):
     ) -> _Settings:
         if not (isinstance(zero_based, bool | np.bool_) or zero_based == "auto"):
             raise ValueError(f"zero_based must be True, False or 'auto'; got {zero_based!r}.")
-        whole = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
-        if n_features is not None and not (whole and 0 <= n_features <= _MOST_FEATURES):
-            raise ValueError(f"n_features must be a whole number up to {_MOST_FEATURES}; got {n_features!r}.")
+        is_integer = isinstance(n_features, int | np.integer) and not isinstance(n_features, bool)
+        if n_features is not None and not (is_integer and 0 <= n_features <= _MOST_FEATURES):
+            raise ValueError(f"n_features must be an integer up to {_MOST_FEATURES}; got {n_features!r}.")
         dtype = np.dtype(dtype)
         if dtype not in (np.float64, np.float32):
             raise ValueError(f"dtype must be float64 or float32; got {dtype}.")
@@ -236,7 +236,7 @@ class _Settings(NamedTuple):
     def new_reader(self) -> _native.SvmlightReader:
         first = 0 if self.zero_based else 1
         n_features = _MOST_FEATURES if self.n_features is None else self.n_features
-        # "auto" must let the last index of a file that begins at 1 pass.
+        # With "auto", indices may begin at 1, and the last one is then n_features.
         last = n_features if self.zero_based == "auto" else n_features - 1 + first
         single = self.dtype == np.float32
         return (_native.SvmlightReaderFloat32 if single else _native.SvmlightReader)(
@@ -251,7 +251,7 @@ class _Settings(NamedTuple):
         if shift:
             columns["indices"] -= 1
         most = _MOST_FEATURES if self.n_features is None else self.n_features
-        if n_columns > most:  # only where the file had to tell whether indices begin at 0
+        if n_columns > most:  # only with zero_based="auto"
             raise SvmlightError(f"indices begin at 0 and go up to {n_columns - 1}, but n_features is {most}.")
         n_columns = n_columns if self.n_features is None else self.n_features
         return SvmlightData(
@@ -279,14 +279,14 @@ def _queries(columns: dict[str, Any]) -> NDArray[Any] | None:
 
 def _texts(text: bytes, end: NDArray[np.int64]) -> list[str]:
     bounds = [0, *end.tolist()]
-    # Bytes that are not UTF-8 become surrogates, which dump_svmlight turns into the same bytes again.
+    # Bytes that are not UTF-8 become surrogates, which dump_svmlight converts back.
     return [text[begin:stop].decode("utf-8", "surrogateescape") for begin, stop in pairwise(bounds)]
 
 
 def _read_blocks(reader: _native.SvmlightReader, source: Any, keep: bool) -> Iterator[None]:
-    """Read the sources block by block; between two blocks Python can be interrupted.
+    """Read the sources block by block; Ctrl-C is handled between two blocks.
 
-    With `keep` all rows stay in the reader, which then makes room for those of the whole file.
+    With `keep`, all rows stay in the reader, which allocates memory for those of the whole file.
     """
     for one in source if isinstance(source, list | tuple) else [source]:
         with open_input(one) as opened:
@@ -311,12 +311,12 @@ def _read_one(reader: _native.SvmlightReader, opened: Input) -> Iterator[None]:
         line = reader.n_lines - lines_before + 1
         raise SvmlightError(
             f"{opened.name}, line {line}, column {LONGEST_LINE + 1}: the line has more than "
-            f"{LONGEST_LINE:,} bytes, which is the most that is accepted."
+            f"{LONGEST_LINE:,} bytes, the limit."
         ) from None
 
 
 def _describe(name: str, n_lines: int, block: memoryview, offset: int, sentence: str) -> str:
-    """Say what is wrong and where; columns count bytes from 1."""
+    """Return the message of an error; columns count bytes from 1."""
     before = bytes(block[:offset])
     line = n_lines + before.count(b"\n") + 1
     column = offset - before.rfind(b"\n")
@@ -325,7 +325,7 @@ def _describe(name: str, n_lines: int, block: memoryview, offset: int, sentence:
 
 
 def _excerpt(text: bytes) -> str:
-    """Quote the word at the beginning of a text, shortened."""
+    """Quote the first word of a text, shortened."""
     word = re.split(rb"[ \t\r\n]", text, maxsplit=1)[0].decode("utf-8", "backslashreplace")
     return repr(word) if len(word) <= _EXCERPT else f"{word[:_EXCERPT]!r}..."
 
@@ -346,7 +346,7 @@ def _rows(data: SvmlightData, begin: int, end: int) -> SvmlightData:
 
 
 def _join(pieces: list[SvmlightData]) -> SvmlightData:
-    """Put rows that follow one another together; the last piece has as many columns as any."""
+    """Concatenate consecutive rows; the last piece has the most columns."""
     if len(pieces) == 1:
         return pieces[0]
     n_columns = pieces[-1].X.shape[1]

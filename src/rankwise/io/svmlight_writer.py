@@ -29,20 +29,20 @@ def dump_svmlight(
 ) -> None:
     r"""Write a svmlight or LETOR file that reads back as the same numbers, bit for bit.
 
-    Each number is written with as few digits as tell it from its neighbours of the same type, float64 or
-    float32. The stored entries of a sparse X are written, zeros too; of a dense X all but zeros (a negative
-    zero is written). A path is replaced only when all is written.
+    Each number has the shortest digits that identify it in its type, float64 or float32. For a sparse X, the
+    stored entries are written, including zeros; for a dense X, all entries but zeros (a negative zero is
+    written). A path is written atomically.
 
     Parameters
     ----------
     X : array or sparse matrix of shape (n_rows, n_features)
     y : array of shape (n_rows,)
     target : path, "-" or binary file object
-        A path that ends in .gz, .bz2, .xz or .zst is packed; "-" is standard output.
+        A path that ends in .gz, .bz2, .xz or .zst is compressed; "-" is standard output.
     qid : array of shape (n_rows,), optional
         Integers, or strings without blanks and ``#``.
     comments : sequence of str, optional
-        One for each row, without line ends; "" for none.
+        One per row, without line breaks; "" for none.
     zero_based : bool
         Whether indices begin at 0 or at 1.
 
@@ -72,19 +72,19 @@ def dump_svmlight(
 
 
 class _RowSource:
-    """The rows of a matrix, some at a time, in the form that the native writer takes."""
+    """The rows of a matrix in blocks, in the form of the native writer."""
 
     def __init__(self, X: Any) -> None:
         self.X: Any = _sorted_csr(X) if is_sparse(X) else as_array(X)
         if self.X.ndim != 2:
             raise ValueError(f"X must have two dimensions; got shape {self.X.shape}.")
         if self.X.dtype.kind not in "biuf":
-            raise ValueError(f"X must hold real numbers; got dtype {self.X.dtype}.")
+            raise ValueError(f"X must be real numbers; got dtype {self.X.dtype}.")
         self.n_rows = self.X.shape[0]
         self.dtype = np.float32 if self.X.dtype in (np.float32, np.float16) else np.float64
 
     def spans(self) -> Iterator[tuple[int, int]]:
-        """Return the first row and the end of each part of about `_ENTRIES_PER_WRITE` entries."""
+        """Yield the begin and end of blocks of rows with about `_ENTRIES_PER_WRITE` entries."""
         n_columns = self.X.shape[1] or 1
         begin = 0
         while begin < self.n_rows:
@@ -119,7 +119,7 @@ def _sorted_csr(X: Any) -> Any:
 
 
 def _written_entries(block: NDArray) -> tuple[NDArray, NDArray, NDArray]:
-    """Find the entries of a dense block other than 0: a negative zero is a number of its own."""
+    """Return the entries of a dense block other than zero; a negative zero is kept."""
     written = block != 0
     if block.dtype.kind == "f":
         written |= np.signbit(block)
@@ -131,13 +131,13 @@ def _written_entries(block: NDArray) -> tuple[NDArray, NDArray, NDArray]:
 def _query_words(qid: ArrayLike, n_rows: int) -> list[str]:
     array = as_array(qid)
     if array.shape != (n_rows,):
-        raise ValueError(f"qid must have one entry for each of the {n_rows} rows; got shape {array.shape}.")
+        raise ValueError(f"qid must have one entry per row, shape ({n_rows},); got shape {array.shape}.")
     if array.dtype.kind in "iu":
         return list(map(str, array.tolist()))
     words = [value if isinstance(value, str) else _integer_word(value) for value in array.tolist()]
     wrong = next((word for word in words if not _is_token(word)), None)
     if wrong is not None:
-        raise ValueError(f"qid must not be empty or hold blanks, line ends or '#'; got {wrong!r}.")
+        raise ValueError(f"qid must not be empty or contain blanks, line breaks or '#'; got {wrong!r}.")
     return words
 
 
@@ -157,14 +157,14 @@ def _is_token(word: str) -> bool:
 def _comment_words(comments: Sequence[str], n_rows: int) -> list[str]:
     words = list(comments)
     if len(words) != n_rows:
-        raise ValueError(f"comments has {len(words)} entries, but there are {n_rows} rows.")
+        raise ValueError(f"comments has length {len(words)}, but X has shape[0]={n_rows}.")
     for word in words:
         if not isinstance(word, str) or "\n" in word or "\r" in word:
-            raise ValueError(f"comments must hold strings without line ends; got {word!r}.")
+            raise ValueError(f"comments must be strings without line breaks; got {word!r}.")
     return words
 
 
 def _pack(words: list[str]) -> tuple[bytes, NDArray[np.int64]]:
-    """Return all words as one text, and where each ends."""
+    """Return all words as one text, and the end of each."""
     encoded = [word.encode("utf-8", "surrogateescape") for word in words]
     return b"".join(encoded), np.cumsum([len(word) for word in encoded], dtype=np.int64)

@@ -10,15 +10,15 @@ import numpy as np
 from rankwise.core.types import FloatVector
 from rankwise.io.model_layout import ModelFileError
 
-# The programs of SVMrank compare this text with their own and stop where it differs.
+# The programs of SVMrank refuse files of another version.
 VERSION = "V6.20"
 HEADER_LINES = 11
-# A model of more features than this is taken for a damaged number.
+# A larger number of features is considered damaged.
 MANY_FEATURES = 100_000_000
 
 
 def svmrank_text(weights: FloatVector, constant: float = 0.0, n_documents: int = 0) -> str:
-    """Return the text of a linear model whose scores are the products with the weights, plus a constant."""
+    """Return the text of the linear model x'w + constant."""
     header = [
         f"SVM-light Version {VERSION}",
         "0 # kernel type",
@@ -42,7 +42,7 @@ def _short(number: float) -> str:
 
 
 def read_svmrank_weights(path: str | os.PathLike[str]) -> tuple[FloatVector, float]:
-    """Return the weights and the threshold of a linear model; several support vectors are added up."""
+    """Return the weights and the threshold of a linear model; several support vectors are summed."""
     with open(path, encoding="latin-1") as file:
         lines = file.read().split("\n")
     try:
@@ -55,27 +55,27 @@ def _weights_of(lines: list[str]) -> tuple[FloatVector, float]:
     if not lines[0].startswith("SVM-light Version "):
         raise ModelFileError("line 1 does not begin with 'SVM-light Version'")
     if len(lines) < HEADER_LINES:
-        raise ModelFileError(f"it is cut short: there are {len(lines)} lines, and {HEADER_LINES} in a header")
-    kernel, n_features, n_vectors = (_whole(lines, number) for number in (2, 8, 10))
+        raise ModelFileError(f"it is cut short: it has {len(lines)} of the {HEADER_LINES} lines of a header")
+    kernel, n_features, n_vectors = (_integer(lines, number) for number in (2, 8, 10))
     if kernel != 0:
         raise ModelFileError(f"its kernel type is {kernel}, and only 0 is linear")
     if n_features > MANY_FEATURES:
-        raise ModelFileError(f"line 8 gives {n_features} features, and {MANY_FEATURES} are taken at most")
+        raise ModelFileError(f"line 8 has {n_features} features, more than the limit of {MANY_FEATURES}")
     coef = np.zeros(n_features)
     for number in range(HEADER_LINES + 1, HEADER_LINES + n_vectors):
         for index, value in _entries(lines, number, n_features):
             coef[index - 1] += value
     if any(line.strip() for line in lines[HEADER_LINES + max(0, n_vectors - 1) :]):
-        raise ModelFileError(f"there are more lines than the {n_vectors - 1} vectors that line 10 announces")
+        raise ModelFileError(f"it has more lines than the {n_vectors - 1} vectors of line 10")
     if not np.isfinite(coef).all():
-        raise ModelFileError("its weights are too large for a number")
+        raise ModelFileError("its weights overflow double precision")
     return coef, _number(lines[10].partition("#")[0], 11)
 
 
-def _whole(lines: list[str], number: int) -> int:
+def _integer(lines: list[str], number: int) -> int:
     text = lines[number - 1].partition("#")[0].strip()
     if not (text.isascii() and text.isdigit() and len(text) < 19):
-        raise ModelFileError(f"line {number} must begin with a whole number; got {text[:40]!r}")
+        raise ModelFileError(f"line {number} must begin with an integer; got {text[:40]!r}")
     return int(text)
 
 
@@ -85,12 +85,12 @@ def _number(text: str, line: int) -> float:
     except ValueError:
         value = np.nan
     if not np.isfinite(value):
-        raise ModelFileError(f"line {line} has {text.strip()[:40]!r} where a number should be")
+        raise ModelFileError(f"line {line} has {text.strip()[:40]!r} in place of a number")
     return value
 
 
 def _entries(lines: list[str], number: int, n_features: int) -> Iterator[tuple[int, float]]:
-    """Return index and weight of each entry of a line `alpha*y index:value ... # comment`."""
+    """Yield index and weight of each entry of a line `alpha*y index:value ... # comment`."""
     if number > len(lines) or not lines[number - 1].strip():
         raise ModelFileError(f"it is cut short: line {number}, a vector, is missing")
     content, mark, _ = lines[number - 1].partition("#")

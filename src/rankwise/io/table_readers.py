@@ -1,4 +1,4 @@
-"""Who reads a table: pandas where it can, else polars."""
+"""Readers of tables: pandas if possible, else polars."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 
 
 class TableError(ValueError):
-    """A table lacks a column or holds what is not a finite number; the message says which and where."""
+    """A table lacks a column or has a value that is not a finite number."""
 
 
 def reader_of(file_format: str) -> Any:
-    """Choose the package that reads the table: pandas where it can, else polars."""
+    """Return the reader of a format: pandas if possible, else polars."""
     has = {name: importlib.util.find_spec(name) is not None for name in ("pandas", "polars", "pyarrow")}
     if has["pandas"] and (has["pyarrow"] or file_format in SEPARATORS):
         return _Pandas()
@@ -34,7 +34,7 @@ def reader_of(file_format: str) -> Any:
 
 @contextmanager
 def open_text(path: Path) -> Iterator[Any]:
-    """Open a file of text, unpacked."""
+    """Open a file of text, decompressed."""
     with open_input(path) as opened:
         stream = opened.stream
         yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
@@ -60,14 +60,12 @@ class _Pandas:
         import pandas as pd
 
         options: dict[str, Any] = {"sep": SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
-        options["low_memory"] = False  # which would give parts of a column types of their own
-        if tuple(map(int, pd.__version__.split(".")[:2])) < (
-            3,
-            1,
-        ):  # later ones read the nearest double anyway
+        options["low_memory"] = False  # else parts of a column may have different types
+        # Later versions always read the nearest double.
+        if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
             options["float_precision"] = "round_trip"
         with open_text(path) as stream:
-            # All columns: of a few, pandas would not see lines that are too long.
+            # All columns: with a few, pandas does not notice lines with too many fields.
             frames = explained(path, pd.read_csv, stream, dtype={} if qid is None else {qid: str}, **options)
             while (frame := explained(path, next, frames, None)) is not None:
                 if not isinstance(frame.index, pd.RangeIndex):
@@ -81,7 +79,7 @@ class _Pandas:
         if n_rows is None:
             yield explained(path, pd.read_parquet, path, engine="pyarrow", columns=wanted)
             return
-        # With a buffer of its own for each column, and without the one that keeps all that was read.
+        # A buffer per column, and not the one that keeps the whole file.
         with parquet.ParquetFile(path, pre_buffer=False, buffer_size=_BUFFER_BYTES) as file:
             batches = file.iter_batches(n_rows, columns=wanted)
             while (batch := explained(path, next, batches, None)) is not None:
@@ -112,7 +110,7 @@ class _Polars:
         types = {} if qid is None else {qid: pl.String}
         try:
             frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
-        except TableError:  # a number too large for the type found: read as text, it is converted like a word
+        except TableError:  # a number overflows the inferred type; as text, it is converted later
             types = dict.fromkeys(wanted, pl.String)
             frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
         yield from frame.iter_slices(n_rows or max(1, len(frame)))
@@ -131,7 +129,7 @@ class _Polars:
 
 
 def explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-    """Call a reader; what it finds wrong with the content is told with the name of the file."""
+    """Call a reader; an error of the content becomes a `TableError` that names the file."""
     if not path.exists():
         raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
     try:
@@ -141,7 +139,7 @@ def explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: 
     except Exception as error:
         packages = ("pandas", "polars", "pyarrow")
         of_content = isinstance(error, UnicodeDecodeError) or type(error).__module__.split(".")[0] in packages
-        damaged = isinstance(error, OSError) and error.errno is None  # so pyarrow tells what it cannot decode
+        damaged = isinstance(error, OSError) and error.errno is None  # as pyarrow reports corrupt data
         if not (of_content or damaged):
             raise
-        raise TableError(f"{path} is not a table that can be read: {error}") from None
+        raise TableError(f"{path} is not a readable table: {error}") from None

@@ -1,4 +1,4 @@
-"""How many rows a table has, where its file says so."""
+"""The number of rows of a table, if its file has it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rankwise.io.table_readers import PARQUET, explained
 
 
 def known_rows(path: str | os.PathLike[str]) -> int | None:
-    """Return the number of rows of a table that says it at its end, as Parquet does, and None otherwise."""
+    """Return the number of rows in the metadata of a Parquet file; None for other formats."""
     location = Path(path)
     if location.suffix.lower() not in PARQUET:
         return None
