@@ -175,9 +175,9 @@ def test_partitions_between_heats_add_up():
     for loss in (Hinge(structure), SquaredHinge(structure)):
         parts = partition_preferences(loss, borders)
         values = [
-            part.share * type(loss)(part.preferences).value(scores[begin:end])
+            part.fraction * type(loss)(part.preferences).value(scores[begin:end])
             for part, begin, end in zip(parts, borders[:-1], borders[1:], strict=True)
-            if part.share > 0
+            if part.fraction > 0
         ]
         assert sum(values) == pytest.approx(loss.value(scores), rel=1e-12)
 
