@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.core.text import plural
 from rankwise.core.warn import warn_caller
 from rankwise.solvers.result import SolverResult
 
@@ -16,13 +17,21 @@ class InterruptedWarning(ConvergenceWarning):
 
 
 def warn_of_ending(result: SolverResult, tol: float) -> None:
-    """Warn of a fit that was interrupted, reached its last iteration or could get no further."""
-    gap = float(np.max(result.gap))  # not a number where one of several is not
-    found = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
+    """Warn if a fit was interrupted, reached max_iter or stalled."""
+    worst = int(np.argmax(np.atleast_1d(result.gap)))  # of several outputs; NaN is the largest
+    gap, target = (np.atleast_1d(values)[worst] for values in (result.gap, result.target_gap))
+    kept = f"The best model so far is kept; its objective is within {gap:.3g} of the optimum."
     if result.status == "interrupted":
-        warn_caller(f"Interrupted after {result.n_iter} iterations. {found}", InterruptedWarning)
-    elif result.status in ("max_iter", "stalled"):
-        reason = "max_iter was reached" if result.status == "max_iter" else "No further progress was possible"
+        warn_caller(f"Interrupted after {plural(result.n_iter, 'iteration')}. {kept}", InterruptedWarning)
+    elif result.status == "max_iter":
         warn_caller(
-            f"{reason} before the gap fell to tol={tol:g} of what can be won. {found}", ConvergenceWarning
+            f"Stopped after max_iter={result.n_iter} iterations with a gap of {gap:.3g}; tol={tol:g} "
+            f"requires {target:.3g}. Raise max_iter or tol. {kept}",
+            ConvergenceWarning,
+        )
+    elif result.status == "stalled":
+        warn_caller(
+            f"No further progress was possible: the gap is {gap:.3g}, and tol={tol:g} requires {target:.3g}. "
+            f"Raise tol, or scale the features. {kept}",
+            ConvergenceWarning,
         )

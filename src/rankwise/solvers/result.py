@@ -37,7 +37,8 @@ STATUSES = ("converged", "stopped", "stalled", "max_iter", "interrupted")
 class SolverResult:
     """The best point found, with its certificate; arrays with one entry per output if there are several.
 
-    `rounding` is the part of the gap that rounding can explain, with a safety factor of 2.
+    `rounding` is the part of the gap that rounding can explain, with a safety factor of 2, and `target_gap`
+    the gap that the stopping rule requires.
     """
 
     coef: NDArray[np.float64]
@@ -47,6 +48,7 @@ class SolverResult:
     status: str
     history: dict[str, NDArray[np.float64]]
     rounding: Any = 0.0
+    target_gap: Any = np.nan
 
 
 def require(loss: Any, method: str, solver: str) -> None:

@@ -100,11 +100,12 @@ def finalise(
             "The fit overflowed: the features, labels or weights are too large or alpha is too small for "
             "numbers of double precision; scale the features and the labels."
         )
-    is_met = bool(np.all(gap <= rule.target(objective, gap, rounding)))  # False for NaN
+    target = rule.target(objective, gap, rounding)
+    is_met = bool(np.all(gap <= target))  # False for NaN
     if status == "converged" and not is_met:
         status = "stalled"
     elif is_met and status in ("stalled", "max_iter"):
         status = "converged"
     if np.ndim(objective) == 0:
         objective, gap = float(objective), float(gap)
-    return SolverResult(coef, objective, gap, n_iter, status, history, rounding)
+    return SolverResult(coef, objective, gap, n_iter, status, history, rounding, target)
