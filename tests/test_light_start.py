@@ -14,10 +14,10 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import RankLogistic, RankRLS, RankSVM
 from rankwise.cli.main import main
 from rankwise.data.sparse_rows import SparseRows, is_sparse, kept_entries
+from rankwise.estimators.linear_ranker import LinearRanker
 from rankwise.io.linear_model_file import load_linear_scorer, save_linear_model
 from rankwise.io.model_file import load_model, save_model
 from rankwise.io.model_layout import read_layout, write_layout
-from rankwise.linear_ranker import LinearRanker
 
 COMMANDS = """
 import sys

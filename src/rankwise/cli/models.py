@@ -77,7 +77,7 @@ class Recipe:
 def ranker_class(method: str, light: bool = False) -> Any:
     """Return the estimator of a method, or with `light` what learns the same without scikit-learn."""
     if light:
-        from rankwise.linear_ranker import LinearRanker
+        from rankwise.estimators.linear_ranker import LinearRanker
 
         return LinearRanker
     from rankwise import estimators
@@ -280,9 +280,9 @@ def load_any_model(path: str) -> Any:
 
 def load_scorer(path: str) -> Any:
     """Load what scores rows: a linear model without scikit-learn, any other as `load_any_model` does."""
+    from rankwise.estimators.linear_ranker import LinearRanker
     from rankwise.io.linear_model_file import load_linear_scorer
     from rankwise.io.svmrank_file import read_svmrank_weights
-    from rankwise.linear_ranker import LinearRanker
 
     if not is_svmrank_model(path):
         return load_linear_scorer(path) or load_any_model(path)
@@ -306,7 +306,7 @@ def save_any_model(model: Any, path: str, **more: Any) -> None:
 
 def is_light(model: Any) -> bool:
     """Return whether a model is linear and takes rows without scipy."""
-    from rankwise.linear_ranker import LinearRanker
+    from rankwise.estimators.linear_ranker import LinearRanker
 
     return isinstance(model, LinearRanker)
 

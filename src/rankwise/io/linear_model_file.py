@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from rankwise.data.sparse_rows import SparseRows
+from rankwise.estimators.linear_ranker import LinearRanker
 from rankwise.io.model_layout import Contents, load_errors, read_model, write_model
 from rankwise.io.model_values import decode, to_node
-from rankwise.linear_ranker import LinearRanker
 
 # The estimators whose `predict` gives the scores X w.
 SCORERS = ("RankSVM", "RankSVMCV", "RankLogistic", "RankLogisticCV", "RankRLS", "RankRLSCV")

@@ -1,7 +1,6 @@
-"""A linear ranking SVM for programs that start often: `RankSVM` without what scikit-learn asks of estimators.
+"""`RankSVM` for linear functions on numpy alone: importing scikit-learn takes longer than most commands.
 
-Importing scikit-learn takes longer than most of what the commands are asked to do. The fit and the scores are
-those of the estimator, by the same functions.
+The parameters, the fit and the scores are those of the estimator, by the same groups and functions.
 """
 
 from __future__ import annotations
@@ -18,17 +17,18 @@ from rankwise.data.design import Design, as_design
 from rankwise.data.hints import hint_at_scale
 from rankwise.data.scores import row_scores
 from rankwise.data.sparse_rows import SparseRows
+from rankwise.estimators.parameters import Loss, PairwiseParameters, Running, Strength, WarmStart
 from rankwise.preferences import Preferences
 from rankwise.solvers import Monitor, SolverResult, chosen_solver
 from rankwise.solvers.pairs import solve_pairs
 
 
 @dataclass(eq=False)
-class LinearRanker:
+class LinearRanker(Running, WarmStart, PairwiseParameters, Loss, Strength):
     """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2, for linear f.
 
-    The parameters, their defaults and what is learned are those of `RankSVM`; those of kernels are there for
-    files of models, and are not used. X is an array of float64 or `SparseRows`.
+    The parameters and the fitted attributes are those of `RankSVM`; the parameters of kernels are only stored
+    in model files. X is an array of float64 or `SparseRows`.
 
     Examples
     --------
@@ -36,26 +36,6 @@ class LinearRanker:
     >>> model.predict(np.array([[2.0, 5.0]])).round(3).tolist()
     [2.0]
     """
-
-    alpha: float = 1e-3
-    loss: str = "hinge"
-    kernel: str = "linear"
-    gamma: float | None = None
-    degree: float = 3
-    coef0: float = 1.0
-    kernel_params: dict[str, Any] | None = None
-    n_components: int | None = None
-    basis: str = "uniform"
-    average: str = "queries"
-    pair_weight: str | None = None
-    solver: str = "auto"
-    tol: float = 1e-3
-    max_iter: int = 1000
-    warm_start: bool = False
-    callback: Any = None
-    n_jobs: int | None = None
-    random_state: Any = None
-    verbose: int = 0
 
     tuned = "alpha"
 
@@ -71,7 +51,7 @@ class LinearRanker:
 
     @with_one_blas_thread
     def fit(self, X: Any, y: Any, *, qid: Any = None) -> Self:
-        """Learn to rank rows by their labels, within queries where there are some."""
+        """Learn to rank rows by their labels, within queries if there are any."""
         check_positive("alpha", self.alpha)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
@@ -104,14 +84,14 @@ class LinearRanker:
             max_iter=int(self.max_iter),
             average=self.average,
             n_threads=thread_count(self.n_jobs),
-            start=self._start(design),
+            start=self._start(design.shape[1]),
             monitor=Monitor(self.verbose, self.callback),
         )
 
-    def _start(self, design: Design) -> FloatVector | None:
-        """Return the weights to begin with under warm_start, where some of the same length are known."""
+    def _start(self, n_weights: int) -> FloatVector | None:
+        """Return the weights of the previous fit under warm_start, if there are as many as now."""
         previous = getattr(self, "_weights", None) if self.warm_start else None
-        return previous.copy() if previous is not None and len(previous) == design.shape[1] else None
+        return previous.copy() if previous is not None and len(previous) == n_weights else None
 
     def _store(self, result: SolverResult) -> None:
         self._weights = self.coef_ = result.coef
