@@ -493,8 +493,8 @@ def test_the_report_explains_pairs_by_the_trees(files):
     for line, row in zip(dense, (a, b), strict=True):
         line[[int(data["names"][k][1:]) - 1 for k in row["features"]]] = row["values"]
     np.testing.assert_allclose(dense[0] - dense[1], expected, atol=1e-8)
-    assert sum(page.column("pair-table", "Part")) == pytest.approx(a["score"] - b["score"])
-    spread = dict(zip(page.names("weights"), page.column("weights", "Spread of its part"), strict=True))
+    assert sum(page.column("pair-table", "Contribution")) == pytest.approx(a["score"] - b["score"])
+    spread = dict(zip(page.names("weights"), page.column("weights", "Standard deviation"), strict=True))
     std = model.contributions(X).std(axis=0)
     np.testing.assert_allclose([spread[f"f{k}"] for k in range(1, 5)], std, rtol=1e-9)
 

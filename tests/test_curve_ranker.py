@@ -522,7 +522,7 @@ def test_a_display_has_a_picture_for_each_feature(shape):
     drawn = next(curve for curve in display.curves if curve.name == "age")
     assert np.array_equal(ax.lines[0].get_ydata(), drawn.y)
     assert ax.lines[1].get_ydata()[0] == model.values_[0][-1]
-    with pytest.raises(ValueError, match="The curves of a fitted CurveRanker are drawn"):
+    with pytest.raises(ValueError, match="estimator must be a fitted CurveRanker"):
         CurveDisplay.from_estimator(RankSVM().fit(X, Y))
     display.figure_.clear()
 
@@ -533,7 +533,7 @@ def test_the_report_shows_the_curves():
     html = Report(model, frame, Y, QID).to_html()
     assert all(f"Curve of {name}," in html for name in ("age", "town", "size"))
     assert "town and size" in html
-    assert "Share of the spread" in html
+    assert "Fraction of the variation" in html
     assert "trees" not in html
     importance = model.feature_importances_
     assert importance.sum() == pytest.approx(1.0)

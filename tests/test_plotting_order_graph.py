@@ -153,7 +153,7 @@ def test_graphs_of_networkx():
 def test_errors_get_a_sentence(monkeypatch):
     with pytest.raises(ValueError, match="The order graph has a cycle: 'a' above 'b' above 'a'"):
         OrderGraphDisplay.from_edges([("a", "b"), ("b", "a")])
-    with pytest.raises(ValueError, match=r"edges='chain' needs classes=\[...\], lowest first"):
+    with pytest.raises(ValueError, match=r"edges='chain' requires classes=\[...\], lowest first"):
         OrderGraphDisplay.from_edges("chain")
     with pytest.raises(ValueError, match="scores requires y"):
         OrderGraphDisplay.from_edges([(1, 0)], scores=[1.0])

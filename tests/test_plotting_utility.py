@@ -97,7 +97,7 @@ def test_some_ranks_only_and_constant_utilities():
 def test_errors_get_a_sentence(monkeypatch):
     with pytest.raises(ValueError, match=r"1 threshold cannot separate 3 labels"):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5])
-    with pytest.raises(ValueError, match="y holds 2, which is none of the classes"):
+    with pytest.raises(ValueError, match="y contains 2, which is not among the classes"):
         UtilityDisplay.from_predictions([0.0, 1.0, 2.0], [0, 1, 2], [0.5], categories=[0, 1])
     with pytest.raises(ValueError, match="y has length 1, but must have length 2"):
         UtilityDisplay.from_predictions([0.0, 1.0], [0], [0.5])

@@ -150,7 +150,7 @@ def test_the_display_draws_the_filled_bins(held_out):
     heights = np.array([bar.get_height() for bar in display.bars_])
     np.testing.assert_allclose(heights / heights.sum(), found.share, atol=1e-12)
     assert f"log loss {found.log_loss:.3f}" in display.line_.get_label()
-    with pytest.raises(TypeError, match="'RankSVM' has no probabilities of pairs"):
+    with pytest.raises(TypeError, match="'RankSVM' has no predict_pair_proba"):
         ReliabilityDisplay.from_estimator(RankSVM().fit(X, y), X, y)
 
 
@@ -165,8 +165,8 @@ def test_the_report_has_its_numbers(held_out):
     assert log_loss.low < log_loss.mean < log_loss.high
     page = Page(report.to_html())
     assert page.values["log_loss"] == log_loss.mean
-    np.testing.assert_allclose(page.column("bins", "Stated"), found.stated, rtol=1e-15)
-    np.testing.assert_allclose(page.column("bins", "Came true"), found.observed, rtol=1e-15)
+    np.testing.assert_allclose(page.column("bins", "Predicted"), found.stated, rtol=1e-15)
+    np.testing.assert_allclose(page.column("bins", "Observed"), found.observed, rtol=1e-15)
     assert page.names("probabilities") == ["ours", "same"]
     for without in (Report(other, X, y, qid), Report(model, X, np.zeros(len(y)), qid)):
         assert "bins" not in Page(without.to_html()).tables

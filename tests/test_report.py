@@ -630,11 +630,11 @@ def test_what_cannot_be_reported_is_refused_in_a_sentence(rows, model):
         Report(model, X, y, qid[:3])
     with pytest.raises(ValueError, match="the scores of 'a' has length 2"):
         Report(model, X, y, qid, models={"a": [1.0, 2.0]})
-    with pytest.raises(ValueError, match="name 'RankSVM' of the model itself"):
+    with pytest.raises(ValueError, match="'RankSVM', the name of"):
         Report(model, X, y, qid, models={"RankSVM": model})
     with pytest.raises(ValueError, match="one score per row"):
         Report(RankRLS().fit(X, np.stack([y, -y], axis=1)), X, y)
-    with pytest.raises(ValueError, match="has 4 classes, not 2"):
+    with pytest.raises(ValueError, match="has 4 classes instead of 2"):
         Report(LogisticRegression().fit(X, y), X, y)
     with pytest.raises(ValueError, match="missing values"):
         Report(model, X, np.where(np.arange(400) == 7, np.nan, y))

@@ -88,7 +88,7 @@ def test_the_weights_of_uno_may_come_from_other_rows(life, other):
     if expected < np.inf:
         assert concordance_index(y, scores, **given) == pytest.approx(expected, abs=1e-12)
     else:
-        with pytest.raises(ValueError, match="All lives are cut short before"):
+        with pytest.raises(ValueError, match="Every subject is censored before"):
             concordance_index(y, scores, **given)
 
 
@@ -166,7 +166,7 @@ def test_what_can_be_given_and_what_is_refused():
     with pytest.raises(ValueError, match="nothing to rank"):
         concordance_index(cut, scores)
     seen = Preferences.from_survival([True, False], [0.0, 0.5])
-    with pytest.raises(ValueError, match="All lives are cut short before time 1"):
+    with pytest.raises(ValueError, match="Every subject is censored before t = 1"):
         concordance_index((event, time), scores, weights="uno", censoring=seen)
     with pytest.raises(ValueError, match="confidence must be between 0 and 1"):
         concordance_interval((event, time), scores, confidence=95)
@@ -223,7 +223,7 @@ def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):
     seen, cut = (frame["months"][frame["died"] == died].iloc[0] for died in (True, False))
     assert f'"{cut:.6g}+"' in page
     assert f'"{seen:.6g}"' in page
-    assert "A plus marks a time that was cut short." in page
+    assert "A plus marks a censored time." in page
 
 
 def test_the_command_line_tunes_survival_and_refuses_what_does_not_go_with_it(patients, capsys):

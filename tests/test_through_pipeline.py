@@ -72,9 +72,9 @@ def test_ranks_and_reasons_of_a_search_of_other_models_and_of_a_query_scaler(row
     scaled = make_pipeline(QueryScaler(), RankSVM()).fit(X, y, qid=qid)
     expected = scaled[-1].rank(QueryScaler().fit_transform(X, qid=qid), qid)
     np.testing.assert_array_equal(rankwise.rank(scaled, X, qid), expected)
-    with pytest.raises(ValueError, match="QueryScaler scales by all rows of a query"):
+    with pytest.raises(ValueError, match="QueryScaler needs all rows of a query"):
         rankwise.explain_pair(scaled, X[0], X[1])
-    with pytest.raises(ValueError, match="its score is not a sum over features"):
+    with pytest.raises(ValueError, match="RankRLS is not a sum over features"):
         rankwise.explain_pair(RankRLS(kernel="rbf").fit(X, y), X[0], X[1])
 
 

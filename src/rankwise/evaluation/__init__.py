@@ -1,4 +1,4 @@
-"""How well models rank, by how much they differ, and how sure that is: what the report and the plots show."""
+"""Measures of models with confidence intervals, paired tests of their differences, and calibration."""
 
 from rankwise.evaluation.comparison import Comparison, compare, compare_values
 from rankwise.evaluation.measures import Measure, Measured

@@ -1,4 +1,4 @@
-"""Intervals by drawing again what was measured: queries, groups of joined rows, or the rows of one query."""
+"""Bootstrap intervals: resamples of queries, of connected groups of rows, or of the rows of one query."""
 
 from __future__ import annotations
 
@@ -10,21 +10,18 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000
-# A resample of the rows measures everything anew, so that there are fewer of them for many rows, or none.
+# Each resample of rows computes the measures again, so many rows get fewer resamples, or none.
 ROWS_IN_ALL = 2_000_000
 FEWEST_RESAMPLES = 100
 ROWS_AT_A_TIME = 1_000_000
 MAX_ROWS = 50_000
 CONFIDENCE = 0.95
-# Groups of joined rows are drawn as queries are, unless one of them holds more than this share of the pairs.
+# Connected groups of rows are resampled like queries, unless one has more than this fraction of the pairs.
 LARGEST_GROUP = 0.1
 
 
 def resampled_means(values: FloatArray, seed: int, importance: FloatArray | None = None) -> FloatArray:
-    """Return the mean of as many values drawn with replacement, many times; undefined ones are left out.
-
-    With an `importance` of each value the means are weighted by it.
-    """
+    """Return the means of bootstrap resamples of the defined values, weighted by `importance` if given."""
     defined = values[~np.isnan(values)]
     if len(defined) < 2:
         return np.empty(0)
@@ -35,7 +32,7 @@ def resampled_means(values: FloatArray, seed: int, importance: FloatArray | None
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
-    """Return the weighted mean, NaN where there is no weight.
+    """Return the weighted mean, NaN if the weights sum to 0.
 
     Examples
     --------
@@ -47,18 +44,19 @@ def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
 
 
 def draws_groups(y: Preferences) -> bool:
-    """Tell whether the pairs fall into many groups of rows, so that groups are drawn instead of rows."""
-    return y.n_pairs > 0 and float(_group_shares(y).max()) <= LARGEST_GROUP
+    """Return whether the pairs form many connected groups, which are resampled instead of rows."""
+    return y.n_pairs > 0 and float(_group_fractions(y).max()) <= LARGEST_GROUP
 
 
-def _group_shares(y: Preferences) -> FloatArray:
+def _group_fractions(y: Preferences) -> FloatArray:
     return np.asarray(np.bincount(y.groups(), y.row_shares()), np.float64)
 
 
 def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
-    """Draw the rows of one ranking with replacement, many times; yield their preferences and the rows.
+    """Yield bootstrap resamples of the rows of one ranking: their preferences, and the rows.
 
-    Where pairs fall into many groups, these are drawn: the pairs of a group drawn twice weigh twice.
+    If the pairs form many connected groups, groups are resampled: the pairs of a group drawn twice have
+    twice their weight.
     """
     if y.n_pairs and draws_groups(y):
         yield from _resampled_groups(y, seed)
@@ -70,23 +68,23 @@ def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferenc
 
 def _resampled_groups(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
     generator, group, rows = np.random.default_rng(seed), y.groups(), np.arange(y.n_rows)
-    shares = _group_shares(y)
-    joined = np.flatnonzero(shares > 0)
+    fractions = _group_fractions(y)
+    joined = np.flatnonzero(fractions > 0)
     for _ in range(n_row_resamples(y.n_rows)):
         drawn = generator.choice(joined, size=len(joined))
-        times = np.bincount(drawn, minlength=len(shares))
+        times = np.bincount(drawn, minlength=len(fractions))
         yield y.weighted(np.sqrt(times)[group]), rows
 
 
 def resampled_rows(n_rows: int, seed: int) -> Iterator[tuple[IntArray, IntArray]]:
-    """Draw rows with replacement, many times; yield batches of rows with the number of their resample."""
+    """Yield bootstrap resamples in batches: the rows, and the number of the resample of each."""
     generator = np.random.default_rng(seed)
     for size in batches(n_row_resamples(n_rows), n_rows):
         yield generator.integers(n_rows, size=(size, n_rows)).ravel(), np.repeat(np.arange(size), n_rows)
 
 
 def batches(count: int, n_rows: int) -> list[int]:
-    """Part a number of resamples so that memory stays small.
+    """Split a number of resamples into batches of bounded memory.
 
     Examples
     --------
@@ -98,7 +96,7 @@ def batches(count: int, n_rows: int) -> list[int]:
 
 
 def n_row_resamples(n_rows: int) -> int:
-    """Return how often rows are resampled.
+    """Return the number of resamples of the rows of one query.
 
     Examples
     --------
@@ -111,7 +109,7 @@ def n_row_resamples(n_rows: int) -> int:
 
 
 def interval(draws: FloatArray, confidence: float = CONFIDENCE) -> tuple[float, float]:
-    """Return the quantiles of a bootstrap, NaN without draws."""
+    """Return the ends of the percentile interval of a bootstrap, NaN without draws."""
     known = draws[~np.isnan(draws)]
     if len(known) == 0:
         return float("nan"), float("nan")

@@ -1,4 +1,4 @@
-"""Two or more models on the same queries: their measures, the differences, and how sure these are."""
+"""Comparison of models on the same queries: measures, paired differences, intervals and tests."""
 
 from __future__ import annotations
 
@@ -32,20 +32,20 @@ RANKS = (5, 10)
 
 @dataclass(frozen=True, repr=False)
 class Comparison:
-    """What `compare` found: the first model beside each of the others. Printed, it is a table.
+    """The result of `compare`: the first model compared with each of the others. It prints as a table.
 
     Attributes
     ----------
     measures : dict of name to list of Measured
-        Each measure of each model: ``values`` for each query, ``mean``, its interval ``low`` to ``high``.
+        Each measure of each model: ``values`` per query, ``mean``, its interval ``low`` to ``high``.
     differences : list of Difference
         The first model minus each of the others, by measure: ``mean``, ``low``, ``high``, ``p``, ``wins``,
-        ``ties``, ``losses``, and ``is_clear``, which tells whether the two differ by more than chance.
+        ``ties``, ``losses``, and ``is_clear``, whether the difference is significant.
     n_queries : int
     test : str
-        The paired test over queries that gave ``p``: "permutation" or "wilcoxon".
+        The paired test over queries of ``p``: "permutation" or "wilcoxon".
     confidence : float
-        That of the intervals.
+        The confidence level of the intervals.
     """
 
     measures: dict[str, list[Measured]]
@@ -70,14 +70,16 @@ class Comparison:
         return "\n".join([self._title(), *table(header, rows, n_left=2)])
 
     def _title(self) -> str:
-        share = f"{self.confidence:.0%} intervals"
+        intervals = f"{self.confidence:.0%} intervals"
         if self.n_queries == 1:
-            return f"{self.name} minus each other model on one query, {share} over its rows"
-        return f"{self.name} minus each other model on {self.n_queries:,} queries, {share}, {self.test} test"
+            return f"{self.name} minus each other model on one query, {intervals} over its rows"
+        return (
+            f"{self.name} minus each other model on {self.n_queries:,} queries, {intervals}, {self.test} test"
+        )
 
 
 def _cells(found: Difference | None) -> list[str]:
-    """Write a difference; the first model has none from itself."""
+    """Format a difference; the first model has none."""
     if found is None:
         return [""] * 4
     p = "-" if found.p != found.p else f"{found.p:.4f}"
@@ -95,36 +97,35 @@ def compare(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
 ) -> Comparison:
-    """Compare rankings of the same rows: the mean difference of a measure over queries, interval and p-value.
+    """Compare rankings of the same rows: mean differences of measures, with intervals and p-values.
 
-    Intervals are those of the bootstrap over queries. The test is paired over queries and two-sided, and is
-    not corrected for the number of models and measures. Where there is one query, rows are drawn for the
-    intervals, and there is no test. Give rows that no model was fitted to.
+    Intervals are percentile intervals of a bootstrap over queries. The test is paired over queries,
+    two-sided, and not corrected for the number of models and measures. With one query, the bootstrap is over
+    rows, and there is no test. Pass rows that no model was fitted to.
 
-    Cost: O(m log m) for each measure of each model, and 1,000 resamples of the queries.
+    Cost: O(m log m) per measure and model, and 1,000 resamples of the queries.
 
     Parameters
     ----------
     y : array of shape (n_rows,), or Preferences
-        Labels, higher is better. A `Preferences` has its own queries, and its weights enter as in
-        `ranking_error`; "log_loss" and "error" take those of any kind, the others need labels.
+        Labels, higher is better. A `Preferences` has its own queries and weights, as in
+        `ranking_error`; "log_loss" and "error" take preferences of any kind, the others need labels.
     scores : dict of name to array of shape (n_rows,)
         The scores of two or more models; the first is compared with each of the others.
     qid : array of shape (n_rows,), optional
         The query of each row.
     measures : str or sequence of str, optional
         Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K", "p@K" and "log_loss", which takes the scores as
-        log odds. By default those of the report: "error", "ndcg@5", "ndcg@10", "map" and "tau", without those
-        that say nothing about these labels.
+        log odds. By default those of the report: "error", "ndcg@5", "ndcg@10", "map" and "tau", if they
+        are defined for these labels.
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
     test : {"auto", "permutation", "wilcoxon"}
-        The signs of the differences are flipped, or their ranks summed up; "auto" flips for up to 1,000
-        queries.
+        A sign-flip permutation test or Wilcoxon's signed-rank test; "auto" permutes for up to 1,000 queries.
     confidence : float
-        That of the intervals.
+        The confidence level of the intervals.
     random_state : int
-        Draws the resamples and the flips.
+        The seed of the resamples and the permutations.
 
     Returns
     -------
@@ -179,12 +180,12 @@ def compare_values(
     confidence: float = CONFIDENCE,
     random_state: int = 0,
 ) -> Comparison:
-    """Compare models by values of any measure that were found for each query.
+    """Compare models by the values of any measure per query.
 
     Parameters
     ----------
     values : dict of name to array of shape (n_queries,)
-        The measure of two or more models on the same queries in the same order, NaN where it is undefined.
+        The measure of two or more models on the same queries in the same order, NaN if it is undefined.
     measure : str
         Its name.
     higher_is_better : bool
@@ -207,7 +208,9 @@ def compare_values(
     columns = {name: _column(found, name) for name, found in values.items()}
     lengths = {len(column) for column in columns.values()}
     if len(lengths) > 1 or max(lengths) < 2:
-        raise ValueError(f"values must be of the same queries, two or more; got {sorted(lengths)} of them.")
+        raise ValueError(
+            f"values must be arrays of one length, of two or more queries; got lengths {sorted(lengths)}."
+        )
     what = Measure(measure, measure, higher_is_better)
     found = {}
     for name, column in columns.items():
@@ -236,13 +239,13 @@ def _rows(y: Any, qid: Any) -> tuple[FloatArray | Preferences, IntArray]:
 def _column(values: ArrayLike, name: str) -> FloatArray:
     column = np.asarray(as_array(values), dtype=np.float64)
     if column.ndim != 1 or np.isinf(column).any():
-        raise ValueError(f"values of {name!r} must be one finite number or NaN for each query.")
+        raise ValueError(f"values of {name!r} must be one finite number or NaN per query.")
     return column
 
 
 def _check(models: Mapping[str, Any], name: str, test: str, confidence: float) -> None:
     if not isinstance(models, Mapping) or len(models) < 2:
-        raise ValueError(f"{name} must be a dict of the names of two or more models to arrays.")
+        raise ValueError(f"{name} must be a dict of two or more names of models to arrays.")
     check_choice(test, "test", ("auto", *TESTS))
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")

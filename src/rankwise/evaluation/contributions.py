@@ -1,4 +1,4 @@
-"""What the features contribute to the scores of a model of trees or of curves."""
+"""The contributions of the features to the scores of a model of trees or curves."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from rankwise.core.types import FloatArray
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.weights import Weights
 
-# Rows by which the spread of parts is measured: parts take much longer than scores.
+# The number of rows for standard deviations: contributions take much longer than scores.
 SAMPLED = 1000
 
 
 @dataclass(frozen=True)
 class Contributions(Weights):
-    """A score as the sum of one part for each feature: the rows hold the parts, and each weight is 1.
+    """Scores as sums of one contribution per feature: `rows` has the contributions, and each weight is 1.
 
     Attributes
     ----------
     importance : array of shape (n_features,)
-        The share of each feature, as `share` says.
+        The relative importance of each feature; `share` is its name.
     meaning : str
-        What a part is, in words.
+        The definition of a contribution.
     share, note : str
-        What `importance` is, in short and as a sentence.
+        The name of `importance`, and its definition.
     """
 
     importance: FloatArray
@@ -37,21 +37,21 @@ class Contributions(Weights):
     note: str
 
 
-# What is to be said of the parts of trees, and of those of curves: see `Contributions`.
+# `meaning`, `share` and `note` of `Contributions`.
 OF_TREES = (
-    "its part in the score is a Shapley value of the trees",
-    "Share of the gain",
-    "The gain is the share of the feature in all that splits lowered the loss by, on the training rows.",
+    "the contribution is a Shapley value of the trees",
+    "Fraction of the gain",
+    "The gain is the reduction of the training loss by the splits on the feature.",
 )
 OF_CURVES = (
-    "its part in the score is the value of its curve, and half of each table that it shares",
-    "Share of the spread",
-    "The share is that of the feature in the spread of all parts, on the training rows.",
+    "the contribution is the value of its curve, and half of each table that it is in",
+    "Fraction of the variation",
+    "The fraction is relative to the sum over all features, on the training rows.",
 )
 
 
 class _RowContributions:
-    """The parts of rows, computed for those that are asked for."""
+    """The contributions of rows, computed on demand."""
 
     def __init__(self, ranker: Any, X: Any):
         self.ranker, self.X = ranker, X
@@ -61,14 +61,14 @@ class _RowContributions:
 
 
 def has_contributions(model: Any) -> bool:
-    """Return whether the score of a model is a sum of parts of features that depend on the row."""
+    """Return whether a model has a method `contributions`."""
     return hasattr(last_step(model), "contributions")
 
 
 def contributions_of(
     model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None
 ) -> Contributions | None:
-    """Return the parts of a model of trees or curves, or None for other models."""
+    """Return the contributions of a model of trees or curves, None for other models."""
     if not has_contributions(model):
         return None
     ranker, n_rows = last_step(model), X.shape[0]

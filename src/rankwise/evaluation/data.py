@@ -1,4 +1,4 @@
-"""What is evaluated: rows with labels and queries, and the models that score them."""
+"""The data of an evaluation: rows with labels and queries, and the scores of models."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from rankwise.preferences import Preferences
 
 
 class EvaluationData:
-    """Rows, labels, queries and the scores of each model; the first model is the one reported on.
+    """Rows, labels, queries and the scores of each model; the first model is the main one.
 
     Attributes
     ----------
-    models : dict of name to model, or None where only scores were given
+    models : dict of name to model, or to None if only scores were given
     scores : dict of name to array of shape (n_rows,)
     preferences : Preferences, or None
-        Those given in place of labels: what is measured, with their weights.
+        Those given in place of labels.
     y : array of shape (n_rows,)
-        The labels as numbers; classes count from 0, the lowest. Zeros where rows have none.
+        The labels as numbers; classes are numbered from 0, the lowest. Zeros if rows have no labels.
     label_names : list of str or None
         The names of classes.
     qid : array, or None
@@ -38,7 +38,7 @@ class EvaluationData:
     X, feature_names :
         As given.
     row_numbers : array of int
-        The number of each row in the X that was given: rows without a label are left out.
+        The number of each row in the given X; rows without a label are left out.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class EvaluationData:
         first = model_name(model) if name is None else name
         if first in models:
             raise ValueError(
-                f"models has the name {first!r} of the model itself; give that another by name=."
+                f"models already contains {first!r}, the name of `model`; pass name=... to rename it."
             )
         everything = {first: model, **models}
         self.models = {key: None if is_scores(value) else value for key, value in everything.items()}
@@ -72,17 +72,17 @@ class EvaluationData:
 
     @property
     def ranker(self) -> Any:
-        """The model itself, or the last step of a pipeline; None for bare scores."""
+        """The main model, or its last step if it is a pipeline; None if only scores were given."""
         return last_step(self.models[self.name])
 
     @property
     def target(self) -> FloatArray | Preferences:
-        """What is measured: the preferences that were given, or the labels."""
+        """The given preferences, or the labels."""
         return self.y if self.preferences is None else self.preferences
 
     @property
     def edges(self) -> list[tuple[int, int]] | None:
-        """The numbers of the (higher, lower) classes of an order graph, or None where there is none."""
+        """The edges of the order graph as numbers of (higher, lower) classes, None without a graph."""
         if self.preferences is not None:
             return _edges_of(self.preferences)
         if not hasattr(self.ranker, "edges_"):
@@ -92,11 +92,11 @@ class EvaluationData:
 
     @property
     def is_ordered_by_labels(self) -> bool:
-        """Whether a row should be above all rows of its query with a lower label, and above no other."""
+        """Whether the pairs are exactly those of rows of one query with different labels."""
         return self.edges is None if self.preferences is None else self.preferences.orders_labels
 
     def wished(self, rows: IntArray) -> NDArray[np.bool_]:
-        """Tell for rows of one query which should be above which: entry (i, j) for row i above row j."""
+        """Return a matrix for rows of one query: entry (i, j) is True if row i should be above row j."""
         if self.is_ordered_by_labels:
             return self.y[rows][:, None] > self.y[rows][None, :]
         found = np.zeros((len(rows), len(rows)), dtype=bool)
@@ -115,16 +115,16 @@ class EvaluationData:
 
     @property
     def main_scores(self) -> FloatArray:
-        """The scores of the model that is reported on."""
+        """The scores of the main model."""
         return self.scores[self.name]
 
     @property
     def event(self) -> FloatArray | None:
-        """Whether the end of each time was seen; None where labels are no times."""
+        """Whether each event was observed; None unless labels are survival times."""
         return getattr(self.preferences, "event", None)
 
     def label(self, row: int) -> str:
-        """Return the label of a row as text, empty where it has none; a plus is for a time cut short."""
+        """Return the label of a row as text, empty if it has none; a plus marks a censored time."""
         if self.label_names is not None:
             return self.label_names[int(self.class_of_row[row])]
         if self.preferences is not None and self.preferences.values is None:
@@ -158,14 +158,14 @@ class EvaluationData:
         self._set_queries(qid, known)
 
     def _set_classes(self, labels: Any, classes: NDArray[Any]) -> None:
-        """Number the labels in the order of the model's classes; numbers stay what they are."""
+        """Number the labels by the classes of the model; numeric classes keep their values in `y`."""
         self.class_of_row = class_numbers(labels, classes)
         self.label_names = [str(value) for value in classes.tolist()]
         numbers = classes if classes.dtype.kind in "iufb" else np.arange(len(classes))
         self.y = np.asarray(numbers, dtype=np.float64)[self.class_of_row]
 
     def _set_structure(self, y: Preferences, qid: Any) -> None:
-        """Take what preferences of another kind than labels say of each row."""
+        """Set the labels from preferences that are not those of labels."""
         self.row_numbers = np.arange(y.n_rows)
         self.label_names = None
         self.y = np.zeros(y.n_rows) if y.values is None else y.values

@@ -1,4 +1,4 @@
-"""Labels as people give them, and as the measures take them."""
+"""Conversion of labels and queries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankwise.preferences import Preferences
 
 
 def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
-    """Return labels or preferences, and queries, that lie here; preferences have their own queries."""
+    """Return labels or preferences, and queries, in memory; preferences have their own queries."""
     y, qid = in_memory(y), in_memory(qid)
     if not isinstance(y, Preferences):
         return y, qid
@@ -23,7 +23,7 @@ def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
 
 
 def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
-    """Return the place of each label among the classes.
+    """Return the index of each label among the classes.
 
     Examples
     --------
@@ -35,5 +35,5 @@ def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
     distinct, codes = as_codes(y, "y", n_rows)
     unknown = [value for value in distinct.tolist() if value not in number]
     if unknown:
-        raise ValueError(f"y holds {unknown[0]!r}, which is none of the classes {names}.")
+        raise ValueError(f"y contains {unknown[0]!r}, which is not among the classes {names}.")
     return np.array([number[value] for value in distinct.tolist()], dtype=np.int64)[codes]

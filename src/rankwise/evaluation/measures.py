@@ -1,4 +1,4 @@
-"""How well scores rank: each measure for each query, its mean, and an interval for the mean."""
+"""Measures of scores: values per query, their mean, and an interval of the mean."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_me
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 
-# Gains of 2^label say nothing for labels that are no grades.
+# Labels above this are not grades: gains of 2^label would be meaningless.
 LARGEST_GRADE = 31
-# What each takes besides labels, scores and queries.
+# The options of each measure beside labels, scores and queries.
 OPTIONS = {
     "ndcg": ("gain",),
     "map": ("relevant_above",),
@@ -36,7 +36,7 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """What is measured: a short key, a name for people, and whether higher values are better."""
+    """A measure: its key, its name for display, and whether higher values are better."""
 
     key: str
     name: str
@@ -45,9 +45,9 @@ class Measure:
 
 @dataclass(frozen=True)
 class Metric(Measure):
-    """A measure of scores; `of(y, scores, query)` returns its value for each query.
+    """A measure of scores; `of(y, scores, query)` returns its value per query.
 
-    `y` holds labels; or it is a `Preferences` with its own queries, and then `query` is not looked at.
+    `y` is an array of labels, or a `Preferences` with its own queries; `query` is then ignored.
     """
 
     of: Callable[[Any, FloatArray, IntArray], FloatArray] = field(repr=False)
@@ -59,13 +59,13 @@ class Measured:
 
     Attributes
     ----------
-    values : array of shape (n_queries,), NaN where undefined
+    values : array of shape (n_queries,), NaN if undefined
     mean, low, high : float
-        The mean over the queries where it is defined, and the ends of its interval.
+        The mean over the queries for which it is defined, and the ends of its interval.
     draws : array
-        The resampled means; those of one query are on the same rows for all models.
+        The means of the resamples, which are the same for all models.
     importance : array of shape (n_queries,), or None
-        What each query weighs in the mean, where they differ.
+        The weights of the queries in the mean, None if they are equal.
     """
 
     measure: Measure
@@ -85,7 +85,7 @@ class Measured:
 def named_measure(key: str, **options: Any) -> Metric:
     """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg@10", "p@5" or "log_loss".
 
-    `options` are `relevant_above` (of map, mrr and p) and `gain` (of ndcg); the others do without.
+    `options` are `relevant_above` (of map, mrr and p) and `gain` (of ndcg); other measures ignore them.
 
     Examples
     --------
@@ -119,21 +119,21 @@ def n_queries_of(y: Any, query: IntArray | None) -> int:
 def measures_for(
     y: FloatArray | Preferences, n_queries: int, at: Sequence[int], relevant_above: float
 ) -> tuple[list[Metric], list[str]]:
-    """Return the measures that say something about these labels or preferences, and why others do not."""
+    """Return the measures that are defined for these labels or preferences, and notes on the others."""
     if not isinstance(y, Preferences):
         return _measures_of_labels(y, n_queries, at, relevant_above)
     if y.labels is None or not y.orders_labels:
         return _measures_of_pairs(y)
     chosen, notes = _measures_of_labels(y.labels, n_queries, at, relevant_above)
     if not y.counts_pairs:
-        notes.append("Weights of pairs enter the ranking error; the other measures know none.")
+        notes.append("Weights of pairs enter the ranking error only.")
     return chosen, notes
 
 
 def _measures_of_pairs(y: Preferences) -> tuple[list[Metric], list[str]]:
-    """Return what can be measured of pairs alone."""
+    """Return the measures that need no labels."""
     why = "some rows are censored" if y.labels is not None else "these preferences have none"
-    note = f"NDCG, MAP and Kendall's tau are left out: they need a label for each row, and {why}."
+    note = f"NDCG, MAP and Kendall's tau are left out: they need a label per row, and {why}."
     chosen = [named_measure("error")]
     if y.classes is not None:
         chosen.append(Metric("wmw", measure_name("wmw"), True, _wmw_of_graph))
@@ -153,12 +153,12 @@ def _measures_of_labels(
         keys += [f"ndcg@{k}" for k in at]
     else:
         notes.append(
-            "NDCG is left out: it is for grades, whole numbers from 0 up, and these labels are no grades."
+            "NDCG is left out: it needs grades (nonnegative integers), and these labels are not grades."
         )
     relevant = y > relevant_above
     if relevant.any() and not relevant.all():
         keys.append("map")
-        notes.append(f"{name} takes labels from {y[relevant].min():g} up as relevant.")
+        notes.append(f"{name}: labels of at least {y[relevant].min():g} are relevant.")
     else:
         notes.append("MAP is left out: all rows are relevant, or none.")
     found = [named_measure(key, relevant_above=relevant_above) for key in [*keys, "tau"]]
@@ -166,7 +166,7 @@ def _measures_of_labels(
 
 
 def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[int, int]]) -> list[Metric]:
-    """Return the measures of classes with an order graph, whose edges are numbers of classes."""
+    """Return the measures of classes with an order graph; edges are pairs of class numbers."""
     number = dict(zip(y.tolist(), class_of_row.tolist(), strict=True))
 
     def wmw(classes: IntArray, scores: FloatArray) -> float:
@@ -205,10 +205,10 @@ def measured(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> dict[str, list[Measured]]:
-    """Measure all models; the same resamples serve all of them.
+    """Measure all models, on the same resamples.
 
-    Queries are resampled, or the rows where there is one query. The mean weighs queries as the preferences
-    do, so that it is that of the metrics and of `score`.
+    Queries are resampled, or rows if there is one query. The mean has the weights of queries of the
+    preferences, so that it equals the metrics and `score`.
     """
     values = {name: [one.of(y, found, query) for one in measures] for name, found in scores.items()}
     weight = y.query_importance() if isinstance(y, Preferences) else None
@@ -232,7 +232,7 @@ def measured(
 def _draws_of_preferences(
     y: Preferences, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
 ) -> dict[str, list[FloatArray]]:
-    """Measure resampled rows of one ranking, each resample by itself."""
+    """Measure resampled rows of one ranking, one resample at a time."""
     draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
     for part, rows in resampled_preferences(y, seed):
         query = np.zeros(len(rows), dtype=np.int64)
@@ -245,7 +245,7 @@ def _draws_of_preferences(
 def _draws_of_rows(
     y: FloatArray, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
 ) -> dict[str, list[FloatArray]]:
-    """Measure resampled rows: each resample is a query, so that a batch of them takes one pass."""
+    """Measure resampled rows: each resample is a query, so that a batch takes one pass."""
     draws: dict[str, list[list[FloatArray]]] = {name: [[] for _ in measures] for name in scores}
     for rows, resample in resampled_rows(len(y), seed):
         for name, found in scores.items():
@@ -255,6 +255,6 @@ def _draws_of_rows(
 
 
 def mean_defined(values: FloatArray, importance: FloatArray | None = None) -> float:
-    """Return the mean over the queries for which a measure is defined, NaN where there is none."""
+    """Return the mean over the queries for which a measure is defined, NaN if there are none."""
     known = ~np.isnan(values)
     return weighted_mean(values[known], (np.ones(len(values)) if importance is None else importance)[known])

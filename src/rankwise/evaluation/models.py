@@ -1,4 +1,4 @@
-"""What any model, of this library or of scikit-learn, says about rows."""
+"""The scores of any model, of this library or of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rankwise.data.backends import in_memory
 
 
 def is_scores(model: Any) -> bool:
-    """Tell scores from a model."""
+    """Return whether `model` is an array of scores rather than a model."""
     return not hasattr(model, "predict")
 
 
@@ -24,7 +24,7 @@ def matrix_of(X: Any) -> Any:
 
 
 def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
-    """Return the score of each row: a utility, a probability of the higher class, or what predict returns."""
+    """Return the score of each row: its utility, probability of the higher class, or prediction."""
     if is_scores(model):
         return as_vector(in_memory(model), f"the scores of {name!r}", X.shape[0])
     if scales_queries(model):
@@ -43,20 +43,20 @@ def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
 
 
 def has_probabilities(model: Any) -> bool:
-    """Tell whether a model states the probability that one row is above another."""
+    """Return whether a model predicts the probability that one row is above another."""
     return hasattr(last_step(model), "predict_pair_proba")
 
 
 def log_odds_of(model: Any, X: Any, name: str) -> FloatArray:
     """Return scores whose differences are the log odds of pairs."""
     if not has_probabilities(model):
-        raise TypeError(f"{name!r} has no probabilities of pairs; RankLogistic and RankLogisticCV have.")
+        raise TypeError(f"{name!r} has no predict_pair_proba; use RankLogistic or RankLogisticCV.")
     return scores_of(model, X, name)
 
 
 def _of_two_classes(probability: Any, name: str) -> FloatArray:
     if probability.shape[1] != 2:
         raise ValueError(
-            f"{name!r} must give one score per row, but it has {probability.shape[1]} classes, not 2."
+            f"{name!r} must give one score per row, but has {probability.shape[1]} classes instead of 2."
         )
     return np.asarray(probability[:, 1])

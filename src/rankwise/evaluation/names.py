@@ -1,4 +1,4 @@
-"""What measures, models and features are called wherever people read about them."""
+"""Names of measures, models and features for display."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def metric_name(metric: Callable[..., Any], options: dict[str, Any]) -> str:
 
 
 def model_name(model: Any) -> str:
-    """Return the name of a model that was given none."""
+    """Return the default name of a model."""
     return "scores" if is_scores(model) else type(last_step(model)).__name__
 
 
 def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
-    """Return names as given, of the frame, of the fit, as saved with the model, or f1, f2, ..."""
+    """Return the given names, or those of the frame, of the fit or of the model file, or f1, f2, ..."""
     found = [
         given,
         getattr(X, "columns", None),
@@ -75,7 +75,7 @@ def numbered_names(n_features: int) -> list[str]:
 
 
 def shortened(name: str, length: int = 18) -> str:
-    """Return a name cut to a length, in its middle: names that begin alike often end differently.
+    """Shorten a name in its middle: names with a common beginning often differ at the end.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Whether two models differ by more than chance: paired tests over the queries that both ranked."""
+"""Paired differences of models over queries, with intervals and tests."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from rankwise.evaluation.measures import Measure, Measured
 
 TESTS = ("permutation", "wilcoxon")
 PERMUTATIONS = 9_999
-# Values of two models that differ by less are a tie.
+# Smaller differences are ties.
 TIE = 1e-12
 SIGNIFICANT = 0.05
-# The permutation test holds all flips in memory; beyond these queries the signed-rank test is as good.
+# The permutation test keeps all flips in memory; for more queries the signed-rank test is as good.
 MAX_PERMUTED = 1000
 
 
 @dataclass(frozen=True)
 class Difference:
-    """A measure of the first model minus that of another, over the queries where both are defined.
+    """A measure of the first model minus that of another, over the queries for which both are defined.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Difference:
     wins, ties, losses : int
         The numbers of queries on which the first model is better, equal and worse.
     p : float
-        The two-sided p-value of the paired test over queries, NaN where there is one query.
+        The two-sided p-value of the paired test over queries, NaN for one query.
     """
 
     measure: Measure
@@ -49,12 +49,12 @@ class Difference:
 
     @property
     def gain(self) -> float:
-        """The difference, positive where the first model is better."""
+        """The difference, positive if the first model is better."""
         return self.mean if self.measure.higher_is_better else -self.mean
 
     @property
     def is_clear(self) -> bool:
-        """Whether p is at most 0.05 or, where there is one query, the interval leaves out 0."""
+        """Whether p is at most 0.05 or, for one query, the interval excludes 0."""
         if self.p == self.p:
             return self.p <= SIGNIFICANT
         return self.low > 0 or self.high < 0
@@ -91,15 +91,15 @@ def _difference(
 
 
 def paired_test(n_queries: int) -> str:
-    """Return the name of the paired test for that many queries."""
+    """Return the name of the default paired test."""
     return "permutation" if n_queries <= MAX_PERMUTED else "wilcoxon"
 
 
 def p_value(a: FloatArray, b: FloatArray, test: str, seed: int) -> float:
-    """Return the two-sided p-value of the mean difference over the queries where both are defined.
+    """Return the two-sided p-value of the mean difference over the queries for which both are defined.
 
-    "permutation" flips the sign of each query's difference, in all ways where these are few and in 9,999
-    random ones otherwise; "wilcoxon" is the signed-rank test. NaN where fewer than two queries are left.
+    "permutation" flips the sign of each query's difference, in all ways if these are few and in 9,999 random
+    ways otherwise; "wilcoxon" is the signed-rank test. NaN for fewer than two queries.
 
     Examples
     --------

@@ -1,9 +1,8 @@
-"""Whether probabilities of pairs come true: all pairs by the probability stated, counted and never listed.
+"""Calibration of the probabilities of pairs: all pairs are binned by counting, without listing them.
 
 The scores are log odds: with d = s_better - s_worse, the row with the higher score is above the other with
-probability 1 / (1 + exp(-|d|)). A bin of probabilities is a window of |d|. The pairs in it that are in the
-stated order are those with d in the window, the others those with -d in it, and both are counted as the hinge
-loss counts.
+probability 1 / (1 + exp(-|d|)). A bin of probabilities is a window of |d|. Its pairs in the predicted order
+have d in the window, the others have -d in it, and both are counted by the sums of the hinge loss.
 """
 
 from __future__ import annotations
@@ -22,28 +21,28 @@ from rankwise.data.backends import in_memory
 from rankwise.losses import Hinge, Logistic
 from rankwise.preferences import as_preferences
 
-# The windows in which the mean difference of the scores is found, beside those that the bins are.
+# The number of windows, beside the bins, in which the mean difference of the scores is computed.
 WINDOWS = 40
-# A bin whose share is smaller is empty: sums of weights are not more exact.
+# A bin with a smaller fraction of pairs is empty: this is the rounding error of sums of weights.
 SMALLEST_SHARE = 1e-13
 
 
 @dataclass(frozen=True, repr=False)
 class Reliability:
-    """What `reliability` found, bin by bin of the probability that was stated. Printed, it is a table.
+    """The result of `reliability`, per bin of the predicted probability. It prints as a table.
 
     Attributes
     ----------
     edges : array of shape (n_bins + 1,)
-        From 0.5 to 1: each pair is seen from the side of the row with the higher score.
+        From 0.5 to 1: the probabilities are those of the more likely order.
     share : array of shape (n_bins,)
-        The share of the pairs in each bin, by their weights in the mean; they sum to 1.
+        The weighted fraction of the pairs in each bin; they sum to 1.
     stated : array of shape (n_bins,)
-        The mean probability of the pairs of a bin, NaN without pairs.
+        The mean predicted probability of the pairs of a bin, NaN without pairs.
     observed : array of shape (n_bins,)
-        The share of these pairs whose row with the higher score is the better one; equal scores count half.
+        The fraction of these pairs in the predicted order; equal scores count 1/2.
     log_loss : float
-        The mean over all pairs of log(1 + exp(-(s_better - s_worse))). A coin has log 2.
+        The mean over all pairs of log(1 + exp(-(s_better - s_worse))); log 2 for a coin flip.
     n_pairs : int
     """
 
@@ -56,13 +55,13 @@ class Reliability:
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error: the mean over pairs of how far stated and observed are apart."""
+        """The expected calibration error: the weighted mean over bins of |stated - observed|."""
         filled = self.share > 0
         return float(np.sum((self.share * np.abs(self.observed - self.stated))[filled]))
 
     @property
     def overconfidence(self) -> float:
-        """The mean of stated - observed over pairs: above 0 for a model that is too sure of itself."""
+        """The weighted mean over bins of stated - observed, positive for an overconfident model."""
         filled = self.share > 0
         return float(np.sum((self.share * (self.stated - self.observed))[filled]))
 
@@ -77,7 +76,7 @@ class Reliability:
             f"{self.n_pairs:,} pairs: log loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration_error:.4f}"
         )
-        return "\n".join([title, *table(["probability", "share of pairs", "stated", "observed"], rows)])
+        return "\n".join([title, *table(["probability", "fraction of pairs", "stated", "observed"], rows)])
 
 
 def _cell(value: float) -> str:
@@ -93,25 +92,25 @@ def reliability(
     bins: int = 10,
     average: str = "queries",
 ) -> Reliability:
-    """Compare stated probabilities of pairs with what happened, exactly over all pairs.
+    """Compare predicted probabilities of pairs with observed frequencies, over all pairs.
 
-    Of the pairs whose more likely order has a probability in a bin, which share is in that order? Pairs of
-    equal labels are left out. Shares of pairs are exact. The mean stated probability of a bin is found from
-    the exact number of pairs and their exact mean difference in narrow windows of it: it is within 2e-4 for
-    any scores, and far closer for scores that are spread out.
+    For the pairs whose more likely order has a probability in a bin: which fraction is in that order? Pairs
+    of equal labels are left out. Fractions of pairs are exact. The mean predicted probability of a bin is
+    computed from the exact number and mean difference of the pairs in narrow windows: its error is at most
+    2e-4 for any scores, and far smaller for scores that are spread out.
 
-    Cost: about 100 counts of pairs, O(m log m) each, whatever the number of pairs; O(l) for l explicit pairs.
+    Cost: about 100 counts of pairs, O(m log m) each for any number of pairs; O(l) for l explicit pairs.
 
     Parameters
     ----------
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better. Preferences have their own queries and weights.
     scores : array of shape (n_rows,)
-        Log odds, such as `RankLogistic.predict` returns; divided by the temperature, where there is one.
+        Log odds, such as those of `RankLogistic.predict`, divided by the temperature if there is one.
     qid : array of shape (n_rows,), optional
         The query of each row.
     sample_weight : array of shape (n_rows,), optional
-        A pair weighs the product of its rows' weights.
+        The weight of a pair is the product of those of its rows.
     bins : int
         The number of bins of equal width from 0.5 to 1.
     average : {"queries", "pairs"}
@@ -148,11 +147,11 @@ def reliability(
 
 
 def _fine_edges(edges: FloatArray) -> FloatArray:
-    """Return edges of windows of probability that are narrow where the probability bends.
+    """Return edges of windows of probability that are narrow where its curvature is large.
 
-    In a window [a, b] of |d| its mean is off by at most max |p''| (b - a)^2 / 8 if all that is known is the
-    mean of |d|. With p = (1 + sin u) / 2 equal steps of u bound it alike everywhere, by step^2 / 8. The last
-    step is cut up once more, as its window of |d| has no end.
+    Given the mean of |d| in a window [a, b], the error of the mean probability is at most
+    max |p''| (b - a)^2 / 8. With p = (1 + sin u) / 2, equal steps of u have the same bound, step^2 / 8. The
+    last step is split further, as its window of |d| is unbounded.
     """
     steps = (1 + np.sin(np.linspace(0.0, np.pi / 2, WINDOWS + 1))) / 2
     tail = 1 - (1 - steps[-2]) * 10.0 ** -np.arange(1, 4)
@@ -162,7 +161,7 @@ def _fine_edges(edges: FloatArray) -> FloatArray:
 def _windows(
     loss: Hinge, scores: FloatVector, probability: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return for each window the share of pairs in the stated order and in the other, and their sum of p."""
+    """Return per window the fractions of pairs in the predicted and the other order, and their sum of p."""
     beyond = float(np.ptp(scores)) + 1.0
     distance = np.minimum(logit(probability), beyond)
     (n_right, right, right_sum), (n_wrong, wrong, wrong_sum) = (
@@ -177,10 +176,10 @@ def _windows(
 
 
 def _inside(loss: Hinge, scores: FloatVector, distance: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-    """Return the share of pairs with d below zero, and in each window [a, b) their share and their sum of d.
+    """Return the fraction of pairs with d < 0, and per window [a, b) the fraction and the sum of d.
 
-    With N(t) the share of pairs below t and H(t) the sum of t - d over them, the pairs of a window have the
-    sum of b - d that is H(b) - H(a) - (b - a) N(a).
+    With N(t) the fraction of pairs below t and H(t) the sum of t - d over them, the sum of b - d over the
+    pairs of a window is H(b) - H(a) - (b - a) N(a).
     """
     found = [loss.at_margin(scores, margin) for margin in distance.tolist()]
     shortfall, below = np.array([(value, share) for value, _, share in found]).T
@@ -191,8 +190,8 @@ def _inside(loss: Hinge, scores: FloatVector, distance: FloatArray) -> tuple[flo
 def _mean_probability(mean: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Return the mean of p = 1 / (1 + exp(-d)) over a window, from the mean of d.
 
-    p is concave, so that its mean is at most p(mean) and at least the chord's value there; the rule of
-    Simpson goes two thirds of the way, which is right for values that are spread evenly.
+    p is concave, so its mean is between the chord at the mean and p(mean). The result is 1/3 of the first and
+    2/3 of the second, as in Simpson's rule, which is accurate for evenly spread values.
     """
     part = np.divide(mean - low, high - low, where=high > low, out=np.zeros_like(mean))
     chord = expit(low) + part * (expit(high) - expit(low))

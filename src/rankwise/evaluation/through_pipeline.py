@@ -1,4 +1,4 @@
-"""Ranks and reasons of any model: an estimator, a pipeline that ends in one, or a search that is fitted."""
+"""Positions and explanations of any model: an estimator, a pipeline that ends in one, or a fitted search."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rankwise.evaluation.weights import pair_parts
 
 
 class PairParts(NamedTuple):
-    """The parts of a difference of two scores: the names of the features, and what each adds."""
+    """The names of the features, and their contributions to a difference of two scores."""
 
     names: list[str]
     parts: FloatArray
@@ -30,10 +30,10 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
     Parameters
     ----------
     model : estimator, Pipeline, or fitted search with a best estimator
-        A ranker of this library, or anything of scikit-learn with one score per row.
+        A ranker of this library, or a scikit-learn estimator with one score per row.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
     qid : array of shape (n_rows,), optional
-        One ranking of all rows without it. Steps that scale within queries get it too.
+        Without it, all rows are one query. It is passed on to steps that scale within queries.
 
     Returns
     -------
@@ -57,15 +57,15 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
 
 
 def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
-    """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+    """Return the contribution of each feature to f(a) - f(b); they sum to the difference of the scores.
 
-    Scalers are taken into account, so that the parts are those of the features that go into a pipeline. What
-    other steps make of the features (PCA, polynomials, columns) has parts of its own, by the names of that.
+    Scalers are folded into the weights, so that the contributions are those of the input features of a
+    pipeline. After other steps (PCA, polynomials, columns) they are those of the output of the steps.
 
     Parameters
     ----------
     model : estimator, Pipeline, or fitted search with a best estimator
-        Linear, or of trees.
+        Linear, or a model of trees or curves.
     a, b : arrays of shape (n_features,), or frames of one row
 
     Returns
@@ -91,14 +91,14 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
     model = fitted_model(model)
     if scales_queries(model):
         raise ValueError(
-            "explain_pair sees two rows, and QueryScaler scales by all rows of a query: scale these, and "
-            "explain with the last step of the pipeline."
+            "explain_pair has two rows, but QueryScaler needs all rows of a query: scale the rows first, and "
+            "pass the last step of the pipeline."
         )
     found = pair_parts(model, a, b)
     if found is None:
         raise ValueError(
-            f"explain_pair needs a linear model of one output or trees; {type(last_step(model)).__name__} is "
-            "neither: its score is not a sum over features."
+            f"explain_pair needs a linear model with one output, trees or curves; the score of "
+            f"{type(last_step(model)).__name__} is not a sum over features."
         )
     return PairParts(*found)
 

@@ -1,4 +1,4 @@
-"""The weights of a linear model in the units of its features, and what they make of a pair of rows."""
+"""The weights of a linear model in the units of its features, and the contributions to a pair of rows."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ class Weights:
 
     @property
     def effect(self) -> FloatArray:
-        """Weight times spread: by how much the score moves when the feature moves by its spread."""
+        """Weight times standard deviation: the change of the score per standard deviation."""
         return self.weights * self.spread
 
 
 def weights_of(
     model: Any, X: Any, given_names: Sequence[str] | None = None, qid: Any = None
 ) -> Weights | None:
-    """Return the weights of a linear model, or None where it has none.
+    """Return the weights of a linear model, None for other models.
 
-    Scalers are folded into the weights. What other steps make has weights of its own.
+    Scalers are folded into the weights. After other steps, the weights are those of their output.
     """
     coef = getattr(last_step(model), "coef_", None)
     if coef is None or (np.ndim(coef) > 1 and len(coef) > 1):
@@ -85,7 +85,7 @@ def spread_of(rows: Any) -> FloatArray:
 def pair_parts(
     model: Any, a: Any, b: Any, given_names: Sequence[str] | None = None
 ) -> tuple[list[str], FloatArray] | None:
-    """Return each feature's name and part in the difference of two rows' scores, or None without parts."""
+    """Return the names of the features and their contributions to f(a) - f(b), None if there are none."""
     ranker = last_step(model)
     pair = [row.tocsr() if sp.issparse(row) else one_row(row, name) for row, name in ((a, "a"), (b, "b"))]
     if hasattr(ranker, "contributions"):
@@ -101,7 +101,7 @@ def pair_parts(
 
 
 def by_size(values: ArrayLike) -> IntArray:
-    """Return the places of values from the largest to the smallest, whatever their signs.
+    """Return the indices of values by decreasing absolute value.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def by_size(values: ArrayLike) -> IntArray:
 
 
 class LargestParts(NamedTuple):
-    """The parts of a sum that are worth naming: places of those shown, and the sum of all the others."""
+    """The largest terms of a sum: their indices, and the sum and the number of the others."""
 
     shown: IntArray
     rest: float
@@ -120,7 +120,7 @@ class LargestParts(NamedTuple):
 
 
 def largest_parts(parts: ArrayLike, count: int) -> LargestParts:
-    """Return up to `count` parts that are not 0, the largest first, and the others together.
+    """Return up to `count` nonzero terms of a sum, the largest first, and the sum of the others.
 
     Examples
     --------

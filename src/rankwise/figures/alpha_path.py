@@ -23,11 +23,11 @@ class ErrorPath:
     ----------
     alphas, mean : arrays of shape (n_alphas,)
     folds : array of shape (n_alphas, n_folds)
-        No columns where only the means are known.
+        No columns if only the means are known.
     alpha : float or None
-        The one that was chosen.
+        The alpha that cross-validation chose.
     measure : str
-        What the error is.
+        The name of the error.
     """
 
     alphas: FloatArray
@@ -56,24 +56,24 @@ def error_path(
 
 
 def error_path_of(model: Any) -> ErrorPath | None:
-    """Return the path of a fitted search over alpha, or None for other models."""
+    """Return the path of a fitted search over alpha, None for other models."""
     ranker = last_step(model)
     if getattr(ranker, "cv_errors_", None) is None:
         return None
     measure = measure_name(getattr(ranker, "scoring_", "error")).lower()
-    one = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # outputs may have one each
+    one = ranker.alpha_ if np.ndim(ranker.alpha_) == 0 else None  # one alpha per output
     return error_path(ranker.alphas_, ranker.cv_errors_, one, measure)
 
 
 class ShareCurve(NamedTuple):
-    """The share of what can be won that the models of a certified path may miss, over alpha."""
+    """Bounds on the suboptimality of a certified path over alpha, as fractions of J(0) - J*."""
 
     alphas: FloatArray
     shares: FloatArray
 
 
 def share_curve(path: Any, per_step: int = 8) -> ShareCurve:
-    """Return the curve of a `CertifiedPath` at its knots, with some alphas between each two of them."""
+    """Return the bounds of a `CertifiedPath` at its knots and `per_step` - 1 alphas between them."""
     knots = np.log(path.alphas)
     inner = knots[:-1, None] + np.diff(knots)[:, None] * np.arange(per_step) / per_step
     alphas = np.clip(np.exp(np.append(inner.ravel(), knots[-1])), path.alphas[-1], path.alphas[0])

@@ -12,7 +12,7 @@ from rankwise.core.types import FloatArray, IntArray
 
 
 class GapCurve(NamedTuple):
-    """The certified gap after each iteration, as far as a logarithmic axis can show it."""
+    """The certified gap after each iteration, where it is finite and positive."""
 
     iterations: IntArray
     seconds: FloatArray
@@ -20,7 +20,7 @@ class GapCurve(NamedTuple):
 
 
 def gap_curve(gap: ArrayLike, seconds: ArrayLike) -> GapCurve:
-    """Return the iterations whose gap is finite and above 0: rounding may take the last ones to 0.
+    """Return the iterations whose gap is finite and positive; rounding can make the last ones 0.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def gap_curve(gap: ArrayLike, seconds: ArrayLike) -> GapCurve:
 
 
 def history_of(model: Any) -> dict[str, Any] | None:
-    """Return the history of iterations of a fitted model, or None where it has none."""
+    """Return the history of iterations of a fitted model, None if it has none."""
     history = getattr(last_step(model), "history_", None)
     if history is None or np.ndim(history["gap"]) != 1 or len(history["gap"]) == 0:
         return None

@@ -1,4 +1,4 @@
-"""The curves of a model as points to draw, with how many rows lie where."""
+"""The curves of a model as points, with the density of the training rows."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from rankwise.evaluation.names import feature_names
 
 @dataclass(frozen=True)
 class DrawnCurve:
-    """The part of one feature in the score.
+    """The contribution of one feature to the score.
 
     Attributes
     ----------
     name : str
     x, y : arrays
-        The points of a line; for levels, the places 0, 1, ... and the part of each level.
+        The points of a line; for levels, 0, 1, ... and the contribution of each level.
     edges, density : arrays
-        Where bins begin and end, and the number of rows for each unit of x there, at most 1.
+        The edges of bins, and the density of rows in each bin, relative to the largest.
     levels : list of str, or None
         The names of levels, for a category.
     missing : float or None
-        The part of missing values, where some occurred.
+        The contribution of missing values, if some occurred in training.
     spread : float
-        The standard deviation of the part over the training rows.
+        The standard deviation of the contribution over the training rows.
     """
 
     name: str
@@ -44,7 +44,7 @@ class DrawnCurve:
 
 @dataclass(frozen=True)
 class DrawnTable:
-    """What two features add together: the entries of a table, missing values left out.
+    """The interaction of two features: a table without the entries of missing values.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ def has_curves(model: Any) -> bool:
 
 
 def drawn_curves(model: Any, given_names: Sequence[str] | None = None) -> list[DrawnCurve]:
-    """Return the curves that are not flat, the one with the widest spread first."""
+    """Return the curves that are not flat, the largest standard deviation first."""
     ranker = last_step(model)
     names = _names(model, given_names)
     curves = [_drawn(ranker, place, name) for place, name in enumerate(names)]
@@ -76,7 +76,7 @@ def drawn_curves(model: Any, given_names: Sequence[str] | None = None) -> list[D
 
 
 def drawn_tables(model: Any, given_names: Sequence[str] | None = None) -> list[DrawnTable]:
-    """Return the tables of two features, the one with the widest spread first."""
+    """Return the tables of two features, the largest standard deviation first."""
     ranker, names = last_step(model), _names(model, given_names)
     axes = ranker.curve_features.pair_axes
     tables = [
@@ -115,7 +115,7 @@ def _level_names(ranker: Any, place: int) -> list[str]:
 
 
 def _outline(axis: Any, values: FloatVector) -> tuple[FloatVector, FloatVector, FloatVector]:
-    """Return the points of a curve, and where the bins of its density begin and end."""
+    """Return the points of a curve, and the edges of the bins of its density."""
     if axis.kind == "levels":
         places = np.arange(len(values), dtype=np.float64)
         return places, values, np.append(places, len(values)) - 0.5
@@ -127,7 +127,7 @@ def _outline(axis: Any, values: FloatVector) -> tuple[FloatVector, FloatVector, 
 
 
 def _closed(knots: FloatVector) -> FloatVector:
-    """Return the ends of all bins: the first and the last are drawn as wide as the median of the others."""
+    """Return the edges of all bins; the first and the last are as wide as the median bin."""
     width = float(np.median(np.diff(knots))) if len(knots) > 1 else 1.0
     begin, end = (knots[0], knots[-1]) if len(knots) else (0.0, 0.0)
     return np.concatenate([[begin - width], knots, [end + width]])

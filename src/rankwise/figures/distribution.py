@@ -1,4 +1,4 @@
-"""How values spread: a measure over the queries, and the two classes along the scores."""
+"""Histograms of a measure over queries, and ROC curves."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Distribution:
 
     @classmethod
     def of(cls, values: ArrayLike) -> Distribution:
-        """Leave out the queries without a value."""
+        """Drop undefined values."""
         array = np.asarray(values, dtype=np.float64)
         return cls(array[~np.isnan(array)])
 
@@ -42,7 +42,7 @@ class Distribution:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The ends of the axis: from 0 to 1, and further to the next tenth where values lie beyond."""
+        """The limits of the axis: 0 and 1, extended to the next tenth if values are outside."""
         low, high = np.floor(self.values.min() * 10) / 10, np.ceil(self.values.max() * 10) / 10
         return min(0.0, float(low)), max(1.0, float(high))
 
@@ -52,7 +52,7 @@ class Distribution:
 
 
 class Roc(NamedTuple):
-    """A ROC curve and the area below it, the share of pairs in the right order."""
+    """A ROC curve and the area under it, the fraction of pairs in the right order."""
 
     false: FloatArray
     true: FloatArray
@@ -60,7 +60,7 @@ class Roc(NamedTuple):
 
 
 def roc(positive: NDArray[np.bool_], scores: FloatArray, weight: FloatArray | None = None) -> Roc:
-    """Return the ROC curve of scores, thinned out where it has very many points.
+    """Return the ROC curve of scores, thinned out to at most 200 points.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Where the classes of an order graph lie on paper, and how its arrows bend around each other."""
+"""The layout of an order graph: the positions of its classes and the bends of its arrows."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Place = tuple[float, float]
 
 COLUMN = 1.6
 SWEEPS = 4
-# Half the width and height of what an arrow should not touch: a class, or the label halfway along an arrow.
+# Half the width and height of boxes that arrows avoid: a class, and the label in the middle of an arrow.
 CLASS = (0.6, 0.35)
 LABEL = (0.35, 0.2)
-# How far the middle of an arrow may lie from the straight line.
+# Candidate distances of the middle of an arrow from the straight line.
 BOWS = tuple(side * bow for bow in (0.0, 0.25, 0.5, 0.85, 1.25, 1.65, 2.05, 2.45) for side in (1, -1))
 ALONG = np.linspace(0.0, 1.0, 25)
-# A label of that many characters fits a column that is not stretched.
+# The length of a label that fits a column of stretch 1.
 CHARACTERS = 10
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where each class lies and how each arrow bends: a quadratic curve with one control point.
+    """The position of each class and the bend of each arrow, a quadratic curve with one control point.
 
     Attributes
     ----------
     places : dict of class to (across, up)
     bends : dict of edge to float
     stretch : float
-        The factor by which columns are wider than those of short labels.
+        The width of columns relative to those of short labels.
     """
 
     places: dict[Hashable, Place]
@@ -68,9 +68,9 @@ def layout(edges: Sequence[Edge], classes: Sequence[Hashable], names: Iterable[s
 
 
 def layers(edges: Sequence[Edge], classes: Sequence[Hashable]) -> dict[Hashable, int]:
-    """Return the layer of each class, 0 on top: the longest path from a class that nothing is above.
+    """Return the layer of each class, 0 on top: the longest path from a class without a higher one.
 
-    Classes without an edge lie in the lowest layer.
+    Classes without an edge are in the lowest layer.
     """
     above: dict[Hashable, list[Hashable]] = {label: [] for label in classes}
     for high, low in edges:
@@ -83,9 +83,9 @@ def layers(edges: Sequence[Edge], classes: Sequence[Hashable]) -> dict[Hashable,
 
 
 def places(edges: Sequence[Edge], classes: Sequence[Hashable], stretch: float = 1.0) -> dict[Hashable, Place]:
-    """Return (across, up) of each class; within a layer classes lie near the mean of their neighbours.
+    """Return (across, up) of each class; within a layer classes are sorted by the mean of their neighbours.
 
-    Wide labels need columns that are wider by the factor `stretch`.
+    Columns are wider by the factor `stretch`, for long labels.
     """
     layer = layers(edges, classes)
     rows: list[list[Hashable]] = [[] for _ in range(max(layer.values(), default=-1) + 1)]
@@ -98,8 +98,8 @@ def places(edges: Sequence[Edge], classes: Sequence[Hashable], stretch: float = 
     across = {label: x for row in rows for label, x in zip(row, _spread(len(row)), strict=True)}
     for sweep in range(SWEEPS):
         for row in rows if sweep % 2 == 0 else rows[::-1]:
-            wished = {label: np.mean([across[other] for other in near[label] or [label]]) for label in row}
-            row.sort(key=wished.__getitem__)
+            target = {label: np.mean([across[other] for other in near[label] or [label]]) for label in row}
+            row.sort(key=target.__getitem__)
             across.update(zip(row, _spread(len(row)), strict=True))
     return {label: (stretch * across[label], -float(layer[label])) for label in classes}
 
@@ -109,9 +109,9 @@ def _spread(n: int) -> list[float]:
 
 
 def bends(edges: Sequence[Edge], place: dict[Hashable, Place], stretch: float = 1.0) -> dict[Edge, float]:
-    """Choose for each edge the bend that least hits classes and crosses arrows, short edges first.
+    """Choose the bend of each edge that hits the fewest classes, labels and arrows, short edges first.
 
-    A bend is the `rad` of matplotlib's arc3: twice the bow, as a share of the straight line.
+    A bend is the `rad` of matplotlib's arc3: twice the bow, relative to the length of the straight line.
     """
     drawn: list[NDArray[np.float64]] = []
     chosen: dict[Edge, float] = {}
@@ -153,7 +153,7 @@ def _cost(
 def _touched(
     centres: NDArray[np.float64], curve: NDArray[np.float64], size: tuple[float, float]
 ) -> NDArray[np.bool_]:
-    """Tell which boxes of half that width and height the curve goes through."""
+    """Return which boxes, of half width and half height `size`, the curve intersects."""
     apart = np.abs(centres[:, None] - curve[None]) / np.array(size)
     return (apart < 1.0).all(axis=2).any(axis=1)
 
@@ -167,6 +167,6 @@ def _crosses(one: NDArray[np.float64], other: NDArray[np.float64]) -> bool:
 
 
 def _side(p: NDArray[np.float64], q: NDArray[np.float64], r: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Tell on which side of the line from p to q the points r lie."""
+    """Return on which side of the line from p to q the points r are."""
     (across, up), (x, y) = np.moveaxis(q - p, -1, 0), np.moveaxis(r - p, -1, 0)
     return np.sign(across * y - up * x)

@@ -1,4 +1,4 @@
-"""The order graph of classes: its edges, the rows of each class, and the pairs in the right order."""
+"""The edges of an order graph, the number of rows per class, and the concordance of each edge."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
     """Return the (higher, lower) labels of a list, of a networkx.DiGraph, or of "chain" or "full"."""
     if isinstance(edges, str):
         if classes is None:
-            raise ValueError(f"edges={edges!r} needs classes=[...], lowest first.")
+            raise ValueError(f"edges={edges!r} requires classes=[...], lowest first.")
         codes = order_edges(edges, np.arange(len(classes)), np.arange(len(classes)))
         return [(classes[high], classes[low]) for high, low in codes.tolist()]
     pairs = edges.edges() if hasattr(edges, "edges") else edges
@@ -30,9 +30,10 @@ def listed_edges(edges: Any, classes: Sequence[Hashable] | None) -> list[Edge]:
 def edge_shares(
     edges: Sequence[Edge], y: Any, scores: ArrayLike | None, sample_weight: FloatArray | None = None
 ) -> tuple[dict[Hashable, int], dict[Edge, float]]:
-    """Count the rows of each class, and the share of pairs in the right order of edges that have any.
+    """Return the number of rows per class, and the fraction of pairs in the right order per edge with pairs.
 
-    Rows without a label are left out; ties count one half, pairs the product of their rows' weights.
+    Rows without a label are left out. Ties count 1/2; the weight of a pair is the product of those of its
+    rows.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Rows on the axis of their utility: a lane for each rank, and the boundaries between ranks."""
+"""Rows by utility: one lane per rank, and the thresholds between ranks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
 
-# Share of a lane that the rows of its rank may fill.
+# The height of the jitter within a lane.
 LANE = 0.8
 MARGIN = 0.04
 BINS = 40
@@ -17,7 +17,7 @@ GOLDEN = (np.sqrt(5) - 1) / 2
 
 @dataclass(frozen=True)
 class UtilityAxis:
-    """Where rows and boundaries lie, and how many rows lie between the boundaries of their own rank.
+    """Rows and thresholds on the axis of utility, and the accuracy per rank.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class UtilityAxis:
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The ends of the axis: all rows and boundaries are inside."""
+        """The limits of the axis, with a margin around all rows and thresholds."""
         values = np.concatenate([self.utility, self.thresholds])
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
         space = MARGIN * (high - low) or 0.5
@@ -47,24 +47,24 @@ class UtilityAxis:
 
     @property
     def fence(self) -> FloatArray:
-        """The ends of the axis and the boundaries: rank k lies from fence[k] to fence[k + 1]."""
+        """The limits and the thresholds: rank k is from fence[k] to fence[k + 1]."""
         low, high = self.limits
         return np.concatenate([[low], self.thresholds, [high]])
 
     @property
     def predicted(self) -> IntArray:
-        """The rank between whose boundaries each row lies."""
+        """The predicted rank of each row."""
         return np.searchsorted(self.thresholds, self.utility)
 
     def share(self, k: int) -> float:
-        """Return the share of the rows of rank k that lie between its boundaries, NaN without rows."""
+        """Return the fraction of the rows of rank k that are predicted correctly, NaN without rows."""
         right = self.predicted[self.rank == k] == k
         return float(right.mean()) if len(right) else float("nan")
 
     def lane(self, k: int, step: int = 1) -> tuple[IntArray, FloatArray]:
-        """Return the rows of rank k by rising utility, and how far each lies off the middle of the lane.
+        """Return the rows of rank k by increasing utility, and the jitter of each within its lane.
 
-        Rows spread where they are dense. A `step` of 10 takes every tenth row only.
+        The jitter grows with the density of rows. A `step` of 10 takes every tenth row only.
         """
         rows = np.flatnonzero(self.rank == k)
         rows = rows[np.argsort(self.utility[rows], kind="stable")][::step]

@@ -1,8 +1,8 @@
-"""How good a ranking is: pairwise errors, and the measures of information retrieval.
+"""Measures of rankings: errors of pairs, and the measures of information retrieval.
 
 Every measure takes the labels `y`, the predicted `scores` (higher is better) and optionally the query of each
-row, `qid`. It is computed for all queries in one pass over sorted rows, and averaged over queries. Rows with
-equal scores never count by their position in the input.
+row, `qid`. It is computed for all queries in one pass over sorted rows, and averaged over queries. No measure
+depends on the input order of rows with equal scores.
 """
 
 from rankwise.metrics.concordance import Concordance, concordance_index, concordance_interval

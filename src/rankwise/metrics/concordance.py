@@ -1,4 +1,4 @@
-"""The concordance of scores with survival times, and how sure it is."""
+"""Concordance of scores with survival times, with confidence intervals."""
 
 from __future__ import annotations
 
@@ -36,27 +36,27 @@ def concordance_index(
     tau: float | None = None,
     censoring: Any = None,
 ) -> float:
-    """Share of the comparable pairs of life times that the scores put in the right order.
+    """Fraction of the comparable pairs of survival times that the scores put in the right order.
 
-        1/W * sum over pairs (i was seen to end, before j) of w_i ([s_i < s_j] + [s_i = s_j] / 2),
+        1/W * sum over pairs (event of i observed before t_j) of w_i ([s_i < s_j] + [s_i = s_j] / 2),
 
     W the sum of w_i over these pairs.
-    With w = 1 it is Harrell's C. It depends on how many lives are cut short; with w_i = 1 / G(t_i)^2, G the
-    Kaplan-Meier estimate of the probability that a life is not cut short before t_i, it does not (Uno et al.
-    2011). A higher score means a longer life: give minus a risk. Pairs of different strata are not compared,
-    and all pairs count alike. O(m log m).
+    With w = 1 it is Harrell's C, which depends on the distribution of censoring. With w_i = 1 / G(t_i)^2, G
+    the Kaplan-Meier estimate of the probability that a subject is not censored before t_i, it does not (Uno
+    et al. 2011). A higher score means longer survival: pass minus a risk. Pairs of different strata are not
+    compared; the pairs of all strata have the same weight. O(m log m).
 
     Parameters
     ----------
     y : Preferences.from_survival, pair (event, time), or structured array with these two fields
-        Whether the end was observed, and when. Weights of rows multiply those of pairs.
+        Whether the event was observed, and the follow-up time. Weights of rows multiply those of pairs.
     scores : array of shape (m,)
     weights : {"harrell", "uno"}
     tau : float, optional
-        Pairs whose earlier time is not below it are left out: beyond it hardly anyone is seen any more, and
-        the weights of Uno grow without bound.
+        Restrict the pairs to those whose earlier time is below tau. In the tail few subjects are at risk, and
+        Uno's weights are unbounded.
     censoring : as `y`, optional
-        The rows that G is estimated from; those of y by default.
+        The rows from which G is estimated; by default those of y.
 
     Returns
     -------
@@ -84,9 +84,9 @@ def concordance_interval(
 ) -> Concordance:
     """Return the concordance index with a standard error and an interval.
 
-    "analytic" is the infinitesimal jackknife, the sum over rows of the squared derivatives of the index by a
-    row's weight, in O(m log m); it takes G as known. "bootstrap" draws rows with replacement, G anew each
-    time unless `censoring` is given, and takes quantiles.
+    "analytic" is the infinitesimal jackknife, the sum over rows of the squared derivatives of the index by
+    the weight of the row, in O(m log m); it treats G as known. "bootstrap" resamples rows, estimates G for
+    each resample unless `censoring` is given, and takes quantiles.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def concordance_interval(
     method : {"analytic", "bootstrap"}
     confidence : float
     n_resamples : int
-        Of the bootstrap.
+        The number of bootstrap resamples.
     random_state : int or numpy Generator
 
     Returns
@@ -119,15 +119,15 @@ def concordance_interval(
     index = found.index()
     if method == "analytic":
         error = found.standard_error()
-        reach = NormalDist().inv_cdf((1 + confidence) / 2) * error
-        return Concordance(index, error, max(0.0, index - reach), min(1.0, index + reach))
+        half_width = NormalDist().inv_cdf((1 + confidence) / 2) * error
+        return Concordance(index, error, max(0.0, index - half_width), min(1.0, index + half_width))
     draws = found.resampled(n_resamples, np.random.default_rng(random_state))
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Concordance(index, float(draws.std(ddof=1)), float(low), float(high))
 
 
 class _Concordance:
-    """Checked input: a ranking of life times, the ranks of the scores, and the weight of each earlier end."""
+    """Checked input: a ranking of survival times, the scores, and the parameters of the weights."""
 
     def __init__(self, y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any):
         check_choice(weights, "weights", WEIGHTS)
@@ -140,16 +140,16 @@ class _Concordance:
     def index(self) -> float:
         """Return the index."""
         right, total = (part.sum() for part in self._by_worse_row())
-        return _share(float(right), float(total))
+        return _fraction(float(right), float(total))
 
     def standard_error(self) -> float:
-        """Return the root of the sum of squares of each row's influence, (right_i - C total_i) / total."""
+        """Return the square root of the sum of squared influences, (right_i - C total_i) / total."""
         right, total = self._by_row()
         whole = float(total.sum()) / 2
-        return float(np.sqrt(np.sum((right - _share(float(right.sum()), 2 * whole) * total) ** 2)) / whole)
+        return float(np.sqrt(np.sum((right - _fraction(float(right.sum()), 2 * whole) * total) ** 2)) / whole)
 
     def resampled(self, n_resamples: int, generator: np.random.Generator) -> FloatArray:
-        """Return the indices of rows drawn with replacement, of those draws that have pairs."""
+        """Return the indices of bootstrap resamples, of those that have pairs."""
         n = len(self.ranking)
         draws = []
         for _ in range(n_resamples):
@@ -161,37 +161,39 @@ class _Concordance:
         return np.array(draws)
 
     def _row_weight(self) -> FloatVector:
-        """Return what each row weighs as the earlier one of a pair, in units that all strata share."""
+        """Return the weight of each row as the earlier one of a pair, on a common scale of all strata."""
         ranking = self.ranking
         weight = ranking.pair_scale()[ranking.groups()]
         counts = ranking.values < (np.inf if self.tau is None else self.tau)
         if self.weights == "uno":
             known = ranking if self.censoring is None else self.censoring
-            counts = counts & (ranking.partner_weights()[0] > 0)  # ends that someone outlives
-            weight = weight / _checked(_still_seen(known, ranking.values), ranking.values, counts) ** 2
+            counts = counts & (ranking.partner_weights()[0] > 0)  # events before the time of another subject
+            weight = (
+                weight / _checked(_uncensored_probability(known, ranking.values), ranking.values, counts) ** 2
+            )
         return weight * counts
 
     def _by_worse_row(self) -> tuple[FloatVector, FloatVector]:
-        """Return the weight of right and of all pairs, each at its earlier row."""
+        """Return the weights of concordant and of all pairs, summed by their earlier row."""
         weight = self._row_weight()
         wrong, tied, total = (sums.up for sums in self._sums(None))
         return weight * (total - (wrong + tied) / 2), weight * total
 
     def _by_row(self) -> tuple[FloatVector, FloatVector]:
-        """Return the weight of right and of all pairs, each at both of its rows."""
+        """Return the weights of concordant and of all pairs, summed by both of their rows."""
         weight = self._row_weight()
         wrong, tied, total = (weight * sums.up + sums.moment_down for sums in self._sums(weight))
         return total - (wrong + tied) / 2, total
 
     def _sums(self, moment: FloatVector | None) -> list[Any]:
-        # Ranks are whole numbers: half a rank is a margin that no rounding can lose.
+        # Ranks are integers, so a margin of 1/2 is exact.
         ranks = np.unique(self.scores, return_inverse=True)[1].astype(np.float64)
         given: tuple[tuple[Any, float], ...] = ((ranks, 0.0), (ranks, 0.5), (None, 1.0))
         return [partner_sums(self.ranking, values, moment, margin=margin) for values, margin in given]
 
 
 def as_survival(y: Any, name: str) -> Ranking:
-    """Return right-censored life times, which may have no pairs: as they are, or from events and times."""
+    """Return right-censored times, which may have no pairs, from preferences or from events and times."""
     if isinstance(y, Preferences) and y.event is not None:
         return cast(Ranking, y)
     fields = getattr(getattr(y, "dtype", None), "names", None)
@@ -206,29 +208,29 @@ def as_survival(y: Any, name: str) -> Ranking:
     )
 
 
-def _still_seen(rows: Ranking, times: FloatVector) -> FloatVector:
-    """Return the Kaplan-Meier estimate of P(no censoring before t), where an event at t comes before it."""
+def _uncensored_probability(rows: Ranking, times: FloatVector) -> FloatVector:
+    """Return the Kaplan-Meier estimate of P(no censoring before t); events at t precede censoring at t."""
     weight = np.ones(len(rows)) if rows.weight is None else rows.weight
     censored = weight * (rows.event == 0)  # type: ignore[operator]
     moments, codes = np.unique(rows.values, return_inverse=True)
-    ended, cut_short = (np.bincount(codes, part, len(moments)) for part in (weight - censored, censored))
-    at_risk = np.cumsum((ended + cut_short)[::-1])[::-1] - ended
-    stays = np.divide(at_risk - cut_short, at_risk, where=at_risk > 0, out=np.ones(len(moments)))
+    events, censorings = (np.bincount(codes, part, len(moments)) for part in (weight - censored, censored))
+    at_risk = np.cumsum((events + censorings)[::-1])[::-1] - events
+    stays = np.divide(at_risk - censorings, at_risk, where=at_risk > 0, out=np.ones(len(moments)))
     return np.concatenate([[1.0], np.cumprod(stays)])[np.searchsorted(moments, times, side="left")]
 
 
-def _checked(seen: FloatVector, times: FloatVector, counts: NDArray[np.bool_]) -> FloatVector:
-    """Return probabilities that can be divided by; those of rows that do not count are never used."""
-    bad = counts & (seen <= 0)
+def _checked(probability: FloatVector, times: FloatVector, counts: NDArray[np.bool_]) -> FloatVector:
+    """Return positive probabilities, 1 for rows that do not count; refuse 0 for rows that do."""
+    bad = counts & (probability <= 0)
     if bad.any():
         raise ValueError(
-            f"All lives are cut short before time {times[bad].min():g}, where an end was seen, and Uno's "
-            "weights end there; give a tau."
+            f"Every subject is censored before t = {times[bad].min():g}, where an event was observed, so "
+            f"Uno's weights are undefined there; pass tau <= {times[bad].min():g}."
         )
-    return np.where(counts, seen, 1.0)
+    return np.where(counts, probability, 1.0)
 
 
-def _share(part: float, whole: float) -> float:
+def _fraction(part: float, whole: float) -> float:
     if whole <= 0:
-        raise ValueError("concordance_index is undefined: no pair has an observed end at its earlier time.")
+        raise ValueError("concordance_index is undefined: no pair has an observed event at its earlier time.")
     return part / whole

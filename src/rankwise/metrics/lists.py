@@ -1,4 +1,4 @@
-"""Measures of the places in a list: what searchers see first counts most. `rankwise.metrics` has them all."""
+"""Measures of ranked lists, in which the first positions have the largest weights."""
 
 from typing import Any, Literal
 
@@ -26,28 +26,27 @@ def ndcg(
         DCG / max DCG,   DCG = sum over ranks r = 1..k of g(y at rank r) / log2(r + 1),
 
     with g(y) = 2^y - 1 ("exponential", Burges et al. 2005) or g(y) = y ("linear", Järvelin & Kekäläinen
-    2002). Rows with equal scores share the mean of their gains, which is the expected value over their random
-    orders; "linear" is `sklearn.metrics.ndcg_score` of each query. O(m log m). A query without a label above
-    0 is undefined.
+    2002). Tied rows have the mean of their gains, the expected value over their random orders; "linear" is
+    `sklearn.metrics.ndcg_score` per query. O(m log m). A query without a label above 0 is undefined.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
-        Labels, not negative: a negative gain is a ValueError. Large labels do not overflow. A `Preferences`
-        made from labels has its own queries and their weights; weights of its pairs do not enter.
+        Nonnegative labels, of any size. A `Preferences` made from labels has its own queries and their
+        weights; weights of pairs are ignored.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     k : int, optional
-        Ranks that count; all by default.
+        The number of ranks that count; by default all.
     gain : {"exponential", "linear"}
         The gain g of a label.
     undefined : {"skip", "nan"} or float
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
-        counts as this number: 0 is what the evaluation script of LETOR prints.
+        The value of an undefined query: left out of the mean, with a warning; NaN, as is the mean; or this
+        number, such as 0 in the evaluation script of LETOR.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -92,16 +91,16 @@ def average_precision(
 
         1/R * sum over relevant rows i of (relevant rows with s >= s_i) / (rows with s >= s_i),
 
-    R the number of relevant rows. Rows with equal scores are one threshold: the value equals
-    `sklearn.metrics.average_precision_score` of each query, and does not depend on the order of rows, but
-    with ties it is not the expected value over their random orders. O(m log m). A query without relevant rows
+    R the number of relevant rows. Tied rows are one threshold: the value equals
+    `sklearn.metrics.average_precision_score` per query, and does not depend on the order of rows, but with
+    ties it is not the expected value over their random orders. O(m log m). A query without relevant rows
     is undefined.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
-        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
-        has its own queries and their weights; weights of its pairs do not enter.
+        Labels; a row is relevant if its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of pairs are ignored.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
@@ -109,10 +108,10 @@ def average_precision(
     relevant_above : float
         Labels above this are relevant.
     undefined : {"skip", "nan"} or float
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
-        counts as this number.
+        The value of an undefined query: left out of the mean, with a warning; NaN, as is the mean; or this
+        number.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -148,15 +147,15 @@ def reciprocal_rank(
 
         E[1 / (a + J)],   P(J = j) = C(t - j, r - 1) / C(t, r),
 
-    where the best-scored relevant row is one of t rows with equal scores, r of them relevant, below a higher
-    rows: the expected value over the random orders of the tied rows, 1 / (a + 1) without ties. O(m log m). A
+    if the relevant row with the highest score is one of t tied rows, r of them relevant, below a other rows:
+    the expected value over the random orders of the tied rows, 1 / (a + 1) without ties. O(m log m). A
     query without relevant rows is undefined.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
-        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
-        has its own queries and their weights; weights of its pairs do not enter.
+        Labels; a row is relevant if its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of pairs are ignored.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
@@ -164,10 +163,10 @@ def reciprocal_rank(
     relevant_above : float
         Labels above this are relevant.
     undefined : {"skip", "nan"} or float
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
-        counts as this number.
+        The value of an undefined query: left out of the mean, with a warning; NaN, as is the mean; or this
+        number.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -201,29 +200,29 @@ def precision(
     relevant_above: float = 0.0,
     per_query: bool = False,
 ) -> float | FloatArray:
-    """Share of relevant rows among the k best-scored.
+    """Fraction of relevant rows among the k rows with the highest scores.
 
         (relevant rows at ranks 1..k) / k,
 
-    with the expected value over their random orders for rows with equal scores: of r relevant among t tied
-    rows, n of which fall within k, n r / t count. The divisor is k also where a query has fewer rows. O(m log
-    m). Every query is defined; one without relevant rows has 0.
+    and for tied rows the expected value over their random orders: r relevant among t tied rows, n of which
+    are within k, count n r / t. The divisor is k even if a query has fewer rows. O(m log m). It is defined
+    for every query, and 0 without relevant rows.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
-        Labels; a row is relevant when its label is above `relevant_above`. A `Preferences` made from labels
-        has its own queries and their weights; weights of its pairs do not enter.
+        Labels; a row is relevant if its label is above `relevant_above`. A `Preferences` made from labels
+        has its own queries and their weights; weights of pairs are ignored.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     k : int or None
-        Ranks that count; None stands for the number of rows of each query.
+        The number of ranks that count; None for the number of rows of each query.
     relevant_above : float
         Labels above this are relevant.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`.
+        Return one value per query, in sorted order of the unique `qid`.
 
     Returns
     -------
@@ -249,15 +248,15 @@ _NO_RELEVANT = "a query needs a row with a label above relevant_above"
 
 
 def _relative_gains(labels: FloatArray, largest: FloatArray, gain: str) -> FloatArray:
-    """Gains divided by a constant of the query, which cancels in a ratio and keeps 2^y from overflowing."""
+    """Gains divided by a constant per query, which cancels in the ratio and prevents overflow of 2^y."""
     if gain == "linear":
         return labels / np.where(largest > 0, largest, 1.0)
-    # 2^-largest (2^y - 1), with no cancellation for small y.
+    # 2^-largest (2^y - 1), without cancellation for small y.
     return np.exp2(labels - largest) * -np.expm1(-labels * np.log(2.0))
 
 
 def _expected_reciprocal(above: IntArray, size: IntArray, relevant: IntArray) -> FloatArray:
-    """E[1 / (above + J)], J the place of the first of `relevant` rows among `size` rows in random order."""
+    """E[1 / (above + J)], J the position of the first of `relevant` among `size` rows in random order."""
     start = np.cumsum(size) - size
     place = np.arange(size.sum()) - np.repeat(start, size)
     left = np.repeat(size, size) - place
@@ -268,9 +267,9 @@ def _expected_reciprocal(above: IntArray, size: IntArray, relevant: IntArray) ->
 
 
 def _running_product(factors: FloatArray, place: IntArray) -> FloatArray:
-    """Cumulative product that starts anew wherever `place` is 0, in O(m log m)."""
+    """Cumulative product that restarts wherever `place` is 0, in O(m log m)."""
     product, step = factors, 1
-    # Invariant: product[i] holds the last min(step, place[i] + 1) factors up to i.
+    # Invariant: product[i] is the product of the last min(step, place[i] + 1) factors up to i.
     while step <= place.max(initial=0):
         product = product.copy()
         inside = np.flatnonzero(place >= step)
@@ -281,4 +280,4 @@ def _running_product(factors: FloatArray, place: IntArray) -> FloatArray:
 
 def _check_k(k: Any) -> None:
     if k is not None and (isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1):
-        raise ValueError(f"k must be None or a whole number from 1 up, got {k!r}.")
+        raise ValueError(f"k must be None or a positive integer, got {k!r}.")

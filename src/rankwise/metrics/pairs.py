@@ -1,4 +1,4 @@
-"""Measures of pairs: the fraction in the wrong order, and their relatives."""
+"""Measures of pairs: fractions in the wrong order, log loss, and rank correlation."""
 
 from typing import Any, Literal, NamedTuple, cast
 
@@ -26,7 +26,7 @@ def ranking_error(
     undefined: Undefined = "skip",
     per_query: bool = False,
 ) -> float | FloatArray:
-    """Share of the pairs of a query that the scores put in the wrong order.
+    """Fraction of the pairs of a query that the scores put in the wrong order.
 
         1/N * sum over pairs y_i < y_j of [s_i > s_j],   N the number of such pairs,
 
@@ -37,23 +37,22 @@ def ranking_error(
     ----------
     y : array of shape (m,), or Preferences
         Labels, any real numbers. A `Preferences` has its own queries and weights: `qid` and `sample_weight`
-        are not given again. Its query weights enter the mean; explicit pairs or an order graph are one query.
+        must be None. Its query weights enter the mean; explicit pairs or an order graph are one query.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     sample_weight : array of shape (m,), optional
-        A pair weighs the product of the weights of its two rows.
+        The weight of a pair is the product of those of its two rows.
     ties : {"half", "error", "correct"}
-        What a pair with equal scores counts: one half, 1 or 0. Airola et al. count 0, Pahikkala et al. 1.
+        The error of a pair with equal scores: 1/2, 1 or 0. Airola et al. count 0, Pahikkala et al. 1.
     average : {"queries", "pairs"}
-        Mean of the queries' errors, or the share among all pairs of all queries.
+        Mean of the errors of queries, or the fraction among the pairs of all queries.
     undefined : {"skip", "nan"} or float
-        A query without pairs is left out of the mean, with a warning; or it is NaN, and so is the mean of
-        queries; or it counts as this number. When no query has a pair, "skip" raises a ValueError and "nan"
-        gives NaN.
+        The value of a query without pairs: left out of the mean, with a warning; NaN, as is the mean of
+        queries; or this number. If no query has a pair, "skip" raises a ValueError and "nan" gives NaN.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -80,7 +79,7 @@ def ranking_error(
 
 
 def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Ties = "half") -> float:
-    """Share of the given preferences that the scores contradict.
+    """Fraction of the given preferences that the scores contradict.
 
         1/W * sum over pairs (i better than j) of w_ij [s_i < s_j],   W the sum of the weights w_ij,
 
@@ -90,11 +89,11 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
     Parameters
     ----------
     preferences : Preferences
-        Which row should be above which; `Preferences.from_pairs` makes them from explicit pairs.
+        Such as `Preferences.from_pairs`, for explicit pairs.
     scores : array of shape (m,)
-        Predicted scores, higher is better, one for each row that the pairs refer to.
+        Predicted scores, higher is better, one per row that the pairs refer to.
     ties : {"half", "error", "correct"}
-        What a pair with equal scores counts: one half, 1 or 0.
+        The error of a pair with equal scores: 1/2, 1 or 0.
 
     Returns
     -------
@@ -114,9 +113,7 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
         )
     violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
     if not violations.total.any():
-        raise ValueError(
-            "disagreement_error is undefined: the preferences hold no pair with a weight above 0."
-        )
+        raise ValueError("disagreement_error is undefined: no pair has a positive weight.")
     return float(violations.errors(ties).sum() / violations.total.sum())
 
 
@@ -129,14 +126,14 @@ def pair_log_loss(
     average: Literal["queries", "pairs"] = "queries",
     per_query: bool = False,
 ) -> float | FloatArray:
-    """Mean surprise of the pairs of a query under the probabilities that scores state.
+    """Mean negative log-likelihood of the pairs of a query, for scores that are log odds.
 
         1/N * sum over pairs y_i > y_j of log(1 + exp(-(s_i - s_j))),   N the number of such pairs,
 
-    where 1 / (1 + exp(-(s_i - s_j))) is the probability that row i is above row j, so that the scores have to
-    be log odds, such as those of `RankLogistic`. A coin has log 2 = 0.693. It is the smaller the more often
-    the order is right, and the closer the probabilities come to what happens. O(m). Queries without two
-    different labels are left out of the mean.
+    with 1 / (1 + exp(-(s_i - s_j))) the predicted probability that row i is above row j. The scores must be
+    log odds, such as those of `RankLogistic`. A coin flip has log 2 = 0.693. It is a proper scoring rule: it
+    rewards both the right order and calibrated probabilities. O(m). Queries without two different labels are
+    left out of the mean.
 
     Parameters
     ----------
@@ -147,11 +144,11 @@ def pair_log_loss(
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     sample_weight : array of shape (m,), optional
-        A pair weighs the product of the weights of its two rows.
+        The weight of a pair is the product of those of its two rows.
     average : {"queries", "pairs"}
-        Mean of the queries' losses, or the mean over all pairs of all queries.
+        Mean of the losses of queries, or the mean over the pairs of all queries.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -198,13 +195,13 @@ def wmw(
         1/n_edges * sum over edges (h, l) of 1/(m_h m_l) * sum over i in h, j in l of [s_i > s_j],
 
     the statistic of section 1.1 of Fung et al. (2005), divided by the number of edges so that a perfect
-    ranking has 1. For two classes it is the area under the ROC curve. O(m log m), and O(m_h + m_l) for each
+    ranking has 1. For two classes it is the area under the ROC curve. O(m log m), and O(m_h + m_l) per
     edge.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
-        Class of each row; or the preferences of `Preferences.from_order`, with their own edges and weights.
+        Class of each row; or a `Preferences.from_order`, with its own edges and weights.
     scores : array of shape (m,)
         Predicted scores, higher is better.
     order : {"full", "chain"}, list of (higher, lower) labels, or networkx.DiGraph
@@ -212,9 +209,9 @@ def wmw(
         above its lower neighbour only, or the given edges. Edges with a class that has no rows are left out,
         with a warning.
     ties : {"half", "error", "correct"}
-        A pair with equal scores counts one half, not at all, or as ordered correctly.
+        The value of a pair with equal scores: 1/2, 0 or 1.
     sample_weight : array of shape (m,), optional
-        A pair weighs the product of its rows' weights, within its edge.
+        Within an edge, the weight of a pair is the product of those of its two rows.
 
     Returns
     -------
@@ -233,15 +230,14 @@ def wmw(
             return _mean_over_edges(_violations(y, y.check_scores(scores)), ties)
         if not y.is_complete or y.has_queries:
             raise TypeError(
-                f"wmw takes the preferences of from_order, got {y!r}; ranking_error takes preferences of all "
-                "kinds."
+                f"wmw needs a Preferences.from_order, got {y!r}; ranking_error accepts any preferences."
             )
         sample_weight, y = y.weight, cast(FloatArray, y.labels)
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
     if isinstance(order, str) and order == "full":
-        # Such weights give all edges the same total, so that the mean over pairs is the mean over edges.
+        # With these weights all edges have the same total, so the mean over pairs is the mean over edges.
         rows = np.ones(len(scores)) if weight is None else weight
         weight = np.divide(
             rows, np.bincount(class_of_row, rows)[class_of_row], where=rows > 0, out=np.zeros_like(rows)
@@ -252,7 +248,7 @@ def wmw(
 
 def _mean_over_edges(violations: "_Violations", ties: Ties) -> float:
     if not violations.total.any():
-        raise NoPairsError("wmw is undefined: no edge has rows with weights above 0 in both of its classes.")
+        raise NoPairsError("wmw is undefined: no edge has rows of positive weight in both of its classes.")
     return float(np.nanmean(1.0 - share(violations.errors(ties), violations.total)))
 
 
@@ -269,23 +265,23 @@ def kendall_tau(
         (P - Q) / sqrt(N_y N_s),
 
     P the concordant and Q the discordant pairs, N_y the pairs with different labels, N_s those with different
-    scores; equal to `scipy.stats.kendalltau` of each query. O(m log m). A query is undefined when all of its
-    labels or all of its scores are equal.
+    scores; equal to `scipy.stats.kendalltau` per query. O(m log m). A query is undefined if all of its labels
+    or all of its scores are equal.
 
     Parameters
     ----------
     y : array of shape (m,), or Preferences
         Labels, any real numbers. A `Preferences` made from labels has its own queries and their weights;
-        weights of its pairs do not enter.
+        weights of pairs are ignored.
     scores : array of shape (m,)
         Predicted scores, any real numbers.
     qid : array of shape (m,), optional
         Query of each row, of any type and in any order. Without it all rows are one query.
     undefined : {"skip", "nan"} or float
-        An undefined query is left out of the mean, with a warning; or it is NaN, and so is the mean; or it
-        counts as this number.
+        The value of an undefined query: left out of the mean, with a warning; NaN, as is the mean; or this
+        number.
     per_query : bool
-        Return one value for each query, in sorted order of the unique `qid`, NaN where undefined.
+        Return one value per query, in sorted order of the unique `qid`, NaN if undefined.
 
     Returns
     -------
@@ -308,7 +304,7 @@ def kendall_tau(
 
 
 class _Violations(NamedTuple):
-    """Weights of pairs, for each query (or edge of an order graph)."""
+    """Weights of pairs, per query or per edge of an order graph."""
 
     wrong: FloatArray
     wrong_or_tied: FloatArray
@@ -323,7 +319,7 @@ class _Violations(NamedTuple):
 def _query_errors(
     preferences: Preferences, scores: ArrayLike, ties: Ties
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Weight of the errors, of all pairs, and in the mean, for each query that has rows."""
+    """Return per query the weight of the errors, of all pairs, and in the mean."""
     violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
     wrong, total = preferences.by_query(violations.errors(ties)), preferences.by_query(violations.total)
     return wrong, total, preferences.query_importance()
@@ -332,7 +328,7 @@ def _query_errors(
 def _label_violations(
     labels: FloatArray, scores: FloatArray, query: IntArray, sample_weight: ArrayLike | None
 ) -> _Violations:
-    """`_violations` of labels within queries, 0 for every query when no query has a pair."""
+    """`_violations` of labels within queries, 0 for all queries if none has a pair."""
     try:
         preferences = Preferences.from_scores(labels, query if query.max() > 0 else None, sample_weight)
     except NoPairsError:

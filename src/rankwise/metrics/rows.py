@@ -1,4 +1,4 @@
-"""What all measures share: checked labels, scores and queries of the rows, and the mean over queries."""
+"""Checked labels, scores and queries, rows sorted by score, and means over queries."""
 
 import warnings
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_labels, as_vector, check_choice
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.preferences import Preferences
 
@@ -16,7 +17,7 @@ Undefined = Literal["skip", "nan"] | float
 
 
 def share(part: NDArray[Any], whole: NDArray[Any]) -> FloatArray:
-    """Part / whole, NaN where whole is 0; rounding never takes it beyond 1."""
+    """Part / whole, NaN if whole is 0, clipped to [-1, 1] against rounding."""
     return np.clip(np.divide(part, whole, out=np.full(whole.shape, np.nan), where=whole > 0), -1.0, 1.0)
 
 
@@ -28,7 +29,7 @@ def summary(
     per_query: bool,
     importance: FloatArray | None = None,
 ) -> float | FloatArray:
-    """All values, or their mean with the undefined ones treated as `undefined` asks."""
+    """Return the values per query, or their mean with `undefined` as the rule for NaN."""
     if isinstance(undefined, Real) and not isinstance(undefined, bool):
         values = np.where(np.isnan(values), float(undefined), values)
     else:
@@ -43,8 +44,8 @@ def summary(
         from sklearn.exceptions import UndefinedMetricWarning
 
         warnings.warn(
-            f"{measure} is undefined for {missing.sum()} of {values.size} queries ({reason}); "
-            "they are left out of the mean.",
+            f"{measure} is undefined for {missing.sum()} of {plural(values.size, 'query')} ({reason}); "
+            "the mean leaves undefined values out.",
             UndefinedMetricWarning,
             stacklevel=3,
         )
@@ -62,24 +63,24 @@ class Columns(NamedTuple):
 
 
 def columns_of(y: ArrayLike | Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> Columns:
-    """Check what a measure is given: labels, or preferences that have some, with scores and queries."""
+    """Check labels, or preferences that have labels, with scores and queries."""
     if isinstance(y, Preferences):
         return _of_preferences(y, scores, qid, measure)
     labels = as_labels(y, "y")
     if labels.size == 0:
-        raise ValueError("y is empty; it needs at least one row.")
+        raise ValueError("y is empty; it must have at least one row.")
     query = np.zeros(labels.size, np.int64) if qid is None else as_codes(qid, "qid", labels.size)[1]
     return Columns(labels, as_vector(scores, "scores", labels.size), query, None)
 
 
 def _of_preferences(y: Preferences, scores: ArrayLike, qid: ArrayLike | None, measure: str) -> Columns:
-    """Take labels, queries and their weights; weights of pairs have no meaning for a measure of places."""
+    """Return labels, queries and weights of queries; weights of pairs do not apply to ranked lists."""
     if qid is not None:
         raise ValueError("qid must be None when y is a Preferences, which has its own.")
     if y.labels is None or not y.orders_labels:
-        why = "have none" if y.labels is None else "have censored rows"
+        why = "has none" if y.labels is None else "has censored rows"
         raise TypeError(
-            f"{measure} needs a label for each row, and {y!r} {why}; ranking_error takes them as they are."
+            f"{measure} needs a label per row, but {y!r} {why}; ranking_error accepts any preferences."
         )
     query = np.unique(y.groups(), return_inverse=True)[1]
     return Columns(y.labels, y.check_scores(scores), query, y.query_importance())
@@ -87,18 +88,18 @@ def _of_preferences(y: Preferences, scores: ArrayLike, qid: ArrayLike | None, me
 
 @dataclass(frozen=True)
 class RankedRows:
-    """Rows sorted by query, then by falling score. A run is the rows of one query that share a score."""
+    """Rows sorted by query, then by decreasing score. A run is the rows of one query with equal scores."""
 
-    order: IntArray  # row at each sorted place
-    start: IntArray  # first place of each query
-    size: IntArray  # rows of each query
-    run_start: IntArray  # first place of each run
+    order: IntArray  # row at each sorted position
+    start: IntArray  # first position of each query
+    size: IntArray  # number of rows per query
+    run_start: IntArray  # first position of each run
     run_size: IntArray
     run_query: IntArray
 
     @classmethod
     def by(cls, scores: FloatArray, query: IntArray) -> "RankedRows":
-        """Sort rows by their scores within queries."""
+        """Sort rows by score within queries."""
         order = np.lexsort((-scores, query))
         query, scores = query[order], scores[order]
         new_query = np.diff(query, prepend=-1) != 0
@@ -110,22 +111,22 @@ class RankedRows:
 
     @property
     def position(self) -> IntArray:
-        """Rank of each sorted place within its query, 0 is best."""
+        """Rank of each sorted row within its query, 0 is best."""
         return np.arange(self.order.size) - np.repeat(self.start, self.size)
 
     def total(self, sorted_values: FloatArray) -> FloatArray:
-        """Sum of each query."""
+        """Sum per query."""
         return np.add.reduceat(sorted_values, self.start)
 
     def largest(self, values: FloatArray) -> FloatArray:
-        """Greatest value of each query."""
+        """Largest value per query."""
         return np.maximum.reduceat(values[self.order], self.start)
 
     def run_total(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Sum of each run; a mask is counted."""
+        """Sum per run; of a mask, the number of True entries."""
         kind = np.intp if values.dtype == bool else values.dtype
         return np.add.reduceat(values[self.order], self.run_start, dtype=kind)
 
     def expected(self, values: FloatArray) -> FloatArray:
-        """Expected value at each sorted place when tied rows are in random order: the mean of the run."""
+        """Expected value at each sorted position for random orders of tied rows: the mean of the run."""
         return np.repeat(self.run_total(values) / self.run_size, self.run_size)
