@@ -187,7 +187,7 @@ def test_one_end_is_one_fit():
 
 def test_fits_that_end_early_are_warned_of_and_the_shares_stay_true():
     X, y, qid = data()
-    with pytest.warns(ConvergenceWarning, match="may be missed, where tol is 0.001"):
+    with pytest.warns(ConvergenceWarning, match="attainable improvement, above tol=0.001"):
         path = alpha_path(RankSVM(max_iter=1), X, y, (1.0, 1e-3), qid=qid, tol=1e-3)
     assert path.share(path.alphas).max() > 1e-3
     for alpha in (0.5, 0.01, 0.002):

@@ -189,7 +189,7 @@ def _check_labels(distinct: NDArray[Any], n_rows: int, categories: Sequence[Any]
 
 
 def looks_continuous(distinct: NDArray[Any], n_rows: int) -> bool:
-    """Tell fractions of which few occur twice, which are no labels, from grades."""
+    """Return whether labels are fractions that seldom repeat, rather than grades."""
     fractional = distinct.dtype.kind == "f" and bool((distinct != np.floor(distinct)).any())
     return fractional and 2 * len(distinct) > n_rows
 

@@ -52,7 +52,7 @@ OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
 
 def import_lightgbm() -> Any:
-    """Return the package, or say how to get it."""
+    """Return the package, or raise an error with the command that installs it."""
     try:
         import lightgbm
     except ImportError:
@@ -92,8 +92,8 @@ class BoostedRanker(
     num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, reg_lambda :
         As in LightGBM, with its defaults. Where `subsample` is below 1, rows are drawn anew for each tree.
     early_stopping_rounds : int
-        With `fit(validation=...)`, the fit ends when so many trees in a row have not lowered the ranking
-        error of the validation rows, and the best number of trees is kept.
+        With `fit(validation=...)`, the fit stops when this number of consecutive trees has not lowered the
+        ranking error of the validation rows, and the best number of trees is kept.
     categorical_features : sequence of int or str, optional
         Columns that hold categories, as whole numbers from 0 up, by place or name. Categorical columns of
         a frame are found without it.

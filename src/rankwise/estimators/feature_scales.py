@@ -1,8 +1,8 @@
 """Scales of features that a kernel learns: average gradient outer products, alternated with fits.
 
 A function that depends on some features alone changes along these alone: the mean square of the gradient of a
-fitted function tells how much each feature matters, and a kernel on features scaled by its root fits better
-than one in which all of them weigh the same (recursive feature machines: Radhakrishnan, Beaglehole, Pandit
+fitted function measures the importance of each feature, and a kernel on features scaled by its root fits
+better than one with equal scales (recursive feature machines: Radhakrishnan, Beaglehole, Pandit
 and Belkin, Science 383, 2024). Gradients are those of functions of their own for rows that are near to each
 other, with all of these as basis rows. Another function, with few basis rows, is fitted to a sample after
 each round; the round, the width and the alpha with the lowest error on rows held out are kept. All of these
@@ -40,10 +40,10 @@ LEARNING_KERNELS = ("exponential", "laplacian", "rbf")
 FITTED_ROWS, LOCAL_ROWS, GRADIENT_ROWS = 20_000, 1000, 2000
 # Basis rows of a fit that is judged, its rows for each of these, and the most rows it is judged by.
 BASIS_ROWS, ROWS_PER_BASIS_ROW, HELD_OUT_ROWS = 600, 8, 3000
-# The share of queries, or of rows of one ranking, that are held out.
+# The fraction of queries, or of rows of one ranking, that is held out.
 HELD_OUT_SHARE = 0.2
 N_ROUNDS = 5
-# A smaller alpha that lowers the error by no more than this share is the last one.
+# The search stops at an alpha that lowers the error by no more than this fraction.
 LEAST_GAIN = 0.003
 # Typical distances of two rows, in widths of the kernel: tried for the rounds, and tried in the end, too.
 WIDTHS = {"exponential": (1.0, 0.3), "laplacian": (1.0,), "rbf": (1.0,)}
@@ -58,7 +58,7 @@ FALL = 1.5
 SINGLE = 1e-9
 # The least that is added to the diagonal of a kernel matrix in single precision.
 LEAST_RIDGE = 1e-5
-# A squared distance that is no more than so many roundings of a row's square is none, to a gradient.
+# A squared distance below this multiple of the rounding unit of a row's square is zero for a gradient.
 NO_DISTANCE = 84
 # Kernel values that are computed at a time.
 BLOCK_ENTRIES = 1 << 19
@@ -103,7 +103,7 @@ def learn_scales(
     n_threads: int = 1,
     random_state: Any = None,
 ) -> FeatureScales:
-    """Learn how much each feature matters to a ranking, and the width of the kernel.
+    """Learn the scale of each feature in a ranking, and the width of the kernel.
 
     Cost: O(s l (n + l)) for each of five rounds on s rows in parts of l, which do not grow with the number of
     rows, and as much or less for the fits that are judged.
@@ -115,7 +115,7 @@ def learn_scales(
         Among the rows.
     kernel : "exponential", "laplacian" or "rbf"
     full : bool
-        Learn a matrix, which turns the features too, in place of one scale a feature.
+        Learn a matrix, which also rotates the features, in place of one scale per feature.
     average : "queries" or "pairs"
         How errors are averaged.
     path : callable, optional
@@ -334,7 +334,7 @@ def _parts(
 def _equal_spread(X: FloatArray) -> FloatArray:
     """Return the scales at which features have a standard deviation of 1; constant ones have none.
 
-    Features with two values, such as those that tell a category, have these 1 apart: by its deviation a rare
+    Features with two values, such as indicators of a category, have these 1 apart: by its deviation a rare
     category would be far from everything.
     """
     lowest, highest = X.min(axis=0), X.max(axis=0)

@@ -85,7 +85,8 @@ class PairwiseFits:
     def loss(self) -> PairwiseLoss:
         """The loss of the preferences."""
         model = self.model
-        return pairwise_loss(model.loss, self.problem.preferences, model.solver_, **averaging(model))
+        options: dict[str, Any] = {"average": model.average, "n_threads": thread_count(model.n_jobs)}
+        return pairwise_loss(model.loss, self.problem.preferences, model.solver_, **options)
 
     @property
     def at_zero(self) -> float:
@@ -111,7 +112,8 @@ class PairwiseFits:
                 solver=model.solver_,
                 tol=model.tol,
                 max_iter=int(model.max_iter),
-                **averaging(model),
+                average=model.average,
+                n_threads=thread_count(model.n_jobs),
                 start=start,
                 monitor=monitor,
                 **carried,
@@ -186,11 +188,6 @@ class PairwiseFits:
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 keep_fit(model, result, self.space)
             yield model
-
-
-def averaging(model: PairwiseRanker) -> dict[str, Any]:
-    """Return how the loss of a model is averaged, and on how many threads."""
-    return {"average": model.average, "n_threads": thread_count(model.n_jobs)}
 
 
 def _uninterrupted(result: SolverResult) -> SolverResult:

@@ -52,7 +52,7 @@ CALIBRATION_FOLDS = 5
 class Ranks(NamedTuple):
     """The labels of rows as ranks.
 
-    `plain` says that all rows weigh the same, so that pairs can be counted.
+    `plain` is true if all rows weigh the same, so that pairs can be counted.
     """
 
     classes: NDArray[Any]

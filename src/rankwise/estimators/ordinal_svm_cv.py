@@ -24,17 +24,17 @@ from rankwise.model_selection.tunable import Problem
 class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Comparison, Candidates):
     """Ordinal regression with alpha chosen by cross-validation over rows, then fitted to all rows.
 
-    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended;
-    each has boundaries of its own.
+    Alphas are visited in decreasing order, each fit warm-started from the previous one and with its own
+    boundaries.
 
     Parameters
     ----------
     alphas : array, optional
         Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int deals rows out to folds at random, each with its share of every rank, the same at each fit.
+        An int assigns rows to folds at random, stratified by rank, the same at each fit.
     scoring : str or callable, optional
-        What alphas are compared by: by default "distance", the mean number of ranks by which rows are missed;
+        The criterion for alpha: by default "distance", the mean absolute error of predicted ranks;
         a measure of utilities as in `RankSVMCV` ("error", "tau"); or a scorer in the manner of scikit-learn,
         which is called with a model, the rows held out and their labels.
     loss, kernel, thresholds, categories, class_weight, calibrated, ... :
@@ -43,14 +43,14 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
-        of the candidates, an `EdgeOfGridWarning` says which to add.
+        The alpha with the lowest mean error over folds; the largest of these. If it is the first or the last
+        candidate, an `EdgeOfGridWarning` suggests others.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        The mean distance of ranks on the rows held out, or what `scoring` names.
+        The mean absolute error of held-out ranks, or the criterion that `scoring` names.
     scoring_ : str
-        The measure that alphas were compared by; "score" for a scorer.
+        The criterion for alpha; "score" for a scorer.
     classes_, thresholds_, coef_, ... :
         As in `OrdinalSVM`, of the model for `alpha_`.
 

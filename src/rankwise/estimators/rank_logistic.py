@@ -37,12 +37,12 @@ class BaseRankLogistic(PairProbability, PairwiseRanker):
     def calibrate(
         self, X: Any, y: Any, *, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Self:
-        """Divide the function by the temperature that fits rows which the model has not seen.
+        """Divide the function by the temperature that fits held-out rows.
 
         The temperature minimises the mean of log(1 + exp(-(f(better) - f(worse)) / T)) over the pairs of
-        these rows, with the weights of the objective: see `fit_temperature`. A model whose penalty or whose
-        fit to the training rows makes it timid or bold is put right. No order changes. `temperature_` is what
-        the fitted function was divided by in all.
+        these rows, with the weights of the objective: see `fit_temperature`. It corrects
+        probabilities that the penalty made underconfident, or the fit to the training rows overconfident.
+        No order changes. `temperature_` is the product of all such divisors.
 
         Parameters
         ----------
@@ -69,7 +69,7 @@ class BaseRankLogistic(PairProbability, PairwiseRanker):
 class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Strength):
     """Minimise the mean over pairs of log(1 + exp(-(f(better) - f(worse)))) + alpha ||f||^2.
 
-    The model says how likely a row is above another: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
+    The model gives the probability of each order: P(a above b) = 1 / (1 + exp(f(b) - f(a))), the model of
     Bradley and Terry (1952) with features, and the loss of RankNet (Burges et al. 2005). All pairs count,
     none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
 
@@ -80,7 +80,7 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     Parameters
     ----------
     alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best of this loss on rows held out.
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best on held-out rows.
         With N pairs and `average="pairs"`, scikit-learn's
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
         the same solution.
@@ -89,8 +89,8 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
         exp(-gamma ||x - z||).
     gamma : float, "scale", "learned", "learned-matrix" or None
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
-        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
-        "learned-matrix" the features are turned, too.
+        their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
+        "learned-matrix" the features are also rotated.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -102,12 +102,12 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
         With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
     solver : "auto" or "newton"
     tol : float
-        The fit ends when it is certain to have won all but this share of what can be won:
-        `gap_ <= tol * (log(2) - objective_ + gap_)`, as the objective of the zero function is log 2. A gap
-        that rounding explains is small enough, too, up to `tol * log(2)`.
+        Stop when the gap is at most `tol` times the attainable improvement, J(0) - J*: when
+        `gap_ <= tol * (log(2) - objective_ + gap_)`, as the zero function has the objective J(0) = log 2. A
+        gap that rounding explains is also accepted, up to `tol * log(2)`.
     max_iter : int
     warm_start : bool
-        Begin with the weights of the previous fit.
+        Start from the weights of the previous fit.
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
         return value ends the fit.
@@ -116,30 +116,30 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line for each iteration.
+        1 prints a line per iteration.
 
     Attributes
     ----------
     coef_ : array of shape (n_features,)
-        The weights, for the linear kernel: the change of the log odds of a pair by a unit of each feature.
+        The weights, for the linear kernel: the change of the log odds of a pair per unit of each feature.
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
     feature_scales_, gamma_, scale_errors_ : array, float, array
-        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
-        the kernel, and the ranking error on the rows held out before and after each round.
+        For a learned gamma: the factors of the features before the kernel is applied, the gamma of the
+        kernel, and the ranking error on held-out rows before and after each round.
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float
-        The objective reached and a bound on its distance to the optimum, before any calibration.
+        The objective reached and a bound on its suboptimality, before any calibration.
     temperature_ : float
-        What `calibrate` divided the function by; 1 without.
+        The divisor of the function by `calibrate`; 1 without it.
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration.
     solver_ : str
         The solver that ran.
     rounds_ : RoundLog
-        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
+        For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
 
     Examples
     --------
@@ -160,42 +160,41 @@ class RankLogisticCV(
 ):
     """RankLogistic with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
+    Alphas are visited in decreasing order, each fit warm-started from the previous one.
 
     Parameters
     ----------
     alphas : array, optional
         Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
-        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit;
-        of explicit pairs that share rows it deals out the pairs.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
+        explicit pairs share rows, it assigns the pairs.
     scoring : str or callable, optional
-        What alphas are compared by, as in `RankSVMCV`. By default it is "log_loss", the mean of
-        log(1 + exp(-(f(better) - f(worse)))) over pairs; the ranking error, "error", does not look at the
-        probabilities. On real data of seven kinds the two
-        rank equally well within the noise, but for one where the error picks the better order, and the
-        probabilities of the log loss are the better ones wherever they differ much: see
-        docs/rank_logistic.md.
+        The criterion for alpha, as in `RankSVMCV`. By default it is "log_loss", the mean of
+        log(1 + exp(-(f(better) - f(worse)))) over pairs; the ranking error, "error", ignores the
+        probabilities. On seven kinds of real data the two rank equally well within the noise, except for
+        one where the error ranks better; the log loss gives the better probabilities wherever they differ
+        much: see docs/rank_logistic.md.
     calibrated : bool
-        Whether the function is divided by the temperature that fits the pairs which the folds held out, as
-        `calibrate` does with other rows. Alphas a power of ten apart leave room for it.
+        Whether the function is divided by the temperature that fits the held-out pairs of the folds, as
+        `calibrate` does with other rows. Alphas a power of ten apart leave room for that.
     kernel, gamma, ... :
         As in `RankLogistic`.
 
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
-        of the candidates, an `EdgeOfGridWarning` says which to add. Where the last fit was interrupted on
-        its way to it, the alpha that was reached.
+        The alpha with the lowest mean error over folds; the largest of these. If it is the first or the last
+        candidate, an `EdgeOfGridWarning` suggests others. If the final fit was interrupted on its path to
+        it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Log loss of pairs, or ranking error, on what was held out: the mean over queries or, under
+        Held-out log loss of pairs, or ranking error: the mean over queries or, under
         `average="pairs"`, over all pairs; 1 minus the measure, or minus the score, that `scoring` names.
         Folds without pairs are left out; validation rows are one fold.
     scoring_ : str
-        The measure that alphas were compared by; "score" for a scorer.
+        The criterion for alpha; "score" for a scorer.
 
     Examples
     --------

@@ -140,28 +140,28 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
 
     Cost for m rows of n features, whatever the number of pairs: O(m n^2 + n^3) in the primal (28),
     O(m^2 n + m^3) in the dual (17) and with a kernel, O(m b^2) with `n_components=b` basis rows (41), O(nnz)
-    an iteration of conjugate gradients. `cost="relative"` lists the l pairs: O(l) memory, and O(l n) in
-    addition. More outputs cost little where L does not depend on the labels, which is `cost="magnitude"` with
-    `ties="keep"`; otherwise they are fitted one after the other. `path` gives the weights for many alphas.
+    per iteration of conjugate gradients. `cost="relative"` lists the l pairs: O(l) memory, and O(l n) in
+    addition. Further outputs cost little if L does not depend on the labels, that is for `cost="magnitude"`
+    with `ties="keep"`; otherwise they are fitted one by one. `path` gives the weights for many alphas.
 
     Parameters
     ----------
     alpha : float, array of shape (n_outputs,), or "learned"
         Strength of the penalty, the same for all outputs or one for each; "learned", with `gamma="learned"`,
-        is the best of least squares on rows held out. Pahikkala et al. sum over pairs:
+        is the best on held-out rows. Pahikkala et al. sum over pairs:
         with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
         `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
-        `alpha` m / 2 where all queries have the same size, and weighs them by their size otherwise.
+        `alpha` m / 2 if all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).
     gamma : float, "scale", "learned", "learned-matrix" or None
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
-        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
-        "learned-matrix" the features are turned, too.
+        their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
+        "learned-matrix" the features are also rotated.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -178,10 +178,11 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
         "auto" takes the cheapest.
     tol : float
-        The gap that is asked for, as a share of what can be won: `gap_ <= tol * (zero - objective_ + gap_)`,
-        where zero is the objective of the zero function, or the gap that rounding explains, up to `tol` times
-        zero. A larger one is warned of. Conjugate gradients also go on to this residual of the normal
-        equations relative to their right-hand side.
+        The gap that is asked for, relative to the attainable improvement J(0) - J*:
+        `gap_ <= tol * (J(0) - objective_ + gap_)`, with the objective J(0) of the zero function. A gap that
+        rounding explains is also accepted, up to `tol * J(0)`; a larger gap causes a warning. Conjugate
+        gradients also stop only when the residual of the normal equations, relative to their right-hand
+        side, is at most `tol`.
     max_iter : int
         Limit of the iterations of conjugate gradients for each output.
     callback : callable, optional
@@ -201,13 +202,13 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
     feature_scales_, gamma_, scale_errors_ : array, float, array
-        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
-        the kernel, and the ranking error on the rows held out before and after each round.
+        For a learned gamma: the factors of the features before the kernel is applied, the gamma of the
+        kernel, and the ranking error on held-out rows before and after each round.
     n_pairs_ : int, or array of shape (n_outputs,)
         The number of untied pairs of the training data.
     objective_, gap_ : float, or arrays of shape (n_outputs,)
-        The objective reached and a bound on its distance to the optimum, ||gradient||^2 / (4 alpha) plus what
-        rounding may have done to either.
+        The objective reached and a bound on its suboptimality, ||gradient||^2 / (4 alpha) plus the rounding
+        errors of both.
     n_iter_ : int
         1 for closed forms.
     history_ : dict of arrays
@@ -215,7 +216,7 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     solver_ : str
         The solver that ran.
     rounds_ : RoundLog
-        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
+        For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
 
     References
     ----------

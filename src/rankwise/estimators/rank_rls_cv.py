@@ -33,11 +33,11 @@ from rankwise.leave_out.leave_out import (
 )
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold, PairFold
 
-# Beyond so many rows, leaving every pair out for 31 alphas takes minutes and folds say as much.
+# With more rows, leaving out every pair for 31 alphas takes minutes, and folds are as informative.
 MANY_ROWS = 5000
 DEFAULT_FOLDS = 5
 LEAVE_OUT = ("leave-query-out", "leave-pair-out")
-# The measures that pairs left out have by themselves.
+# The measures that are defined for single pairs.
 PAIR_ERRORS = ("error", "concordance")
 
 
@@ -45,8 +45,8 @@ PAIR_ERRORS = ("error", "concordance")
 class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas, Comparison, Candidates):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
-    The alpha with the lowest share of held-out pairs in the wrong order is taken. All alphas share one
-    decomposition, and where single queries or pairs are held out nothing is fitted again: see
+    The alpha with the lowest fraction of held-out pairs in the wrong order is chosen. All alphas share one
+    decomposition, and leaving out single queries or pairs needs no refit: see
     `leave_query_out` (equation (33) of Pahikkala et al. 2009) and `leave_pair_out` (equations (36) to (39)),
     which also state the cost. Folds have a decomposition each, and folds of queries share one pass over rows.
 
@@ -56,41 +56,40 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         Candidates; by default 2^5, 2^4, ..., 2^-25 times the mean squared distance of the two rows of a pair
         in the function space.
     cv : None, "leave-query-out", "leave-pair-out", int, splitter or iterable of (train, test)
-        By default leave-query-out where there are several queries. In one ranking it is leave-pair-out where
-        that has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int
-        deals queries (rows, where there are no queries) out to folds at random, the same at each fit; of
-        explicit pairs that share rows it deals out the pairs.
+        By default leave-query-out if there are several queries. For one ranking it is leave-pair-out if that
+        has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int assigns
+        queries (rows, if there are no queries) to folds at random, the same at each fit; if explicit pairs
+        share rows, it assigns the pairs.
     scoring : str or callable, optional
-        What alphas are compared by: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
+        The criterion for alpha: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
-        makes, which is called with a model, the rows held out, and their preferences (their labels, where
+        makes, which is called with a model, the held-out rows, and their preferences (their labels, if
         there are no queries).
-        Leave-pair-out knows no measure but the ranking error; with another one, one ranking has five folds by
-        default, and queries are left out as ever.
+        Leave-pair-out has the ranking error alone; with another measure, the default for one ranking is five
+        folds.
     alpha_per_output : bool
-        Where y has several columns, choose an alpha for each, as section 5.4 of the paper does; the
+        If y has several columns, choose an alpha for each, as section 5.4 of the paper does; the
         decomposition is the same. By default they share one.
     cost, kernel, ... :
-        As in `RankRLS`. Where single queries or pairs are left out, the kernel's basis rows and
-        `gamma="scale"` are those of all rows; folds see their training rows alone.
+        As in `RankRLS`. If single queries or pairs are left out, the kernel's basis rows and `gamma="scale"`
+        are those of all rows; folds use their training rows alone.
 
     Attributes
     ----------
     alpha_ : float, or array of shape (n_outputs,) with `alpha_per_output`
-        The alpha with the lowest error; the largest such. Where it is the first or the last of the
-        candidates, an `EdgeOfGridWarning` says which to add.
+        The alpha with the lowest error; the largest of these. If it is the first or the last candidate, an
+        `EdgeOfGridWarning` suggests others.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas,)
-        Ranking error on what was left out: the mean over queries or, under `average="pairs"`, the share of
-        all pairs; or 1 minus the measure, or minus the score, that `scoring` names. It is the mean of that
-        over folds, where there are some, and over outputs, which share one alpha.
-        With `alpha_per_output` it has a column for each output.
+        Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
+        or 1 minus the measure, or minus the score, that `scoring` names. It is averaged over folds, and over
+        outputs that share one alpha; with `alpha_per_output` it has one column per output.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
-        pairs", "validation", or "splits" where `cv` gave them.
+        pairs", "validation", or "splits" if `cv` has them.
     scoring_ : str
-        The measure that alphas were compared by; "score" for a scorer.
+        The criterion for alpha; "score" for a scorer.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, solver_ :
         As in `RankRLS`, of the model for `alpha_`.
 

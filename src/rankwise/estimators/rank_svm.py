@@ -16,14 +16,14 @@ class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Stre
     its square for `loss="squared_hinge"`. All pairs count, none is sampled, and the result is certified: the
     objective is within `gap_` of the optimum.
 
-    Cost: O(nnz + m log m) an iteration for m rows with nnz nonzeros, whatever the number of pairs, label
-    levels and queries; some twenty iterations are usual. With a kernel O(m^3) once and O(m^2) memory, with
+    Cost: O(nnz + m log m) per iteration for m rows with nnz nonzeros, for any number of pairs, label
+    levels and queries; about twenty iterations are usual. With a kernel O(m^3) once and O(m^2) memory, with
     `n_components=b` basis rows O(m b^2) and O(m b).
 
     Parameters
     ----------
     alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best of this loss on rows held out.
+        Strength of the penalty; "learned", with `gamma="learned"`, is the best on held-out rows.
         In terms of other programs, with N pairs: the lambda of Airola et al. is
         `alpha`; solvers of 1/2 ||w||^2 + C sum(loss) have C = 1 / (2 alpha N); SVMrank with n queries has
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`
@@ -34,8 +34,8 @@ class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Stre
         exp(-gamma ||x - z||).
     gamma : float, "scale", "learned", "learned-matrix" or None
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
-        their width, by the mean squares of the gradients of fits, judged on queries or rows held out; with
-        "learned-matrix" the features are turned, too.
+        their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
+        "learned-matrix" the features are also rotated.
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     basis : "uniform" or "kmeans"
@@ -51,12 +51,12 @@ class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Stre
         comparison: "tree-rsvm" counts violated pairs with their order-statistic tree, "pair-rsvm" one by one
         in O(m^2), "bmrm" as "bundle" does. All find the same solution.
     tol : float
-        The fit ends when it is certain to have won all but this share of what can be won:
-        `gap_ <= tol * (1 - objective_ + gap_)`, as the objective of the zero function is 1. A gap that
-        rounding explains is small enough, too, up to `tol`.
+        Stop when the gap is at most `tol` times the attainable improvement, J(0) - J*: when
+        `gap_ <= tol * (1 - objective_ + gap_)`, as the zero function has the objective J(0) = 1. A gap that
+        rounding explains is also accepted, up to `tol`.
     max_iter : int
     warm_start : bool
-        Begin with the weights of the previous fit.
+        Start from the weights of the previous fit.
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
         return value ends the fit.
@@ -65,7 +65,7 @@ class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Stre
     random_state : int, optional
         Draws the basis rows.
     verbose : int
-        1 prints a line for each iteration.
+        1 prints a line per iteration.
 
     Attributes
     ----------
@@ -74,19 +74,19 @@ class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Stre
     dual_coef_, basis_ : arrays
         The function is the sum of `dual_coef_` times the kernel with the rows of `basis_`, for other kernels.
     feature_scales_, gamma_, scale_errors_ : array, float, array
-        For a gamma that is learned: what features are multiplied by before the kernel sees them, the gamma of
-        the kernel, and the ranking error on the rows held out before and after each round.
+        For a learned gamma: the factors of the features before the kernel is applied, the gamma of the
+        kernel, and the ranking error on held-out rows before and after each round.
     n_pairs_ : int
         The number of pairs of the training data.
     objective_, gap_ : float
-        The objective reached and a bound on its distance to the optimum.
+        The objective reached and a bound on its suboptimality.
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration.
     solver_ : str
         The solver that ran.
     rounds_ : RoundLog
-        For rows on Dask, how the rounds went: see `rankwise.distributed.RoundLog`.
+        For rows on Dask, the log of the rounds: see `rankwise.distributed.RoundLog`.
 
     Examples
     --------

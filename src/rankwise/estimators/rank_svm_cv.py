@@ -13,12 +13,12 @@ from rankwise.estimators.rank_svm import RankSVM
 class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    The alphas are gone through from the largest to the smallest, each fit beginning where the last one ended.
-    Where rows are many for their features (4,096 or more in a fold, and at least the square of the number of
-    features), the fits to folds are quasi-Newton descents: they end when the next step promises less than a
-    tenth of `tol`, which is no certificate. Otherwise, where the loss has kinks that stop a descent, and with
-    any `solver` but "auto", each is certified to `tol`; the cutting planes of the hinge are then handed on
-    from alpha to alpha. The model that is kept is certified in any case.
+    Alphas are visited in decreasing order, each fit warm-started from the previous one. If a fold has at
+    least 4,096 rows, and at least as many as the square of the number of features, its fits are quasi-Newton
+    descents: they stop when the predicted decrease of the next step is below a tenth of `tol`, without a
+    certificate. Otherwise, if kinks of the loss stop a descent, or with any `solver` but "auto", each fit is
+    certified to `tol`, and the cutting planes of the hinge are shared by all alphas. The final model is
+    certified in any case.
 
     Parameters
     ----------
@@ -26,12 +26,12 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
         Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
         spread over about one margin.
     cv : int, splitter or iterable of (train, test)
-        An int deals queries (rows, where there are no queries) out to folds at random, the same at each fit;
-        of explicit pairs that share rows it deals out the pairs.
+        An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
+        explicit pairs share rows, it assigns the pairs.
     scoring : str or callable, optional
-        What alphas are compared by: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
+        The criterion for alpha: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
-        makes, which is called with a model, the rows held out, and their preferences (their labels, where
+        makes, which is called with a model, the held-out rows, and their preferences (their labels, if
         there are no queries).
     loss, kernel, ... :
         As in `RankSVM`.
@@ -39,17 +39,17 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
     Attributes
     ----------
     alpha_ : float
-        The alpha with the lowest mean error over folds; the largest such. Where it is the first or the last
-        of the candidates, an `EdgeOfGridWarning` says which to add. Where the last fit was interrupted on
-        its way to it, the alpha that was reached.
+        The alpha with the lowest mean error over folds; the largest of these. If it is the first or the last
+        candidate, an `EdgeOfGridWarning` suggests others. If the final fit was interrupted on its path to
+        it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
-        Ranking error on what was held out: the mean over queries or, under `average="pairs"`, the share of
-        all pairs; 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left
-        out; validation rows are one fold. Where all errors are equal, an `EqualErrorsWarning` says so.
+        Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
+        or 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left out;
+        validation rows are one fold. Equal errors of all candidates cause an `EqualErrorsWarning`.
     scoring_ : str
-        The measure that alphas were compared by; "score" for a scorer.
+        The criterion for alpha; "score" for a scorer.
 
     Examples
     --------

@@ -13,7 +13,7 @@ __all__ = ["check_memory", "fits_memory"]
 
 
 def fits_memory(X: Any, n_basis: int, precomputed: bool) -> bool:
-    """Tell whether the kernel values of all rows with the basis rows can be kept, as far as is known."""
+    """Return whether all kernel values with the basis rows fit into memory; true if its size is unknown."""
     free = available_memory()
     return free is None or _bytes_needed(X, n_basis, precomputed) <= free
 

@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, check_choice, check_count, check_positive
-from rankwise.core.text import listed
+from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
@@ -31,9 +31,9 @@ logger = logging.getLogger("rankwise")
 
 
 TIES = ("half", "davidson")
-# Up to so many items all covariances are computed at once; beyond, those that are asked for.
+# Up to this number of items all covariances are computed at once; beyond it, single columns on request.
 DENSE_ITEMS = 3000
-# So many columns of the covariance at a time, and ranges of ranks for at most so many items.
+# Columns of the covariance per block, and the largest number of items with ranges of ranks.
 BLOCK_COLUMNS = 256
 RANKED_ITEMS = 20_000
 # Of a residual; the variance of a score is then right to about its square, more than a standard error needs.
@@ -83,11 +83,11 @@ class BradleyTerry(BaseEstimator):
         A match weighs half as much for each such time before the latest one: in days for dates, else in the
         unit of the numbers in `date`.
     tol : float
-        Ends the fit when all but this share of what can be won over equal scores is certain to be won, or all
-        but a unit of rounding.
+        Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
+        rounding.
     max_iter : int
     verbose : int
-        1 prints a line for each iteration.
+        1 prints a line per iteration.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
 
@@ -102,7 +102,7 @@ class BradleyTerry(BaseEstimator):
     tie_effect_ : float
         nu, 0 where ties are halved.
     groups_ : list of arrays
-        The items that matches link, the largest group first. Scores of different groups tell nothing.
+        The items that matches link, the largest group first. Scores of different groups are not comparable.
     coef_ : array of shape (n_features,)
         With features: beta. Scores less `predict` of the features are what features do not explain, u.
     intercept_ : float
@@ -412,18 +412,18 @@ class BradleyTerry(BaseEstimator):
         self.n_iter_, self.history_ = result.n_iter, result.history
         found = f"The best scores so far are kept; their objective is within {self.gap_:.3g} of the optimum."
         if result.status == "interrupted":
-            warn_caller(f"Interrupted after {self.n_iter_} iterations. {found}", InterruptedWarning)
+            warn_caller(f"Interrupted after {plural(self.n_iter_, 'iteration')}. {found}", InterruptedWarning)
         elif result.status in ("max_iter", "stalled"):
             warn_caller(
-                f"The gap did not fall to tol={self.tol:g} of what can be won in {self.n_iter_} iterations. "
-                f"{found}",
+                f"Stopped after {plural(self.n_iter_, 'iteration')} with a gap above tol={self.tol:g} times "
+                f"the attainable improvement. {found}",
                 ConvergenceWarning,
             )
 
     def _diagnose(
         self, items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float
     ) -> None:
-        """Refuse what has no optimum, and tell what the matches leave open."""
+        """Refuse matches without an optimum, and warn of scores that the matches do not determine."""
         told = []
         if len(groups) > 1:
             told.append(

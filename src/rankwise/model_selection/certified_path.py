@@ -1,4 +1,4 @@
-"""A few models for all alphas between two ends, each proven good for the alphas around its own.
+"""A few models for all alphas of a range, each with a certificate for the alphas around its own.
 
 Let p(alpha) be the minimum over w of loss(w) + alpha ||w||^2. With w fixed that is a line in alpha. So p, the
 lowest of all lines, is concave: between two alphas it lies above the chord of lower bounds at the two, and
@@ -24,21 +24,21 @@ from rankwise.data.precision import UNIT, rounding_terms
 from rankwise.model_selection.tunable import CertifiedFits
 from rankwise.solvers import SolverResult
 
-# Fits go on to this share of the tolerance: the rest is for the way between them. With a smaller share there
-# are fewer fits, and each of them costs more.
+# Fits have this fraction of the tolerance; the rest is for the alphas between them. A smaller fraction means
+# fewer but more expensive fits.
 FIT_SHARE = 0.3
-# A step is as long as it takes to use this share of the tolerance half-way, and changes by a factor at most.
+# A step uses this fraction of the tolerance half-way, and changes by at most this factor.
 AIM_SHARE, STEP_CHANGE = 0.85, 4.0
-# Steps below this share of the shortest that is ever needed, (2 tol)^(1/2), would not help.
+# Steps below this fraction of (2 tol)^(1/2), the shortest that is ever needed, would not help.
 LEAST_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class Knot:
-    """Weights that were fitted for an alpha, with what is proven of their objective.
+    """Weights that were fitted for an alpha, with bounds on their objective.
 
     The objective of the weights at any alpha is at most `intercept` + `slope` alpha, rounding included. At
-    the alpha of the knot no weights have an objective below `bound`. Rounding may be to blame for a
+    the alpha of the knot no weights have an objective below `bound`. Rounding can explain a
     distance of `rounding` between the two.
     """
 
@@ -73,9 +73,9 @@ class CertifiedPath:
     coef : array of shape (n_knots, n_features)
         The `coef_` of each, or for a kernel the `dual_coef_`.
     objectives, gaps : arrays of shape (n_knots,)
-        The objective of each at its own alpha, and how far it is above the minimum at most.
+        The objective of each at its own alpha, and a bound on its suboptimality.
     tol : float
-        The share of what can be won that was asked for.
+        The tolerance, relative to the attainable improvement J(0) - J*.
     at_zero : float
         The objective of the zero function, at every alpha.
     """
@@ -95,25 +95,25 @@ class CertifiedPath:
         return np.argmin(self._lines(alpha), axis=-1)
 
     def objective(self, alpha: ArrayLike) -> FloatArray:
-        """Return the objective of these weights at each alpha, at most."""
+        """Return an upper bound on the objective of these weights at each alpha."""
         return self._lines(alpha).min(axis=-1)
 
     def bound(self, alpha: ArrayLike) -> FloatArray:
-        """Return what no weights go below at each alpha: the chords of the bounds of the knots."""
+        """Return a lower bound on the minimum at each alpha: the chords of the bounds of the knots."""
         return np.asarray(np.interp(self._checked(alpha), self.alphas[::-1], self._column("bound")[::-1]))
 
     def gap(self, alpha: ArrayLike) -> FloatArray:
-        """Return how far the objective is above its minimum at each alpha, at most."""
+        """Return a bound on the suboptimality at each alpha."""
         return self.objective(alpha) - self.bound(alpha)
 
     def share(self, alpha: ArrayLike) -> FloatArray:
-        """Return the gap as a share of what can be won at each alpha; zero where there is nothing to win."""
+        """Return the gap relative to the attainable improvement at each alpha; zero if there is none."""
         return shares(self.gap(alpha), self.at_zero - self.bound(alpha))
 
     def model(self, alpha: float) -> Any:
         """Return the fitted model of the knot for an alpha, with its objective and gap at that alpha.
 
-        It knows the path as `alpha_path_`, which a report draws.
+        Its attribute `alpha_path_` is the path, which a report draws.
         """
         k = int(self.knot(alpha))
         model = copy.copy(self._model).set_params(alpha=float(alpha))
@@ -147,13 +147,13 @@ def alpha_path(
     sample_weight: ArrayLike | None = None,
     tol: float = 1e-3,
 ) -> CertifiedPath:
-    """Fit a few alphas such that for every alpha between two ends one of the models is good enough, proven.
+    """Fit a few alphas such that one of the models is certified for every alpha of a range.
 
-    Good enough is the rule of all fits: at every alpha the objective of the model for it is at most `tol`
-    times what can be won above the minimum, which is the objective of the zero function less the minimum.
+    The criterion is that of all fits: at every alpha, the suboptimality of the model is at most `tol` times
+    the attainable improvement J(0) - J*.
 
-    Cost: about log(largest / smallest) / (2 tol)^(1/2) fits at worst, where the penalty is most of the
-    objective, and far fewer where it is not. Each begins near its optimum, where the last two lead to. All
+    Cost: about log(largest / smallest) / (2 tol)^(1/2) fits at worst, if the penalty dominates the
+    objective, and far fewer otherwise. Each fit is warm-started from an extrapolation of the last two. All
     fits of `RankRLS` share one decomposition.
 
     Parameters
@@ -165,7 +165,7 @@ def alpha_path(
     ends : pair of float, optional
         The largest and the smallest alpha; by default those of the grid from which the CV class chooses.
     tol : float
-        The share of what can be won that a model may miss.
+        The tolerance, relative to the attainable improvement.
 
     Returns
     -------
@@ -216,11 +216,11 @@ def _path_of(model: Any, data: tuple[Any, ...], ends: ArrayLike | None, tol: flo
 
 
 class _Path:
-    """Goes from the largest alpha down in steps that are as long as the tolerance allows."""
+    """Steps down from the largest alpha that are as long as the tolerance allows."""
 
     def __init__(self, fits: CertifiedFits, tol: float):
         self._fits, self._tol, self._at_zero = fits, tol, fits.at_zero
-        self._shortest = float(np.sqrt(2.0 * tol))  # where nothing but the penalty is won
+        self._shortest = float(np.sqrt(2.0 * tol))  # if the penalty is the whole objective
         self._unfinished = False
 
     def between(self, largest: float, smallest: float) -> list[Knot]:
@@ -244,9 +244,9 @@ class _Path:
         return self._filled(upper, middle) + self._filled(middle, lower)
 
     def _worst(self, upper: Knot, lower: Knot) -> float:
-        """Return the largest share of what can be won that may be missed between two knots.
+        """Return the largest relative gap between two knots.
 
-        Where both lines and the chord are straight, it is at an end or where the lines cross.
+        Lines and chord are straight, so it is at an end or at the intersection of the lines.
         """
         turn = upper.slope - lower.slope
         cross = (lower.intercept - upper.intercept) / turn if turn else upper.alpha
@@ -260,17 +260,17 @@ class _Path:
         return float(self._missed(gap, knot.bound, knot))
 
     def _missed(self, gap: Any, bound: Any, *knots: Knot) -> FloatArray:
-        """Return a gap as a share of what can be won; one that rounding explains is none, as in `Goal`."""
+        """Return a gap relative to the attainable improvement; zero if rounding explains it."""
         at_zero = self._at_zero
         explained = min(max(knot.rounding for knot in knots), self._tol * at_zero)
         return np.where(gap <= explained, 0.0, shares(gap, at_zero - bound))
 
     def _can_be_met(self, *knots: Knot) -> bool:
-        """Return whether the fits themselves leave something of the tolerance: rounding may take it all."""
+        """Return whether the gaps of the fits leave a part of the tolerance: rounding may use all of it."""
         return max(map(self._own, knots)) <= AIM_SHARE * self._tol
 
     def _change(self, upper: Knot, lower: Knot) -> float:
-        """Return by what to multiply a step: what is lost between two knots grows with its square."""
+        """Return the factor for the next step: the gap between two knots grows with its square."""
         own = max(self._own(upper), self._own(lower))
         room, lost = AIM_SHARE * self._tol - own, self._worst(upper, lower) - own
         if room <= 0 or lost <= 0:
@@ -280,7 +280,7 @@ class _Path:
     def _fitted(self, alpha: float, *near: Knot) -> Knot:
         result = self._fits.solve(alpha, on_line(alpha, *near))
         if result.status == "interrupted":
-            raise KeyboardInterrupt  # what is known so far does not hold everywhere
+            raise KeyboardInterrupt  # the knots so far do not cover the range
         self._unfinished |= result.status != "converged"
         return Knot.of(alpha, result)
 
@@ -288,14 +288,14 @@ class _Path:
         worst = max(map(self._worst, knots, [*knots[1:], knots[-1]]))
         if self._unfinished and worst > self._tol:
             warn_caller(
-                f"Some fits ended before their goal: a share {worst:.2g} of what can be won may be missed, "
-                f"where tol is {self._tol:g}.",
+                f"Some fits did not converge: the gap may be {worst:.2g} of the attainable improvement, "
+                f"above tol={self._tol:g}.",
                 ConvergenceWarning,
             )
 
 
 def on_line(alpha: float, *near: Knot) -> FloatVector | None:
-    """Return weights to begin with: on the straight line through two knots, by log alpha; of one; or None."""
+    """Return starting weights: on the line through two knots by log alpha, those of one knot, or None."""
     if len(near) < 2:
         return near[0].coef if near else None
     first, second = near
@@ -304,6 +304,6 @@ def on_line(alpha: float, *near: Knot) -> FloatVector | None:
 
 
 def shares(gap: Any, winnable: Any) -> FloatArray:
-    """Return a gap as a share of what can be won; zero where there is nothing to win."""
+    """Return a gap relative to the attainable improvement; zero if there is none."""
     gap, winnable = np.asarray(gap, dtype=np.float64), np.asarray(winnable, dtype=np.float64)
     return np.divide(gap, winnable, where=winnable > 0, out=np.zeros(np.broadcast(gap, winnable).shape))

@@ -1,4 +1,4 @@
-"""What models are compared by on rows that they did not see."""
+"""Criteria for models on held-out rows."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ METRICS: dict[str, Callable[..., Any]] = {
     "log_loss": metrics.pair_log_loss,
 }
 LOWER_IS_BETTER = ("error", "log_loss")
-# A rank is written behind an at sign.
+# Measures with a cutoff, written after an at sign.
 RANKED = ("ndcg", "p")
-# What may stand for queries without relevant rows; precision is 0 there, and measures of pairs have no such
-# number.
+# Measures with a value for queries without relevant rows; precision is 0 there, and measures of pairs have
+# none.
 COUNTED = ("ndcg", "map", "mrr")
 
 
@@ -50,7 +50,7 @@ def parsed_measure(key: str, argument: str = "measures") -> tuple[str, dict[str,
 
 @dataclass(frozen=True)
 class Scoring:
-    """What is compared on rows held out; lower is better.
+    """A criterion on held-out rows; lower is better.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Scoring:
     error : callable or None
         `error(preferences, scores, average)` of the scores of held-out rows.
     scorer : callable or None
-        `scorer(model, X, y)`, of which more is better, for a fitted model.
+        `scorer(model, X, y)` of a fitted model; higher is better.
     """
 
     key: str
@@ -68,10 +68,10 @@ class Scoring:
 
 
 def as_scoring(scoring: Any, undefined: Any = "skip") -> Scoring:
-    """Return how to compare, from the name of a measure or a scorer in the manner of scikit-learn.
+    """Return the criterion for the name of a measure, or for a scorer in the manner of scikit-learn.
 
-    The error of a measure of which more is better is 1 minus its value, that of a scorer minus its score.
-    `undefined` is what a query without relevant rows counts; see `rankwise.metrics.ndcg`.
+    The error of a measure for which higher is better is 1 minus its value, that of a scorer minus its score.
+    `undefined` is the value of a query without relevant rows; see `rankwise.metrics.ndcg`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def as_scoring(scoring: Any, undefined: Any = "skip") -> Scoring:
 
 
 def held_out_error(preferences: Preferences, scores: FloatArray, average: str = "queries") -> float:
-    """Return the ranking error: the mean over queries with pairs, or the share of all pairs."""
+    """Return the ranking error: the mean over queries with pairs, or the fraction of all pairs."""
     with warnings.catch_warnings():  # queries without pairs are common, and left out
         warnings.simplefilter("ignore", UndefinedMetricWarning)
         return float(metrics.ranking_error(preferences, scores, average=average))  # type: ignore[arg-type]
@@ -116,5 +116,5 @@ def shortfall(
     average: str = "queries",
     **options: Any,
 ) -> float:
-    """Return 1 minus a measure of queries, whatever the average of the objective."""
+    """Return 1 minus a measure of queries, for any average of the objective."""
     return 1.0 - float(metric(preferences, scores, **options))

@@ -60,15 +60,15 @@ class Parts(NamedTuple):
 
 
 class EdgeOfGridWarning(UserWarning):
-    """The best alpha is the first or the last of the candidates, so that one beyond may be better."""
+    """The best alpha is the first or the last candidate, so that one beyond may be better."""
 
 
 class EqualErrorsWarning(EdgeOfGridWarning):
-    """All candidates have the same error, so that nothing speaks for the one that is taken."""
+    """All candidates have the same held-out error, so that the choice among them is arbitrary."""
 
 
 class AlphaSearch:
-    """Compares alphas by an error on rows that the model did not see.
+    """Compare alphas by an error on held-out rows.
 
     Parameters
     ----------
@@ -77,12 +77,11 @@ class AlphaSearch:
     problem : Problem
         All rows, in memory.
     scaler : transformer, optional
-        Is fitted to the training rows of each fold.
+        It is fitted to the training rows of each fold.
     scoring : str, callable or Scoring
         What `as_scoring` takes: the name of a measure or a scorer.
     y : array of shape (n_rows,), optional
-        The labels, where there are no queries: what models are fitted to and judged by under a scorer.
-        Otherwise these are preferences.
+        The labels, if there are no queries: a scorer sees them in place of preferences.
     """
 
     def __init__(
@@ -100,13 +99,13 @@ class AlphaSearch:
         self.scaler = scaler
         self.y = None if y is None else as_array(y)
         self.held_out = [as_preferences(output) for output in problem.outputs]
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
         self._shared: tuple[Any, Any] = (None, None)  # folds, and what they share
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
-        """Return the alphas to try from the largest down: those given, or the grid of the model for the rows.
+        """Return the alphas to try from the largest down: those given, or the default grid of the model.
 
-        `design` has the rows in the function space, where the caller has it already.
+        `design` has the rows in the function space, if it is known.
         """
         if alphas is not None:
             return np.unique(as_alphas(alphas))[::-1].copy()
@@ -116,12 +115,12 @@ class AlphaSearch:
         return self.model.grid(replace(self.problem, X=X, outputs=self.held_out), design)
 
     def folds(self, cv: Any, y: Any = None, qid: ArrayLike | None = None, seed: int = 0) -> list[Fold]:
-        """Return training and test rows of each fold that has pairs to learn from and pairs to judge by.
+        """Return the training and test rows of each fold that has pairs in both.
 
-        An int deals queries (rows, where there are no queries) out at random, or explicit pairs that share
-        rows; anything else is what scikit-learn takes for `cv`, and sees `y` and `qid`.
+        An int assigns queries (rows, if there are no queries) at random, or explicit pairs that share rows;
+        anything else is passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
-        if isinstance(cv, Integral):  # shuffled, as rows may come in an order that repeats or drifts
+        if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
             pairs = self.held_out[0].pair_folds(int(cv), seed)
             if pairs:
@@ -129,7 +128,7 @@ class AlphaSearch:
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
             return self._with_pairs(splitter.split(self.problem.X, self.held_out[0]))
         if isinstance(cv, QueryKFold) and qid is None:
-            y = self.held_out[0]  # which knows that there is one ranking, or its queries
+            y = self.held_out[0]  # with its queries, or as one ranking
         return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
@@ -145,7 +144,7 @@ class AlphaSearch:
         return kept
 
     def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
-        """Yield the errors on what each fold holds out, shape (n_alphas, n_outputs)."""
+        """Yield the held-out errors of each fold, shape (n_alphas, n_outputs)."""
         if self._scoring.scorer is not None:
             return (self._scored(alphas, self._parts(fold), self._scoring.scorer) for fold in folds)
         return (self.judged(*fold) for fold in self.scores(alphas, folds))
@@ -154,7 +153,7 @@ class AlphaSearch:
         """Return the errors of the scores of one fold, shape (n_alphas, n_outputs)."""
         average, error = getattr(self.model, "average", "queries"), self._scoring.error
         assert error is not None
-        with self._telling_once():
+        with self._warning_once():
             return np.array(
                 [
                     [error(*pair, average=average) for pair in zip(held_out, row, strict=True)]
@@ -167,20 +166,20 @@ class AlphaSearch:
         if len(parts.train.outputs) > 1:
             raise ValueError("A scorer judges models of one output; give the name of a measure as scoring.")
         models = self.model.fits(parts.train).models(alphas)
-        with self._telling_once():
+        with self._warning_once():
             return -np.array([[float(scorer(model, parts.X_test, parts.y))] for model in models])
 
     @contextmanager
-    def _telling_once(self) -> Iterator[None]:
-        """Pass on the first warning of undefined queries, and none of all other folds and alphas."""
+    def _warning_once(self) -> Iterator[None]:
+        """Pass on the first warning of each kind, and none of other folds and alphas."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             yield
         for warning in caught:
             undefined = issubclass(warning.category, UndefinedMetricWarning)
             kind = "undefined" if undefined else str(warning.message)
-            if kind not in self._told:
-                self._told.add(kind)
+            if kind not in self._warned:
+                self._warned.add(kind)
                 warn_caller(warning.message, warning.category)
 
     def scores(
@@ -198,17 +197,17 @@ class AlphaSearch:
             yield parts.held_out, self.model.fits(parts.train).scores(alphas, parts.X_test)
 
     def shared(self, folds: list[Fold]) -> Any:
-        """Return what makes the scores of all folds from one pass over the rows, or None; made once."""
+        """Return the fits of all folds from one pass over the rows, or None; they are made once."""
         if self._shared[0] is not folds:
-            tests = self._dealt_out(folds)
+            tests = self._partition(folds)
             found = None if tests is None else self.model.fold_equations(self.problem, tests)
             self._shared = folds, found
         return self._shared[1]
 
-    def _dealt_out(self, folds: list[Fold]) -> list[NDArray[np.int64]] | None:
-        """Return the test rows where each row is in those of one fold, and no query is cut; None otherwise.
+    def _partition(self, folds: list[Fold]) -> list[NDArray[np.int64]] | None:
+        """Return the test rows if each row is in those of one fold and no query is split; None otherwise.
 
-        What is learned from then is the sum of the parts that the other folds hold out.
+        The training rows of a fold are then the test rows of the others.
         """
         rows = [fold for fold in folds if not isinstance(fold, PairFold | Validation)]
         if self.scaler is not None or len(rows) < len(folds):
@@ -226,7 +225,7 @@ class AlphaSearch:
         return [test for _, test in rows] if uncut and (fold_of >= 0).all() else None
 
     def _parts(self, fold: Fold) -> Parts:
-        """Return what a fold learns from and what it is judged by."""
+        """Return the training and the held-out part of a fold."""
         whole = self.problem
         if isinstance(fold, PairFold):
             return self._scaled(Parts(replace(whole, outputs=[fold.train]), whole.X, [fold.test], fold.test))
@@ -258,7 +257,7 @@ class AlphaSearch:
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:
     """Return powers of ten down from the alpha at which the scores of a first gradient step spread over one.
 
-    Where all pairs violate the margin the solution is -a / (2 alpha) with a the gradient at zero.
+    If all pairs violate the margin, the solution is -a / (2 alpha) with the gradient a at zero.
     """
     _, coefficients, _ = loss.plane(np.zeros(design.shape[0]))
     spread = float(design.matvec(design.rmatvec(coefficients)).std())
@@ -273,9 +272,9 @@ class Choice:
     ----------
     alphas : array of shape (n_alphas,)
     errors : array of shape (n_alphas, n_folds)
-        One column where nothing but the mean is known.
+        One column if only the mean is known.
     scoring : str
-        What the errors are: the key of a `Scoring`.
+        The key of the `Scoring`.
     """
 
     alphas: FloatArray
@@ -289,7 +288,7 @@ class Choice:
 
     @property
     def best(self) -> int:
-        """The number of the alpha with the lowest mean error, the largest such."""
+        """The index of the largest alpha with the lowest mean error."""
         return int(np.argmin(self.mean))
 
     @property
@@ -298,9 +297,9 @@ class Choice:
         return float(self.alphas[self.best])
 
     def warn_at_edge(self) -> None:
-        """Say so where the best alpha is the first or the last of several, with the next ones to try.
+        """Warn if the best alpha is the first or the last of several, and suggest the next ones to try.
 
-        Where all candidates have the same error, there is nothing to choose by, which is told instead.
+        If all candidates have the same error, warn of that instead.
         """
         if len(self.alphas) == 1:
             return
@@ -311,16 +310,16 @@ class Choice:
 
     def _undecided(self) -> str:
         return (
-            f"All {len(self.alphas)} candidates for alpha have the same error on what was held out, "
-            f"{self.mean[0]:.4g}, so that nothing speaks for the one that is taken, {self.alpha:.3g}: "
-            f"smaller ones may differ (add {self._beyond(-1, -2)} to alphas), or more rows are needed."
+            f"All {len(self.alphas)} candidates for alpha have the same held-out error, {self.mean[0]:.4g}; "
+            f"the largest is taken, {self.alpha:.3g}. Smaller ones may differ (add {self._beyond(-1, -2)} to "
+            "alphas), or more rows are needed."
         )
 
     def _advice(self) -> str | None:
-        """Return what to add, or None where the errors do not fall any more at the end of the grid.
+        """Return candidates to add, or None if the errors no longer fall at the end of the grid.
 
-        From some alpha up the weights only shrink, no order changes, and the largest alpha is taken; equal
-        errors of the two largest in every fold are the sign of it, and still larger ones would not help.
+        From some alpha on the weights only shrink, no order changes, and the largest alpha is chosen. Equal
+        errors of the two largest alphas in every fold indicate that; larger ones would not help.
         """
         n_alphas = len(self.alphas)
         if self.best == n_alphas - 1:

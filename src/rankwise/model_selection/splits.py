@@ -18,15 +18,15 @@ from rankwise.preferences import Preferences
 class QueryKFold(GroupKFold):
     """K folds of queries: the rows of a query are all in the same fold.
 
-    With metadata routing on, scikit-learn passes `qid` on to it by itself; without the query of each row it
-    refuses to split, as it would cut queries. A `Preferences` knows its queries: the rows of one that has
-    a single ranking are dealt out so that each fold gets its share of high and low labels.
+    With metadata routing, scikit-learn passes `qid` to it; without the query of each row it refuses to split,
+    as that could split queries. A `Preferences` has its own queries; the rows of a single ranking are
+    stratified by label.
 
     Parameters
     ----------
     n_splits : int
     shuffle : bool
-        Deal queries out at random instead of by size.
+        Assign queries at random instead of by size.
     random_state : int, optional
 
     Examples
@@ -80,7 +80,7 @@ class QueryKFold(GroupKFold):
     def _split_rows(
         self, n_rows: int, labels: FloatVector | None
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Go through the rows from the lowest label to the highest and give each fold one in turn."""
+        """Assign the rows to the folds in turn, from the lowest label to the highest."""
         if n_rows < self.n_splits:
             raise ValueError(f"{self.n_splits} folds need as many rows; got {n_rows}.")
         generator = check_random_state(self.random_state if self.shuffle else 0)

@@ -1,4 +1,4 @@
-"""Solvers by name: what each needs of a loss, so that a loss is met by every solver that can minimise it."""
+"""Solvers by name, with what each needs of a loss: a loss can be minimised by every solver that it suits."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Solver:
     solve : callable
         Takes a design, a loss, alpha and keyword options, as `solve_newton` does.
     needs : type
-        What a loss must be.
+        The class of the losses that it minimises.
     from_sample : bool
         Whether the fit starts from a rough solution on a sample of the rows.
     counting : str
         How the loss counts violated pairs.
     carried : callable
-        Makes, for a number of features, the options that one alpha hands on to the next.
+        Makes, for a number of features, the options that fits for several alphas share.
     """
 
     solve: Callable[..., SolverResult]
@@ -72,7 +72,7 @@ def solvers_of(loss: str) -> list[str]:
 
 
 def chosen_solver(loss: str, solver: str) -> str:
-    """Return the solver to run for a loss; say which solvers a loss has when the two do not go together."""
+    """Return the solver to run for a loss; refuse one that does not suit the loss."""
     check_choice(loss, "loss", LOSSES)
     check_choice(solver, "solver", ("auto", *SOLVERS))
     fitting = solvers_of(loss)
