@@ -473,14 +473,14 @@ def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys
     expected = BoostedRanker("least_squares", n_estimators=5).fit(X, Y, qid=np.sort(QID))
     np.testing.assert_array_equal(load_model(tmp_path / "m").predict(X), expected.predict(X))
     assert main(command) == 2
-    assert "--loss least-squares does not go with --method rank-svm" in capsys.readouterr().err
+    assert "--loss least-squares cannot be used with --method rank-svm" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("options", [["--alpha", "1"], ["--tune", "--alphas", "1"], ["--tol", "1"]])
 def test_options_of_other_methods_are_refused(files, options, tmp_path, capsys):
     command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), *METHOD, *options]
     assert main(command) == 2
-    assert "does not go with --method boosted" in capsys.readouterr().err
+    assert "cannot be used with --method boosted" in capsys.readouterr().err
 
 
 def test_the_report_explains_pairs_by_the_trees(files):

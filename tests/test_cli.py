@@ -479,7 +479,7 @@ FAILURES = {
     "data for a model": (["predict", "TRAIN", "TRAIN"], "cannot be loaded"),
     "too few scores": (["evaluate", "SCORES", "TRAIN"], "2 scores"),
     "bad scores": (["evaluate", "BAD_SCORES", "TRAIN"], "line 2"),
-    "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "one query"),
+    "one query": (["evaluate", "SCORES", "SINGLE", "--against", "SCORES"], "a single query"),
     "kernel to solr": (["export", "KERNEL", "-o", "OUT", "--format", "solr"], "linear"),
     "wrong features": (["export", "MODEL", "-o", "OUT", "--format", "sql", "--features", "a"], "features"),
 }
@@ -494,7 +494,7 @@ def test_features_that_the_model_does_not_know_are_left_out(folder, tmp_path, ca
         assert main(["predict", str(folder / "model.json"), str(data), "-o", "-"]) == 0
         printed.append(capsys.readouterr())
     assert printed[0].out == printed[1].out
-    assert "The model knows 5 features" in printed[1].err
+    assert "The model has n_features_in_=5" in printed[1].err
     assert printed[0].err == ""
 
 
@@ -533,7 +533,7 @@ def test_queries_of_one_label_are_counted_apart(folder, tmp_path, capsys):
     (tmp_path / "data.txt").write_text("1 qid:1 1:2\n1 qid:1 1:1\n0 qid:2 1:3\n1 qid:2 1:4\n1 qid:3 1:4\n")
     command = ["evaluate", str(folder / "model.json"), str(tmp_path / "data.txt")]
     assert main(command) == 0
-    assert "2 queries have rows of one label only" in capsys.readouterr().out
+    assert "queries whose rows all have the same label: 2" in capsys.readouterr().out
     assert main([*command, "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["equal_labels"] == 2
 

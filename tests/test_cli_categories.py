@@ -83,12 +83,12 @@ def test_edges_between_numbers(table, tmp_path):
 def test_what_does_not_fit_is_refused(table, capsys, tmp_path):
     X, y, data, path = table
     assert train(data, path, "--categories", "poor,good") == 1
-    assert "the label is 'fair', none of the categories poor, good" in capsys.readouterr().err
+    assert "the label is 'fair'; it must be one of the categories poor, good" in capsys.readouterr().err
     assert train(data, path, "--categories", "poor,poor") == 2
     assert (
         train(data, path, "--method", "hull", "--categories", "poor,fair,good", "--order", "best>poor") == 2
     )
-    assert "--order names best" in capsys.readouterr().err
+    assert "--order has the class best" in capsys.readouterr().err
     with pytest.raises(SystemExit) as ended:
         train(data, path, "--method", "hull", "--order", "good>")
     assert ended.value.code == 2

@@ -68,7 +68,7 @@ def test_an_interrupted_training_goes_on_to_the_same_objective(
     assert main([*train, *options]) == 128 + number
     said = capsys.readouterr()
     assert said.out == ""
-    assert "m.json.checkpoint keeps iteration 3 (objective" in said.err
+    assert "m.json.checkpoint has iteration 3 (objective" in said.err
     assert not (tmp_path / "m.json").exists()
     monkeypatch.undo()
     resumed = objective_of([*train, *options, "--resume"], capsys)
@@ -105,7 +105,7 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
 
     monkeypatch.setattr(PairwiseFits, "scores", counted)
     assert main([*train, *options]) == 130
-    assert "keeps 2 folds of the cross-validation" in capsys.readouterr().err
+    assert "has 2 folds of the cross-validation" in capsys.readouterr().err
     computed[:] = [1] * 10
     resumed = objective_of([*train, *options, "--resume"], capsys)
     assert len(computed) == 12
@@ -151,20 +151,20 @@ def test_a_checkpoint_of_other_data_or_settings_is_refused(train, tmp_path, caps
         if change is SETTINGS:
             (tmp_path / "train.txt").write_text(text.replace(" qid:3 ", " qid:4 ", 1))
         assert main([*train, *change, "--resume"]) == 1
-        assert "belongs to other data or settings" in capsys.readouterr().err
+        assert "is a checkpoint of other data or settings" in capsys.readouterr().err
     (tmp_path / "train.txt").write_text(text)
     for content in checkpoint[:100], b"", b"not a checkpoint":
         (tmp_path / "m.json.checkpoint").write_bytes(content)
         assert main([*train, *SETTINGS, "--resume"]) == 1
-        assert "is not a whole checkpoint" in capsys.readouterr().err
+        assert "is not a complete checkpoint" in capsys.readouterr().err
     assert main([*train, *SETTINGS]) == 0
-    assert "--resume would go on with it" in capsys.readouterr().err
+    assert "use --resume to continue it" in capsys.readouterr().err
 
 
 def test_without_a_checkpoint_the_training_begins_anew(train, capsys):
     assert main([*train, *SETTINGS, "--resume"]) == 0
     said = capsys.readouterr()
-    assert "begins anew" in said.err
+    assert "starting from the beginning" in said.err
     assert not json.loads(said.out)["resumed"]
 
 
@@ -174,11 +174,11 @@ def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsy
 
     monkeypatch.setattr(training, "fit_ranker", interrupt)
     assert main([*train, "--method", "rank-rls"]) == 130
-    assert "nothing yet to keep" in capsys.readouterr().err
+    assert "Interrupted before there was anything to save" in capsys.readouterr().err
     assert not list(tmp_path.glob("*.checkpoint"))
     monkeypatch.setattr(PairwiseFits, "scores", interrupt)
     assert main(["tune", *train[1:2]]) == 130
-    assert "nothing yet to keep" in capsys.readouterr().err
+    assert "Interrupted before there was anything to save" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -206,5 +206,5 @@ def test_a_state_of_another_form_is_refused(tmp_path, changed):
     assert (read.state.iteration, read.state.fold_errors, read.state.gap) == (3, [[0.5]], None)
     for damaged in ((state | changed, np.ones(2)), (state, np.array(["a", "b"]))):
         write(*damaged)
-        with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a whole checkpoint"):
+        with pytest.raises(ValueError, match=r"m\.json\.checkpoint' is not a complete checkpoint"):
             read.load()

@@ -47,10 +47,10 @@ def test_partitions_give_the_same_model(folder, options, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tune"], "do not go with --dask"),
-        (["--scale", "standard"], "do not go with --dask"),
-        (["--kernel", "rbf"], "do not go with --dask"),
-        (["--method", "hull"], "does not go with --dask"),
+        (["--tune"], "cannot be used with --dask"),
+        (["--scale", "standard"], "cannot be used with --dask"),
+        (["--kernel", "rbf"], "cannot be used with --dask"),
+        (["--method", "hull"], "cannot be used with --dask"),
     ],
 )
 def test_what_needs_all_rows_is_refused(folder, options, message, capsys):
@@ -62,7 +62,7 @@ def test_what_needs_all_rows_is_refused(folder, options, message, capsys):
 def test_file_in_the_place_of_the_address(folder, capsys):
     file = str(folder / "all.txt.gz")
     assert main(["train", file, "-o", str(folder / "m.json"), "--dask", file]) == 2
-    assert "give the files first" in capsys.readouterr().err
+    assert "name the files before --dask" in capsys.readouterr().err
 
 
 def test_a_checkpoint_of_other_rows_is_refused(tmp_path, capsys, monkeypatch):
@@ -80,6 +80,6 @@ def test_a_checkpoint_of_other_rows_is_refused(tmp_path, capsys, monkeypatch):
         assert main(command) == 0
     write(2 * X)
     assert main([*command, "--resume"]) == 1
-    assert "belongs to other data or settings" in capsys.readouterr().err
+    assert "is a checkpoint of other data or settings" in capsys.readouterr().err
     write(X)
     assert main([*command, "--resume"]) == 0

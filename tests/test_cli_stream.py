@@ -66,14 +66,14 @@ def test_no_file_is_left(folder):
 
 def test_columns_that_lose_their_order_are_named(folder, capsys):
     assert train(folder, "far.json", "--stream", data=["far.csv"]) == 0
-    assert "differ by too little in 'b' for the digits of float32" in capsys.readouterr().err
+    assert "float32 is too coarse for the differences of rows in 'b'" in capsys.readouterr().err
     assert train(folder, "far.json", "--stream", "float64", data=["far.csv"]) == 0
     assert "digits" not in capsys.readouterr().err
 
 
 def test_numbers_that_do_not_fit_are_refused(folder, capsys):
     assert train(folder, "huge.json", "--stream", data=["huge.csv"]) == 1
-    assert "Column 'c' is too large for float32." in capsys.readouterr().err
+    assert "Column 'c' overflows float32." in capsys.readouterr().err
     assert not (folder / "huge.json").exists()
 
 
@@ -108,10 +108,10 @@ def test_damaged_parquet_is_named(folder, capsys, stream_options):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tune"], "do not go with --stream"),
-        (["--kernel", "rbf"], "do not go with --stream"),
-        (["--method", "hull"], "does not go with --stream"),
-        (["--dask", "threads"], "does not go with --dask"),
+        (["--tune"], "cannot be used with --stream"),
+        (["--kernel", "rbf"], "cannot be used with --stream"),
+        (["--method", "hull"], "cannot be used with --stream"),
+        (["--dask", "threads"], "cannot be used with --dask"),
     ],
 )
 def test_what_needs_all_rows_in_memory_is_refused(folder, capsys, options, message):
@@ -139,10 +139,10 @@ def test_an_interrupted_training_goes_on(folder, capsys, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(training.Watch, "__call__", hear_and_raise)
         assert train(folder, "part.json", *options) == 130
-    assert "part.json.checkpoint keeps iteration 3" in capsys.readouterr().err
+    assert "part.json.checkpoint has iteration 3" in capsys.readouterr().err
     other = [*options[:-1], "--json", "--resume"]
     assert train(folder, "part.json", *other, data=["first.csv"]) == 1
-    assert "belongs to other data or settings" in capsys.readouterr().err
+    assert "is a checkpoint of other data or settings" in capsys.readouterr().err
     assert train(folder, "part.json", *other) == 0
     resumed = json.loads(capsys.readouterr().out)
     assert resumed["resumed"]
@@ -179,7 +179,7 @@ def test_a_full_disk_is_named_and_nothing_is_left(folder, capsys, monkeypatch, p
     monkeypatch.setattr(place, fail)
     assert train(folder, "never.json", "--stream") == 1
     told = capsys.readouterr().err
-    assert f"There is no room {where}: --stream keeps the features" in told
+    assert f"There is no space {where}: --stream keeps the features" in told
     assert f"files in {str(folder)!r}, which has " in told
     assert {path.name for path in folder.iterdir()} == before
 
@@ -205,7 +205,7 @@ def test_the_time_left_is_told_where_the_number_of_rows_is_known(folder, monkeyp
         monkeypatch.setattr(stream, "perf_counter", itertools.count(0, 5).__next__)
         bars = Bars()
         total = stream._rows_to_come(Namespace(data=[str(folder / name)]))
-        assert list(stream._told(iter(chunks), total, bars)) == chunks
+        assert list(stream._with_progress(iter(chunks), total, bars)) == chunks
         assert [share for share, _ in bars.shown] == shares
         for (_, text), rows, left in zip(bars.shown, (50, 100, 130), texts or [None] * 3, strict=True):
             assert text == f"{rows} rows read" + ("" if left is None else f", about {left} left")

@@ -145,16 +145,16 @@ def test_what_does_not_go_with_a_saved_model_is_refused(capsys, table, model, tm
     path = tmp_path / "model.json"
     save_model(model, path)
     assert main(["leaderboard", str(path), "--a", "home", "--b", "away"]) == 2
-    assert "--a does not go with a model" in capsys.readouterr().err
+    assert "--a cannot be used with a model" in capsys.readouterr().err
     assert main(["leaderboard", str(path), "--match", "Ann", "Zoe"]) == 1
     assert "b names 'Zoe', which was in no match" in capsys.readouterr().err
     assert main(["leaderboard", str(table), "--a", "home"]) == 2
     assert "A table of matches needs --a and --b" in capsys.readouterr().err
     assert main(["predict", str(path), str(table)]) == 1
-    assert "scores named items and no rows" in capsys.readouterr().err
+    assert "scores named items, not rows" in capsys.readouterr().err
     save_model(RankRLS().fit([[0.0], [1.0]], [0, 1]), path)
     assert main(["leaderboard", str(path)]) == 1
-    assert "scores rows and no named items" in capsys.readouterr().err
+    assert "scores rows, not named items" in capsys.readouterr().err
 
 
 def test_names_that_are_numbers_are_found_by_their_text(capsys, tmp_path):

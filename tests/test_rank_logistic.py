@@ -396,9 +396,9 @@ def test_the_shell_does_what_python_does(tmp_path, capsys):
     assert main([*pair, "sql"]) == 0
     assert (tmp_path / "pair.sql").read_text() == export_model(model, None, "sql", pair=("a", "b"))
     assert main([*pair, "c"]) == 2
-    assert "--pair goes with --format sql" in capsys.readouterr().err
+    assert "--pair is for --format sql" in capsys.readouterr().err
     assert main(["train", str(rows), "-o", str(path), "--method", "rank-logistic", "--loss", "hinge"]) == 2
-    assert "--loss does not go with --method rank-logistic" in capsys.readouterr().err
+    assert "--loss cannot be used with --method rank-logistic" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("qid", [None, np.arange(200) // 10, np.arange(200) // 30])

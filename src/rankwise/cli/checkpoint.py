@@ -1,4 +1,4 @@
-"""Checkpoints: what a training needs to go on after it was ended, whatever ended it."""
+"""Checkpoints, from which an interrupted training continues."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.cli.data import Data
 from rankwise.io.atomic import atomic_write
 
 VERSION = 2
-# Settings that say when to end and on how many threads: a run may go on with others.
+# Stopping rules and threads, which may change when a run is continued.
 FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 
 
@@ -25,8 +25,8 @@ FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 class Saved:
     """The state of a training.
 
-    `fold_errors` holds a row for each fold that cross-validation has finished; `coef` is there once the
-    fit to all rows has begun.
+    `fold_errors` has one row per finished fold of cross-validation; `coef` is None until the fit to all rows
+    has begun.
     """
 
     fold_errors: list[list[float]] = field(default_factory=list)
@@ -38,16 +38,16 @@ class Saved:
 
 
 class Checkpoint:
-    """Writes the state of a training next to its model, on an interval.
+    """Write the state of a training beside its model, at an interval.
 
     Parameters
     ----------
     model_path : str
-        Where the model will be written; the checkpoint has the suffix .checkpoint added.
+        The path of the model; the checkpoint has the additional suffix .checkpoint.
     fingerprint : str
-        Of the data and the settings: a checkpoint of others is refused.
+        A digest of the data and the settings; a checkpoint with another one is refused.
     interval : float
-        Seconds between two writes.
+        The interval in seconds.
     """
 
     def __init__(self, model_path: str, fingerprint: str, interval: float):
@@ -58,7 +58,7 @@ class Checkpoint:
         self._written = monotonic()
 
     def load(self) -> bool:
-        """Take up the state in the file; say whether there was one."""
+        """Load the state from the file; return whether there is one."""
         try:
             content = self.path.read_bytes()
         except FileNotFoundError:
@@ -66,22 +66,22 @@ class Checkpoint:
         fingerprint, state = self._parsed(content)
         if fingerprint != self.fingerprint:
             raise ValueError(
-                f"{str(self.path)!r} belongs to other data or settings than these, so --resume cannot go on "
-                "from it; give what it was begun with, or train without --resume."
+                f"{str(self.path)!r} is a checkpoint of other data or settings; use the original ones, or "
+                "train without --resume."
             )
         self.state = state
         return True
 
     def due(self) -> bool:
-        """Return whether the interval has passed."""
+        """Tell whether the interval has passed."""
         return monotonic() - self._written >= self.interval
 
     def put_off(self) -> None:
-        """Let the interval begin anew."""
+        """Restart the interval."""
         self._written = monotonic()
 
     def write(self) -> None:
-        """Write the state, whole or not at all."""
+        """Write the state atomically."""
         state = asdict(self.state)
         coef = state.pop("coef")
         header = {"version": VERSION, "fingerprint": self.fingerprint, "state": state}
@@ -104,15 +104,15 @@ class Checkpoint:
             if header["version"] != VERSION:
                 raise ValueError
             return header["fingerprint"], saved(coef=coef, **header["state"])
-        except Exception:  # the readers of zip, of arrays and of JSON raise errors of a dozen kinds
+        except Exception:  # the readers of zip, arrays and JSON raise many types
             raise ValueError(
-                f"{str(self.path)!r} is not a whole checkpoint of this version of rankwise; delete it, or "
+                f"{str(self.path)!r} is not a complete checkpoint of this version of rankwise; delete it, or "
                 "train without --resume."
             ) from None
 
 
 def saved(coef: Any, fold_errors: Any, **numbers: Any) -> Saved:
-    """Return the state that a file holds; an error where something is of another type than was written."""
+    """Return the state of a file; refuse values of other types than were written."""
     if coef is not None and coef.dtype != np.float64:
         raise TypeError
     if fold_errors and np.array(fold_errors, dtype=np.float64).ndim != 2:
@@ -123,7 +123,7 @@ def saved(coef: Any, fold_errors: Any, **numbers: Any) -> Saved:
 
 
 def fingerprint(data: Data, settings: dict[str, Any]) -> str:
-    """Return a number that is the same for the same data and settings, and in practice for no others."""
+    """Return a digest of the data and settings."""
     digest = hashlib.blake2b(digest_size=16)
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
@@ -141,7 +141,7 @@ def target_digest(y: Any) -> bytes:
 
 
 def rows_digest(X: Any) -> bytes:
-    """Digest rows where they are: those of partitions are read once for it, and do not travel."""
+    """Digest rows; those of partitions are read on their workers."""
     if hasattr(X, "blocks"):
         from rankwise.distributed.client import current_engine
 
@@ -173,5 +173,5 @@ def array_digest(values: Any) -> bytes:
 
 
 def leftover(model_path: str) -> bool:
-    """Return whether an earlier training left a checkpoint."""
+    """Tell whether an earlier training left a checkpoint."""
     return os.path.exists(f"{model_path}.checkpoint")

@@ -1,4 +1,4 @@
-"""`rankwise train --dask`: files that are larger than the memory of this machine."""
+"""`rankwise train --dask`: files larger than memory."""
 
 from __future__ import annotations
 
@@ -21,31 +21,37 @@ def add_dask_option(parser: Any) -> None:
         nargs="?",
         const=LOCAL,
         metavar="ADDRESS",
-        help="keep the rows on the workers of a Dask scheduler at this address, of a cluster on this machine "
-        "(without an address), or read them anew in each round (threads); files may be given by a pattern in "
-        "quotes, and each becomes a partition",
+        help="keep the rows on the workers of a Dask scheduler at this address or of a cluster on this "
+        "machine (without an address), or read them again in each round (threads); files may be given by a "
+        "pattern in quotes, and each is a partition",
     )
 
 
 def check_dask_options(options: argparse.Namespace) -> None:
-    """Refuse what needs all rows in one place."""
+    """Refuse options that need all rows in memory."""
     if options.dask is None:
         return
     if os.path.exists(options.dask):
-        raise UsageError(f"--dask takes an address, but {options.dask!r} is a file; give the files first.")
+        raise UsageError(
+            f"--dask takes an address, but {options.dask!r} is a file; name the files before --dask."
+        )
     if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
         raise UsageError(
-            f"--method {options.method} needs all rows in one place and does not go with --dask."
+            f"--method {options.method} needs all rows in memory and cannot be used with --dask."
         )
     if options.tune or options.scale != "none" or options.kernel not in (None, "linear"):
-        raise UsageError("--tune, --scale and --kernel need all rows in one place and do not go with --dask.")
+        raise UsageError(
+            "--tune, --scale and --kernel need all rows in memory and cannot be used with --dask."
+        )
     if options.features is not None:
-        raise UsageError("--features does not go with --dask: all columns but the label and the query count.")
+        raise UsageError(
+            "--features cannot be used with --dask, for which all columns but label and query are features."
+        )
 
 
 @contextmanager
 def dask_client(options: argparse.Namespace) -> Iterator[None]:
-    """Connect to the scheduler that the options name, or start one."""
+    """Connect to the scheduler of the options, or start one."""
     if options.dask in (None, THREADS):
         yield
         return

@@ -1,4 +1,4 @@
-"""Reading rows, labels and queries, from svmlight files or tables by the suffix of the file."""
+"""Read rows, labels and queries from svmlight files or tables, by suffix."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from rankwise.core.pipelines import last_step
 
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
 TABLES = (".csv", ".tsv", ".parquet", ".pq")
-# Rows that are scored at a time: enough to keep the cost of a call small, few enough for little memory.
+# The number of rows that are scored at a time.
 CHUNK_ROWS = 65_536
 
 
 @dataclass
 class Data:
-    """Rows with their labels and queries, as read, and a digest of the rows where reading gave one."""
+    """Rows with their labels and queries, and a digest of the rows if reading computed one."""
 
     X: Any
     y: Any
@@ -30,7 +30,7 @@ class Data:
 
     @property
     def n_queries(self) -> int:
-        """The number of different queries; 1 where there are none."""
+        """The number of distinct queries, 1 if there are none."""
         import numpy as np
 
         if hasattr(self.y, "groups"):
@@ -39,7 +39,7 @@ class Data:
 
 
 def is_table(path: str) -> bool:
-    """Return whether a file is a table, by its suffix.
+    """Tell whether a file is a table, by its suffix.
 
     Examples
     --------
@@ -53,16 +53,16 @@ def is_table(path: str) -> bool:
 
 
 def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
-    """Refuse options for tables where the files are svmlight, and the other way round."""
+    """Refuse options of tables for svmlight files, and the other way round."""
     tables = [is_table(path) for path in options.data]
     if any(tables) != all(tables):
         raise UsageError("The data files must be all tables (CSV, Parquet) or all svmlight files.")
     survival = getattr(options, "survival", None)
     if survival is not None and (options.label is not None or not all(tables)):
-        raise UsageError("--survival stands in place of --label, for tables (CSV, Parquet).")
+        raise UsageError("--survival replaces --label, for tables (CSV, Parquet).")
     if any(tables):
         if label_needed and options.label is None and survival is None:
-            raise UsageError("--label must name the column of the labels: the data is a table.")
+            raise UsageError("--label must name the column of the labels, as the data is a table.")
         for name in ("n_features", "zero_based"):
             if getattr(options, name, None):
                 raise UsageError(
@@ -73,11 +73,11 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
         if getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
     if options.data.count("-") > 1:
-        raise UsageError("Standard input (-) can be read once only.")
+        raise UsageError("Standard input (-) can be read only once.")
 
 
 def take_columns_of(model: Any, options: argparse.Namespace) -> None:
-    """Have a table read by the names that the model was fitted with, where the options name no features."""
+    """Set the features of a table to those of the model, unless the options name them."""
     if options.features is None and is_table(options.data[0]):
         options.features = getattr(last_step(model), "feature_names_", None)
 
@@ -89,7 +89,7 @@ def read_data(
     *,
     light: bool = False,
 ) -> Data:
-    """Read all data of a command into memory; `known` is the number of features that a model knows.
+    """Read all data of a command into memory; `known` is the number of features of a model.
 
     With `light` the rows of svmlight files are `SparseRows`, for a command that needs no scipy.
     """
@@ -102,18 +102,21 @@ def read_data(
     source = options.data[0] if len(options.data) == 1 else options.data
     settings = {"zero_based": options.zero_based, "n_jobs": getattr(options, "jobs", None)}
     loaded = (read_svmlight if light else load_svmlight)(source, n_features=n_features, **settings)
-    return Data(dense_where_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid)
+    return Data(dense_if_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid)
 
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
-    """Leave out the features of svmlight rows that a model does not know, and add those that no row has."""
+    """Return svmlight rows with the number of features of a model; further features are dropped."""
     from rankwise.data.sparse_rows import kept_entries
 
     if known is None or X.shape[1] == known:
         return X
     if X.shape[1] > known:
         if tell:
-            warnings.warn(f"The model knows {known} features; higher numbers are left out.", stacklevel=2)
+            warnings.warn(
+                f"The model has n_features_in_={known}; features with higher numbers are ignored.",
+                stacklevel=2,
+            )
         X = kept_entries(X, X.indices[: X.nnz] < known)
     return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
 
@@ -125,7 +128,7 @@ def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False
             from rankwise.io.frames import feature_columns, iter_table
 
             features = options.features or feature_columns(path, [options.label, options.qid])
-            columns = {"label": None, "qid": options.qid, "features": features}  # nothing is asked of labels
+            columns = {"label": None, "qid": options.qid, "features": features}  # labels are not read
             chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
         else:
             from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
@@ -133,11 +136,11 @@ def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False
             iterate = read_svmlight_chunks if light else iter_svmlight
             chunks = iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based)
         for chunk in chunks:
-            yield chunk.X if is_table(path) else dense_where_smaller(of_width(chunk.X, known))
+            yield chunk.X if is_table(path) else dense_if_smaller(of_width(chunk.X, known))
 
 
-def dense_where_smaller(X: Any) -> Any:
-    """Return a sparse matrix as an array where that is smaller: a stored entry costs 12 bytes, not 8."""
+def dense_if_smaller(X: Any) -> Any:
+    """Return a sparse matrix as an array if that is smaller; a stored entry takes 12 bytes rather than 8."""
     return X.toarray() if hasattr(X, "nnz") and 12 * X.nnz >= 8 * X.shape[0] * X.shape[1] else X
 
 
@@ -152,7 +155,7 @@ def _read_table(path: str, options: argparse.Namespace) -> Data:
 
 
 def _read_words(path: str, options: argparse.Namespace) -> Data:
-    """Read a table whose labels are words: as they are for classes, as ranks for the other methods."""
+    """Read a table whose labels are words, which become ranks except for methods of classes."""
     import numpy as np
 
     from rankwise.io.frames import feature_columns, read_table, read_text_columns
@@ -165,7 +168,7 @@ def _read_words(path: str, options: argparse.Namespace) -> Data:
         if word is None or str(word) not in rank:
             problem = "is missing" if word is None else f"is {str(word)[:40]!r}"
             raise ValueError(
-                f"{path}, row {row}: the label {problem}, none of the categories "
+                f"{path}, row {row}: the label {problem}; it must be one of the categories "
                 f"{', '.join(options.categories)}."
             )
     learns_classes = getattr(options, "method", None) in ("ordinal-svm", "hull")
@@ -174,7 +177,7 @@ def _read_words(path: str, options: argparse.Namespace) -> Data:
 
 
 def _read_survival(options: argparse.Namespace) -> Data:
-    """Read times as labels and events as one more feature, and make preferences of them."""
+    """Return preferences of survival times, read as labels, and events, read as a feature."""
     import numpy as np
 
     from rankwise.preferences import Preferences
@@ -186,14 +189,14 @@ def _read_survival(options: argparse.Namespace) -> Data:
     columns = list(data.feature_names or [])
     if event not in columns:
         raise ValueError(f"--survival names the column {event!r}, which is not in the data.")
-    place = columns.index(event)
+    index = columns.index(event)
     X = np.asarray(data.X)
-    y = Preferences.from_survival(X[:, place], data.y, qid=data.qid)
-    return Data(np.delete(X, place, axis=1), y, None, columns[:place] + columns[place + 1 :])
+    y = Preferences.from_survival(X[:, index], data.y, qid=data.qid)
+    return Data(np.delete(X, index, axis=1), y, None, columns[:index] + columns[index + 1 :])
 
 
 def require_same_columns(first: list[str] | None, other: list[str] | None) -> None:
-    """Refuse tables whose features differ, and name the columns that only some of them have."""
+    """Refuse tables with different features; the error names columns that only some have."""
     if first == other:
         return
     alone = ", ".join(repr(name) for name in sorted(set(first or ()) ^ set(other or ()))[:5])
@@ -214,5 +217,5 @@ def _joined(parts: list[Data]) -> Data:
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
     X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
     if y.dtype == np.float64:
-        warn_of_large_ties(y)  # of two files
+        warn_of_large_ties(y)  # between files
     return Data(X, y, qid, first.feature_names)

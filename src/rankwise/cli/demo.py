@@ -1,4 +1,4 @@
-"""`rankwise demo`: train, evaluate and report on real data that ships with scikit-learn."""
+"""`rankwise demo`: train, evaluate and report on data of scikit-learn."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def add_parser(commands: Any) -> None:
         "[options]",
         run,
         "rank diabetes patients and tumours, and write a report",
-        "Learn two rankings from data that ship with scikit-learn, compare them with what people use "
-        "otherwise, and write a report with figures (matplotlib needed for these).",
+        "Learn two rankings from data of scikit-learn, compare them with regression and classification, and "
+        "write a report with figures (which need matplotlib).",
         EXAMPLE,
     )
     parser.add_argument("--output", default="demo-report", help="folder of the report (default: %(default)s)")
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     tasks = [diabetes(options.splits), tumours(options.splits)]
     folder = Path(options.output)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = ["# What was learned", ""]
+    lines = ["# Two rankings", ""]
     for number, task in enumerate(tasks, 1):
         lines += [*describe(task), task["report"].headline(), ""]
         task["report"].save(folder / f"task-{number}.html")
@@ -55,7 +55,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def diabetes(n_splits: int) -> dict[str, Any]:
-    """Rank patients by how far the disease has progressed a year later."""
+    """Rank patients by the progression of the disease after a year."""
     from sklearn.datasets import load_diabetes
     from sklearn.linear_model import Ridge
 
@@ -79,7 +79,7 @@ def tumours(n_splits: int) -> dict[str, Any]:
     data = load_breast_cancer()
     return compare(
         "Tumours, malignant first",
-        "With two classes the share of pairs in the right order is the AUC. 569 tumours, 30 measurements.",
+        "With two classes, the fraction of correctly ordered pairs is the AUC. 569 tumours, 30 measurements.",
         data,
         1 - data.target,
         {"Logistic regression (scikit-learn)": LogisticRegression(max_iter=1000)},
@@ -91,7 +91,7 @@ def tumours(n_splits: int) -> dict[str, Any]:
 def compare(
     title: str, question: str, data: Any, y: Any, rivals: dict[str, Any], target: str, n_splits: int
 ) -> dict[str, Any]:
-    """Fit RankSVM, its alpha chosen by cross-validation, and the rivals to two thirds of the rows."""
+    """Fit RankSVMCV and the rivals to two thirds of the rows."""
     from sklearn.base import clone
     from sklearn.model_selection import train_test_split
     from sklearn.pipeline import make_pipeline
@@ -107,7 +107,7 @@ def compare(
         "RankSVM with the squared hinge": RankSVMCV(loss="squared_hinge"),
     }
     errors: dict[str, list[float]] = {name: [] for name in models | rivals}
-    for split in reversed(range(n_splits)):  # the first split is the last, and the one to be drawn
+    for split in reversed(range(n_splits)):  # the first split comes last, and is drawn
         X_train, X_test, y_train, y_test = train_test_split(data.data, y, test_size=1 / 3, random_state=split)
         fitted = {}
         for name, model in (models | rivals).items():
@@ -147,7 +147,7 @@ def describe(task: dict[str, Any]) -> list[str]:
         "",
         task["question"],
         "",
-        f"| model | held-out pairs in the right order, mean of {n_splits} splits | standard deviation |",
+        f"| model | held-out pairs in the correct order, mean of {n_splits} splits | standard deviation |",
         "|---|---|---|",
         *table,
         "",
@@ -160,7 +160,7 @@ def describe(task: dict[str, Any]) -> list[str]:
 
 
 def draw(task: dict[str, Any], path: Path) -> bool:
-    """Draw cross-validation errors and held-out scores; say whether matplotlib was there to do it."""
+    """Draw cross-validation errors and held-out scores; return False without matplotlib."""
     try:
         from matplotlib.figure import Figure
     except ImportError:

@@ -1,4 +1,4 @@
-"""`rankwise evaluate`: how good rankings are, and whether one is better than another by more than chance."""
+"""`rankwise evaluate`: measures of rankings, and tests of the difference of two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import table
+from rankwise.core.text import plural, table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
@@ -26,8 +26,8 @@ def add_parser(commands: Any) -> None:
         "measure rankings and compare two",
         "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
         "the mean over the queries for which each is defined. With a second model the differences over the "
-        "queries are tested for significance. For models with probabilities of pairs, their log loss and how "
-        "far they come true are printed too. With --survival it is the concordance with life times.",
+        "queries are tested for significance. For models with probabilities of pairs, their log loss and "
+        "calibration are printed too. With --survival, it is the concordance with survival times.",
         EXAMPLE,
     )
     arguments.add_ranking(parser)
@@ -54,8 +54,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--gain", choices=("exponential", "linear"), default="exponential", help="gain of a label in NDCG"
     )
-    parser.add_argument("--per-query", action="store_true", help="add a row for each query")
-    parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the permutations (default: 0)")
+    parser.add_argument("--per-query", action="store_true", help="add a row per query")
+    parser.add_argument(
+        "--seed", type=arguments.WHOLE, default=0, help="random seed of the permutations (default: 0)"
+    )
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
 
@@ -63,7 +65,7 @@ def add_parser(commands: Any) -> None:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.rankings import ScoreSource, read_for
+    from rankwise.cli.scores import ScoreSource, read_for
     from rankwise.cli.survival import survival_result
 
     check_data_options(options)
@@ -74,7 +76,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         survival_result(rankings, data, console, start)
         return
     if len(rankings) == 2 and data.n_queries < 2:
-        raise ValueError("--against tests differences between queries, but the data has one query only.")
+        raise ValueError("--against tests differences over queries, but the data has a single query.")
     scores = [ranking.scores(data.X, data.qid) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
     measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
@@ -100,9 +102,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
 def values_of(
     data: Any, scores: Any, options: argparse.Namespace, *, log_loss: bool = False
 ) -> dict[str, Any]:
-    """Return each measure for each query, in sorted order of the queries, NaN where it is undefined.
+    """Return each measure for each query, in sorted order of the queries, NaN if it is undefined.
 
-    NDCG is left out where there are negative labels, which have no gain.
+    NDCG is omitted if there are negative labels, which have no gain.
     """
     import numpy as np
 
@@ -118,7 +120,7 @@ def values_of(
 
 
 def equal_labels(data: Any) -> int:
-    """Return the number of queries whose rows all have the same label, so that any order is as good."""
+    """Return the number of queries whose rows all have the same label, so that any order is correct."""
     import numpy as np
 
     query = np.zeros(len(data.y)) if data.qid is None else data.qid
@@ -130,7 +132,7 @@ def equal_labels(data: Any) -> int:
 
 
 def reliability_of(data: Any, scores: Any) -> dict[str, Any] | None:
-    """Return the stated probabilities and what happened, bin by bin, or None where there is no pair."""
+    """Return stated and observed probabilities by bin, or None if there are no pairs."""
     from dataclasses import asdict
 
     from rankwise.evaluation import reliability
@@ -154,7 +156,7 @@ def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dic
 
 
 def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
-    """Return the measures of each query, one entry for each model."""
+    """Return the measures of each query, one entry per model."""
     import numpy as np
 
     queries = [None] if data.qid is None else np.unique(data.qid).tolist()
@@ -165,7 +167,7 @@ def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
 
 
 def summary(path: str, found: dict[str, Any]) -> dict[str, Any]:
-    """Return the means over the queries for which a measure is defined, and how many these are."""
+    """Return the mean over the queries for which a measure is defined, and their number."""
     from rankwise.figures.distribution import Distribution
 
     spread = {name: Distribution.of(values) for name, values in found.items()}
@@ -177,21 +179,21 @@ def summary(path: str, found: dict[str, Any]) -> dict[str, Any]:
 
 
 def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
-    """Write the values for people."""
+    """Return the result for people."""
     models = values["models"]
     header = ["measure", *(model["model"] for model in models)]
     header += ["difference", "p"] if n_models == 2 else []
     rows = [[name, *row_of(values, name), defined_of(values, name)] for name in models[0]["mean"]]
     lines = [
-        f"{values['rows']:,} rows, {values['queries']:,} queries; labels from {values['relevant_at']:g} up "
-        "are relevant for map, mrr and p@k"
+        f"{plural(values['rows'], 'row')}, {plural(values['queries'], 'query')}; labels from "
+        f"{values['relevant_at']:g} up are relevant for map, mrr and p@k"
     ]
     lines += ["", *table([*header, "queries"], rows)]
     if values["equal_labels"]:
         lines += [
             "",
-            f"{values['equal_labels']:,} queries have rows of one label only: any order is right there, and "
-            "ndcg, map, mrr and p@k say nothing of the model",
+            f"queries whose rows all have the same label: {values['equal_labels']:,}; any order of them is "
+            "correct, and ndcg, map, mrr and p@k do not depend on the model",
         ]
     if n_models == 2:
         lines += ["", f"p: two-sided paired {values['test']} test over queries"]
@@ -202,7 +204,7 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
 
 
 def reliability_lines(model: dict[str, Any]) -> list[str]:
-    """Lay out the stated probabilities of a model beside what happened."""
+    """Return a table of stated and observed probabilities."""
     found = model["reliability"]
     columns = (found["edges"][:-1], found["edges"][1:], found["share"], found["stated"], found["observed"])
     rows = [
@@ -212,12 +214,12 @@ def reliability_lines(model: dict[str, Any]) -> list[str]:
     return [
         "",
         f"{title}{shown(found['calibration_error'])}",
-        *table(["probability", "share of pairs", "stated", "observed"], rows),
+        *table(["probability", "fraction of pairs", "stated", "observed"], rows),
     ]
 
 
 def row_of(values: dict[str, Any], name: str) -> list[str]:
-    """Write a measure of each model, and where there are two their difference and its p-value."""
+    """Return the cells of a measure; for two models, with the difference and its p-value."""
     means = [model["mean"][name] for model in values["models"]]
     cells = [shown(mean) for mean in means]
     if len(means) == 2:
@@ -227,12 +229,12 @@ def row_of(values: dict[str, Any], name: str) -> list[str]:
 
 
 def defined_of(values: dict[str, Any], name: str) -> str:
-    """Write for how many queries a measure is defined."""
+    """Return the number of queries for which a measure is defined."""
     return str(min(model["defined"][name] for model in values["models"]))
 
 
 def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
-    """Lay out a row for each query, and for each model where there are two."""
+    """Return a table with a row per query and, for two models, per model."""
     names = [name for name in queries[0] if name != "qid"]
     rows = [
         [str(query["qid"]), *(["AB"[k]] if n_models == 2 else []), *(shown(query[name][k]) for name in names)]
@@ -243,5 +245,5 @@ def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
 
 
 def shown(value: float | None) -> str:
-    """Write a number with four digits, or a dash where there is none."""
+    """Format a number with four decimals, or a dash if it is None or NaN."""
     return "-" if value is None or value != value else f"{value:.4f}"

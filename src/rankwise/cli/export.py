@@ -22,18 +22,18 @@ def add_parser(commands: Any) -> None:
         "model -o output --format format [options]",
         run,
         "write a model for other programs",
-        "Write a linear model, alone or behind a scaler, in the form of another program (onnx: kernels too; "
+        "Write a linear model, alone or after a scaler, in the format of another program (onnx: kernels too; "
         "onnx, c, sql and json: curves).",
         EXAMPLE,
     )
     parser.add_argument("model", help="file of the model")
     parser.add_argument("-o", "--output", required=True, help="file to write")
-    parser.add_argument("--format", required=True, choices=FORMATS, help="form of the output")
+    parser.add_argument("--format", required=True, choices=FORMATS, help="format of the output")
     parser.add_argument(
         "--features",
         type=arguments.names,
         metavar="A,B,...",
-        help="names of the features in order; by default those in the model file",
+        help="names of the features in order (default: those of the model file)",
     )
     parser.add_argument(
         "--pair",
@@ -44,13 +44,13 @@ def add_parser(commands: Any) -> None:
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """Load and write."""
+    """Load and export."""
     from rankwise.cli.models import load_any_model
     from rankwise.cli.training import check_output
     from rankwise.export import export_model
 
     if options.pair is not None and options.format != "sql":
-        raise arguments.UsageError("--pair goes with --format sql.")
+        raise arguments.UsageError("--pair is for --format sql.")
     check_output(options.output)
     model = load_any_model(options.model)
     more = {} if options.pair is None else {"pair": options.pair}

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM: end what runs, keep what is found, and say so."""
+"""Ctrl-C and SIGTERM: end a run, keep its results and report them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class InterruptedRunError(Exception):
-    """The run was ended from outside; the message says what was kept."""
+    """The run was interrupted; the message names the saved state."""
 
     def __init__(self, message: str, signal_number: int | None):
         super().__init__(message)
@@ -17,14 +17,14 @@ class InterruptedRunError(Exception):
 
 
 def exit_code(signal_number: int | None) -> int:
-    """Return what a shell gives for a program that a signal ended, Ctrl-C where it is not known which."""
+    """Return the exit code of a program that a signal ended (SIGINT if unknown)."""
     return 128 + (signal.SIGINT if signal_number is None else signal_number)
 
 
 class Interruption:
-    """Turns SIGINT and SIGTERM into a KeyboardInterrupt, which solvers answer with the best model so far.
+    """Turn SIGINT and SIGTERM into a KeyboardInterrupt, at which solvers return the best model so far.
 
-    `number` is the signal that came, and None before.
+    `number` is the signal that was received, or None.
     """
 
     SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -34,7 +34,7 @@ class Interruption:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> Interruption:
-        if current_thread() is not main_thread():  # only that one may listen to signals
+        if current_thread() is not main_thread():  # other threads cannot handle signals
             return self
         for number in self.SIGNALS:
             self._before[number] = signal.signal(number, self._raise)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
   rankwise leaderboard games.csv --a home --b away --outcome result --order-effect -o page.html
@@ -23,12 +24,31 @@ def add_parser(commands: Any) -> None:
         "matches --a column --b column [options] | model [options]",
         run,
         "rank items by their matches",
-        "Rank named items by who won against whom (Bradley-Terry): print scores with intervals and the ranks "
-        "each item may have, and write them as an HTML file that opens offline. A model that was saved with "
-        "--model can take the place of the table.",
+        "Rank named items by their matches (Bradley-Terry): print scores with intervals and ranges of ranks, "
+        "and write them to an HTML file that opens offline. A model saved by --model can replace the table.",
         EXAMPLE,
     )
     parser.add_argument("matches", help="table of matches: CSV, TSV or Parquet; or a model")
+    _add_fit_options(parser)
+    parser.add_argument(
+        "--match", nargs=2, action="append", default=[], metavar=("A", "B"),
+        help="print the probabilities of a match of A, named first, against B; may be repeated",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ranks",
+        action="store_true",
+        help="compute ranges of ranks even for more than 3,000 items, which takes minutes",
+    )
+    parser.add_argument("--top", type=arguments.COUNT, help="number of items to print (default: all)")
+    parser.add_argument(
+        "--confidence", type=arguments.value(between, "a number between 0 and 1"), default=0.95,
+        help="level of the intervals (default: 0.95)",
+    )  # fmt: skip
+    parser.add_argument("-o", "--output", help="HTML file to write")
+    parser.add_argument("--title", default="Leaderboard", help="heading of the HTML file")
+
+
+def _add_fit_options(parser: Any) -> None:
     group = parser.add_argument_group("data")
     group.add_argument("--a", help="column of the winner, or of the first item")
     group.add_argument("--b", help="column of the loser, or of the second item")
@@ -42,31 +62,15 @@ def add_parser(commands: Any) -> None:
     group.add_argument(
         "--ties",
         choices=("half", "davidson"),
-        help="half a win each (default), or chances of their own",
+        help="half a win for each (default), or Davidson's probabilities of ties",
     )
-    group.add_argument("--order-effect", action="store_true", help="learn what it is worth to be the first")
+    group.add_argument("--order-effect", action="store_true", help="learn the advantage of the first item")
     group.add_argument(
         "--half-life",
         type=arguments.POSITIVE,
-        help="days (or units of numbers) after which a match weighs half",
+        help="days (or units of numbers) after which the weight of a match is halved",
     )
     group.add_argument("--model", help="file to save the model to")
-    parser.add_argument(
-        "--match", nargs=2, action="append", default=[], metavar=("A", "B"),
-        help="print the chances of a match of A, named first, against B; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ranks",
-        action="store_true",
-        help="ranges of ranks of more than 3,000 items too, which takes minutes",
-    )
-    parser.add_argument("--top", type=arguments.COUNT, help="print so many items (default: all)")
-    parser.add_argument(
-        "--confidence", type=arguments.value(between, "a number between 0 and 1"), default=0.95,
-        help="of the intervals (default: 0.95)",
-    )  # fmt: skip
-    parser.add_argument("-o", "--output", help="HTML file to write")
-    parser.add_argument("--title", default="Leaderboard", help="heading of the HTML file")
 
 
 def between(text: str) -> float:
@@ -103,7 +107,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     )
 
 
-# Options that say how to read and learn, which a saved model has behind it.
+# Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "alpha", "ties", "order_effect", "half_life", "model",
 )  # fmt: skip
@@ -116,11 +120,11 @@ def loaded(options: argparse.Namespace) -> Any:
     for name in OF_A_FIT:
         if getattr(options, name) not in (None, False):
             raise arguments.UsageError(
-                f"--{name.replace('_', '-')} does not go with a model, which was fitted before."
+                f"--{name.replace('_', '-')} cannot be used with a model, which is already fitted."
             )
     model = load_model(options.matches)
     if type(model).__name__ not in LEADERBOARDS:
-        raise ValueError(f"{options.matches!r} scores rows and no named items; `rankwise predict` takes it.")
+        raise ValueError(f"{options.matches!r} scores rows, not named items; use `rankwise predict`.")
     return model
 
 
@@ -140,7 +144,7 @@ def fitted(options: argparse.Namespace) -> Any:
 
 
 def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
-    """Return how matches may end, for names as they are written."""
+    """Return the probabilities of outcomes, for names as given."""
     named = {str(name): name for name in model.items_.tolist()} if matches else {}
     chances = []
     for a, b in matches:
@@ -150,7 +154,7 @@ def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
 
 
 def check_usage(options: argparse.Namespace) -> None:
-    """Refuse options that lack another."""
+    """Refuse options without those that they need."""
     if options.a is None or options.b is None:
         raise arguments.UsageError("A table of matches needs --a and --b.")
     if options.order_effect and options.outcome is None:
@@ -160,7 +164,7 @@ def check_usage(options: argparse.Namespace) -> None:
 
 
 def read_columns(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the columns by what they mean; names are text, whatever they look like."""
+    """Return the columns by role; names remain text."""
     from rankwise.io.frames import read_text_columns
 
     named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date")}
@@ -169,7 +173,7 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     columns: dict[str, Any] = {name: found[column] for name, column in named.items()}
     for name in ("weight", "date"):
         if name in columns:
-            columns[name] = numbers_where_all_are(columns[name])
+            columns[name] = as_numbers(columns[name])
     if "outcome" in columns:
         columns["outcome"] = [OUTCOMES.get(value, value) for value in columns["outcome"]]
     return columns
@@ -178,12 +182,12 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
 OUTCOMES = {text: number for number in (0.0, 0.5, 1.0) for text in (str(number), f"{number:g}")}
 
 
-def numbers_where_all_are(column: list[Any]) -> list[Any]:
-    """Return text as numbers where all of it is.
+def as_numbers(column: list[Any]) -> list[Any]:
+    """Return text as numbers if all of it is numeric.
 
     Examples
     --------
-    >>> numbers_where_all_are(["1", "2.5"]), numbers_where_all_are(["2024-05-01", "1"])
+    >>> as_numbers(["1", "2.5"]), as_numbers(["2024-05-01", "1"])
     ([1.0, 2.5], ['2024-05-01', '1'])
     """
     try:
@@ -215,7 +219,8 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     """Return the result for people."""
     effects = [f"order effect {model.order_effect_:.3f}"] if model.order_effect else []
     effects += [f"tie effect {model.tie_effect_:.3f}"] if model.ties == "davidson" else []
-    end = f"{model.n_comparisons_:,} matches of {len(model.items_):,} items; intervals {board.confidence:.0%}"
+    matches = "1 match" if model.n_comparisons_ == 1 else f"{model.n_comparisons_:,} matches"
+    end = f"{matches} of {plural(len(model.items_), 'item')}; intervals {board.confidence:.0%}"
     ends = [
         f"{one['a']} against {one['b']}: {one['win']:.1%} win, {one['tie']:.1%} tie, {one['loss']:.1%} loss"
         for one in chances

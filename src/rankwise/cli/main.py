@@ -1,4 +1,4 @@
-"""The command `rankwise`: one file a command; this one only parses and dispatches."""
+"""The command `rankwise`: parse and dispatch; each command has a module."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ example:
 
 
 def build_parser() -> argparse.ArgumentParser:
-    """Describe the commands."""
+    """Return the parser of all commands."""
     parser = argparse.ArgumentParser(
         prog="rankwise",
         description="Learn to put things in order.",
@@ -39,7 +39,7 @@ def build_parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and give its exit code; what argparse refuses exits with 2."""
+    """Run a command and return its exit code; errors of argparse exit with 2."""
     parser = build_parser()
     options = parser.parse_args(arguments)
     options.arguments = list(sys.argv[1:] if arguments is None else arguments)
@@ -47,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with interruption, console.warnings_as_notes():
             options.run(options, console)
-            print(end="", flush=True)  # nothing where standard output is closed
-        if interruption.number is not None:  # a fit that was cut short gave what it had
+            print(end="", flush=True)  # without effect if standard output is closed
+        if interruption.number is not None:  # an interrupted fit returned its best model so far
             raise KeyboardInterrupt
     except UsageError as error:
         print(f"rankwise {options.command}: {error} See rankwise {options.command} --help.", file=sys.stderr)
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("rankwise: Interrupted.", file=sys.stderr)
         return exit_code(interruption.number)
-    except BrokenPipeError:  # whoever reads our output has seen enough
+    except BrokenPipeError:  # the reader of our output has closed its end
         leave_output()
         return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:

@@ -1,4 +1,4 @@
-"""From options to estimators and scalers, and from model files to scores."""
+"""The estimators of the commands: from options, from files and to files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import is_table
-from rankwise.core.pipelines import before_last_step, last_step, scales_queries
+from rankwise.cli.scaling import QUERY_SCALES, make_scaler
+from rankwise.core.pipelines import has_probabilities
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (
@@ -36,8 +37,6 @@ SHARED = (
     "tol",
     "max_iter",
 )
-# What scales the rows of each query by themselves.
-QUERY_SCALES = {"query-minmax": "minmax", "query-standard": "standard", "query-rank": "rank"}
 ESTIMATORS = {
     "rank-svm": "RankSVM",
     "rank-logistic": "RankLogistic",
@@ -51,7 +50,7 @@ ESTIMATORS = {
 
 @dataclass(frozen=True)
 class Recipe:
-    """What to learn: an estimator with its parameters but alpha, and the scaler in front of it."""
+    """An estimator by method and parameters (without alpha), its scaler, and the measure to choose alpha."""
 
     method: str
     parameters: dict[str, Any]
@@ -61,7 +60,7 @@ class Recipe:
     light: bool = False  # see `starts_light`
 
     def ranker(self, **more: Any) -> Any:
-        """Make the estimator."""
+        """Return a new estimator."""
         return ranker_class(self.method, self.light)(**(self.parameters | more))
 
     @property
@@ -70,7 +69,7 @@ class Recipe:
         return ranker_class(self.method, self.light).tuned
 
     def scaler(self, X: Any) -> Any:
-        """Make the scaler, or None."""
+        """Return a new scaler, or None."""
         return make_scaler(self.scale, X)
 
 
@@ -99,7 +98,7 @@ def starts_light(options: argparse.Namespace) -> bool:
 
 
 def recipe_of(options: argparse.Namespace) -> Recipe:
-    """Gather the parameters that were asked for; refuse those that the estimator does not have."""
+    """Return the recipe of the options; refuse options that the estimator does not have."""
     light = starts_light(options)
     kind = ranker_class(options.method, light)
     known = kind().get_params(deep=False)
@@ -108,24 +107,24 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     take_order(options)
     if options.scale in QUERY_SCALES and not takes_queries(kind):
         raise UsageError(
-            f"--scale {options.scale} does not go with --method {options.method}, which takes no queries."
+            f"--scale {options.scale} cannot be used with --method {options.method}, which has no queries."
         )
     given = {name: getattr(options, name) for name in SHARED if getattr(options, name) is not None}
     for name in given:
         if name not in known:
-            raise UsageError(f"--{name.replace('_', '-')} does not go with --method {options.method}.")
+            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --method {options.method}.")
     if options.categories is not None and "categories" in known:
         given["categories"] = options.categories
     if given.get("loss") == "least-squares" and options.method != "boosted":
         raise UsageError(
-            f"--loss least-squares does not go with --method {options.method}; --method rank-rls has it."
+            f"--loss least-squares cannot be used with --method {options.method}; use --method rank-rls."
         )
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
     check_kernel(given.get("kernel", "linear"))
     for name in ("alpha", "alphas"):
         if "alpha" not in known and getattr(options, name, None) is not None:
-            raise UsageError(f"--{name} does not go with --method {options.method}.")
+            raise UsageError(f"--{name} cannot be used with --method {options.method}.")
     always = {"random_state": options.seed, "n_jobs": options.jobs}
     given |= {name: value for name, value in always.items() if name in known}
     undefined = "skip" if options.undefined is None else options.undefined
@@ -134,26 +133,26 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
 
 
 def take_order(options: argparse.Namespace) -> None:
-    """Turn the order of classes into edges between labels as they are read."""
+    """Replace the order of classes in the options by edges between labels."""
     edges, categories = options.order, options.categories
     if categories is not None and len(set(categories)) < max(2, len(categories)):
-        raise UsageError("--categories must be two or more words that differ.")
+        raise UsageError("--categories must be two or more distinct words.")
     if isinstance(edges, list):
         named = list(dict.fromkeys(name for edge in edges for name in edge))
         try:
             if categories is None:
                 options.order = [(float(high), float(low)) for high, low in edges]
-        except ValueError:  # words, in a table: they are the categories
+        except ValueError:  # words of a table, which are the categories
             options.categories = named
         unknown = [name for name in named if categories is not None and name not in categories]
         if unknown:
-            raise UsageError(f"--order names {unknown[0]}, which is none of the --categories.")
+            raise UsageError(f"--order has the class {unknown[0]}, which is not in --categories.")
     elif options.method == "hull" and categories is not None:
         options.order = edges_of(edges or "chain", categories)
 
 
 def edges_of(order: str, categories: list[str]) -> list[tuple[str, str]]:
-    """Return the edges of a chain, or of all pairs, of categories from the lowest up.
+    """Return the edges of a chain, or of all pairs, of categories in ascending order.
 
     Examples
     --------
@@ -165,23 +164,23 @@ def edges_of(order: str, categories: list[str]) -> list[tuple[str, str]]:
 
 
 def check_survival(options: argparse.Namespace) -> None:
-    """Refuse what does not go with right-censored times."""
+    """Refuse options that cannot be combined with right-censored times."""
     if options.method in ("ordinal-svm", "hull"):
-        raise UsageError(f"--survival does not go with --method {options.method}, which learns classes.")
+        raise UsageError(f"--survival cannot be used with --method {options.method}, which learns classes.")
     if options.scale in QUERY_SCALES or options.pair_weight is not None:
-        raise UsageError("--survival does not go with --scale query-... or --pair-weight.")
+        raise UsageError("--survival cannot be used with --scale query-... or --pair-weight.")
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
-    """Return what candidates are compared by: the log loss where a model has probabilities, by default."""
-    has_probabilities = hasattr(ranker, "predict_pair_proba")
+    """Return the measure for the choice of alpha; the default is the log loss for probabilistic models."""
+    is_probabilistic = has_probabilities(ranker)
     if options.scoring is None:
-        return "log_loss" if has_probabilities else "error"
+        return "log_loss" if is_probabilistic else "error"
     from rankwise.model_selection.scoring import as_scoring
 
     scoring = options.scoring.replace("-", "_")
-    if scoring == "log_loss" and not has_probabilities:
-        raise UsageError(f"--metric log-loss does not go with --method {options.method}.")
+    if scoring == "log_loss" and not is_probabilistic:
+        raise UsageError(f"--metric log-loss cannot be used with --method {options.method}.")
     try:
         return as_scoring(scoring).key
     except ValueError as error:
@@ -189,83 +188,29 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
 
 
 def check_kernel(kernel: str) -> None:
-    """Refuse a kernel that there is not, or that files cannot hold."""
+    """Refuse an unknown kernel, and a precomputed one."""
     if kernel == "linear":
         return
     from rankwise.kernels import kernel_names
 
     if kernel == "precomputed":
-        raise UsageError("--kernel precomputed needs a kernel matrix, which files do not hold.")
+        raise UsageError("--kernel precomputed needs a kernel matrix, which data files do not contain.")
     if kernel not in kernel_names():
         raise UsageError(f"--kernel must be one of {', '.join(kernel_names())}; got {kernel}.")
 
 
 def takes_queries(ranker: Any) -> bool:
-    """Return whether an estimator compares rows within queries."""
+    """Tell whether an estimator compares rows within queries."""
     return "qid" in inspect.signature(ranker.fit).parameters
 
 
 def fit_ranker(ranker: Any, X: Any, y: Any, qid: Any) -> Any:
-    """Fit an estimator, with the queries where there are some."""
+    """Fit an estimator, with the queries if there are any."""
     return ranker.fit(X, y) if qid is None else ranker.fit(X, y, qid=qid)
 
 
-def make_scaler(scale: str, X: Any) -> Any:
-    """Return a scaler for the data, or None.
-
-    Sparse data stays sparse: the standard scaler then leaves the means where they are, which changes no
-    difference of two rows.
-    """
-    if scale == "none":
-        return None
-    import scipy.sparse as sp
-    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
-
-    if scale == "minmax" and sp.issparse(X):
-        raise ValueError("--scale minmax would make the sparse data dense; use maxabs, which keeps zeros.")
-    if scale in QUERY_SCALES:
-        from rankwise.preprocessing import QueryScaler
-
-        return QueryScaler(QUERY_SCALES[scale])
-    scalers = {
-        "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
-        "minmax": MinMaxScaler,
-        "maxabs": MaxAbsScaler,
-    }
-    return scalers[scale]()
-
-
-def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
-    """Return the rows behind a scaler that is fitted to them."""
-    if scaler is None:
-        return X
-    if not scales_by_query(scaler):
-        from rankwise.cli.stream import scale_rows
-
-        return scale_rows(scaler, X)
-    if qid is None:
-        raise ValueError(
-            "--scale query-... scales within queries, but the data has none; name their column by --qid."
-        )
-    return scaler.fit_transform(X, qid=qid)
-
-
-def scales_by_query(scaler: Any) -> bool:
-    """Tell whether a scaler looks at each query by itself."""
-    return type(scaler).__name__ == "QueryScaler"
-
-
-def with_scaler(scaler: Any, ranker: Any) -> Any:
-    """Return the ranker behind its scaler, both of them fitted."""
-    if scaler is None:
-        return ranker
-    from sklearn.pipeline import Pipeline
-
-    return Pipeline([("scale", scaler), ("rank", ranker)])
-
-
 def load_any_model(path: str) -> Any:
-    """Load a model of our own or of SVMrank."""
+    """Load a model file of rankwise or of SVMrank."""
     if is_svmrank_model(path):
         from rankwise.export import read_svmrank_model
 
@@ -274,7 +219,7 @@ def load_any_model(path: str) -> Any:
 
     model = load_model(path)
     if type(model).__name__ in LEADERBOARDS:
-        raise ModelFileError(f"{path!r} scores named items and no rows; `rankwise leaderboard` takes it.")
+        raise ModelFileError(f"{path!r} scores named items, not rows; use `rankwise leaderboard`.")
     return model
 
 
@@ -312,27 +257,6 @@ def is_light(model: Any) -> bool:
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:
-    """Tell a model.dat of SVMrank by its first line."""
+    """Tell whether a file is a model.dat of SVMrank, by its first line."""
     with open(path, "rb") as file:
         return file.read(9) == b"SVM-light"
-
-
-def scores_of(model: Any, X: Any, qid: Any = None, *, labels: bool = False) -> Any:
-    """Return the score of each row, or with `labels` the label that an ordinal model predicts."""
-    if scales_queries(model) and qid is None:
-        raise ValueError("The model scales features within queries, but the data has none; name --qid.")
-    ranker, X = last_step(model), before_last_step(model, _acceptable(model, X), qid)
-    if hasattr(ranker, "utility") and not labels:
-        return ranker.utility(X)
-    scores = ranker.predict(X)
-    # A model.dat of SVM-light has a number b to subtract; `predict` leaves it out, as it changes no order.
-    return scores - ranker.threshold_ if hasattr(ranker, "threshold_") else scores
-
-
-def _acceptable(model: Any, X: Any) -> Any:
-    """Return sparse rows as an array where a scaler shifts features."""
-    shifts = any(
-        type(step).__name__ == "MinMaxScaler" or getattr(step, "with_mean", False)
-        for _, step in getattr(model, "steps", [])
-    )
-    return X.toarray() if shifts and hasattr(X, "toarray") else X

@@ -1,4 +1,4 @@
-"""What a command tells: a result for people or machines, notes, warnings and a progress bar."""
+"""The output of a command: a result for people or machines, notes, warnings and a progress bar."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ SECONDS_BEFORE_ESTIMATE = 2.0
 
 
 class Console:
-    """Prints a result to standard output and everything else to standard error.
+    """Print a result to standard output and all other output to standard error.
 
     Parameters
     ----------
     quiet : bool
-        Print errors, and the result where it is asked for as JSON.
+        Print only errors and, with `as_json`, the result.
     as_json : bool
         Print the result as one JSON object.
     """
@@ -34,7 +34,7 @@ class Console:
     def __init__(self, quiet: bool = False, as_json: bool = False):
         self.quiet = quiet
         self.as_json = as_json
-        self.taken = False  # standard output holds the data asked for, so that results go beside it
+        self.taken = False  # standard output has the scores, so that results go to standard error
 
     def result(self, values: dict[str, Any], lines: Sequence[str]) -> None:
         """Print the result: `values` as JSON, or the lines for people."""
@@ -45,12 +45,12 @@ class Console:
             print("\n".join(lines), file=stream)
 
     def note(self, text: str) -> None:
-        """Say something on the way."""
+        """Print a note to standard error."""
         if not self.quiet:
             print(f"rankwise: {text}", file=sys.stderr)
 
     def progress(self) -> Progress:
-        """Return a progress bar, which shows on a terminal only."""
+        """Return a progress bar, which is drawn only on a terminal."""
         return Progress(enabled=not self.quiet and sys.stderr.isatty())
 
     @contextmanager
@@ -81,25 +81,25 @@ class _NoteHandler(logging.Handler):
 
 
 class Progress:
-    """A line on standard error that is drawn again and again, and wiped out at the end."""
+    """A progress bar on standard error, which is erased at the end."""
 
     def __init__(self, enabled: bool):
         self.enabled = enabled
         self._drawn = -math.inf
         self._length = 0
 
-    def show(self, share: float | None, text: str) -> None:
-        """Draw a bar filled to that share (none for None), at most ten times a second."""
+    def show(self, fraction: float | None, text: str) -> None:
+        """Draw a bar filled to a fraction (no bar for None), at most ten times per second."""
         now = perf_counter()
         if not self.enabled or now - self._drawn < SECONDS_BETWEEN_DRAWINGS:
             return
         self._drawn = now
-        line = text if share is None else f"[{bar(share)}] {text}"
+        line = text if fraction is None else f"[{bar(fraction)}] {text}"
         print("\r" + line.ljust(self._length), end="", file=sys.stderr, flush=True)
         self._length = len(line)
 
     def close(self) -> None:
-        """Wipe the line out."""
+        """Erase the line."""
         if self._length:
             print("\r" + " " * self._length + "\r", end="", file=sys.stderr, flush=True)
         self._length, self._drawn = 0, -math.inf
@@ -111,7 +111,7 @@ class Progress:
         self.close()
 
 
-def bar(share: float) -> str:
+def bar(fraction: float) -> str:
     """Draw a bar.
 
     Examples
@@ -119,16 +119,16 @@ def bar(share: float) -> str:
     >>> bar(0.5)
     '############............'
     """
-    filled = round(BAR_WIDTH * min(max(share, 0.0), 1.0))
+    filled = round(BAR_WIDTH * min(max(fraction, 0.0), 1.0))
     return "#" * filled + "." * (BAR_WIDTH - filled)
 
 
-def share_of_gap(first: float, gap: float, goal: float) -> float:
-    """Return how far a gap has come from the first one to its goal, on a logarithmic scale.
+def gap_progress(first: float, gap: float, goal: float) -> float:
+    """Return the progress of a gap from its first value to its target, on a logarithmic scale.
 
     Examples
     --------
-    >>> share_of_gap(1.0, 0.1, 0.01)
+    >>> gap_progress(1.0, 0.1, 0.01)
     0.5
     """
     if gap <= goal or first <= goal:
@@ -136,21 +136,21 @@ def share_of_gap(first: float, gap: float, goal: float) -> float:
     return max(0.0, math.log(first / gap) / math.log(first / goal)) if goal > 0 else 0.0
 
 
-def time_left(share: float | None, seconds: float) -> str:
-    """Write how long work will take that has come that far; nothing where that cannot be told yet.
+def time_left(fraction: float | None, seconds: float) -> str:
+    """Format the remaining time at a fraction of the work; empty if it is too early to tell.
 
     Examples
     --------
     >>> time_left(0.25, 100.0)
     ', about 5 minutes left'
     """
-    if share is None or share <= 0 or seconds < SECONDS_BEFORE_ESTIMATE:
+    if fraction is None or fraction <= 0 or seconds < SECONDS_BEFORE_ESTIMATE:
         return ""
-    return f", {about(seconds * (1 - share) / share)} left"
+    return f", {about(seconds * (1 - fraction) / fraction)} left"
 
 
 def plain(value: Any) -> Any:
-    """Turn numpy's numbers and arrays into what JSON has; NaN and infinity are null."""
+    """Convert numpy's numbers and arrays to types of JSON; NaN and infinity become None."""
     if isinstance(value, dict):
         return {str(key): plain(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -163,19 +163,19 @@ def plain(value: Any) -> Any:
 
 
 def standard_output() -> IO[str]:
-    """Return where results go that no file was named for."""
+    """Return standard output; refuse if it is closed."""
     if sys.stdout is None:
-        raise ValueError("Standard output is closed, and no file is named for the scores.")
+        raise ValueError("Standard output is closed; name a file for the scores.")
     return sys.stdout
 
 
 def leave_output() -> None:
-    """Write no more to standard output, whose reader has seen enough."""
+    """Discard further output, as the reader of standard output has closed its end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def sentence(error: BaseException) -> str:
-    """Return an error in words; the system's own are a number, a text and a file."""
+    """Return the message of an error; for errors of the system, the file and the reason."""
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         return f"{error.filename!r}: {error.strerror}."
     if isinstance(error, MemoryError):

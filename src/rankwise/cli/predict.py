@@ -11,6 +11,7 @@ from typing import IO, Any
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, standard_output
 from rankwise.core.pipelines import last_step, scales_queries
+from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   zcat test.txt.gz | rankwise predict model.json - | head
@@ -25,22 +26,25 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] [-o scores] [options]",
         run,
         "score rows with a model",
-        "Write the score of each row on a line of its own, higher is better, to the last digit. Ordinal "
-        "models give labels. Memory does not grow with the data, unless the model scales features within "
+        "Write the exact score of each row, one per line; a higher score ranks higher. Ordinal models "
+        "predict labels. Memory does not grow with the data, unless the model scales features within "
         "queries. The model may be a model.dat of SVMrank.",
         EXAMPLE,
     )
     parser.add_argument("model", help="file of the model")
     parser.add_argument("data", nargs="+", help="files with the rows; - is standard input")
     parser.add_argument("-o", "--output", default="-", help="file of the scores (default: standard output)")
-    parser.add_argument("--utility", action="store_true", help="scores, not labels, of an ordinal model")
+    parser.add_argument(
+        "--utility", action="store_true", help="write scores of an ordinal model rather than labels"
+    )
     arguments.add_data_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.data import check_data_options, is_table, take_columns_of
-    from rankwise.cli.models import load_any_model, load_scorer, scores_of
+    from rankwise.cli.models import load_any_model, load_scorer
+    from rankwise.cli.scores import model_scores
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
@@ -49,18 +53,20 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
         for X, qid in chunks_for(model, options):
-            file.write(lines_of(scores_of(model, X, qid, labels=not options.utility)))
+            file.write(lines_of(model_scores(model, X, qid, labels=not options.utility)))
             rows += X.shape[0]
-            progress.show(None, f"{rows:,} rows, {perf_counter() - start:.1f} s")
+            progress.show(None, f"{plural(rows, 'row')}, {perf_counter() - start:.1f} s")
         if rows == 0:
             raise ValueError("The data has no rows.")
     values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}
     if console.as_json or not console.taken:
-        console.result(values, [f"{rows:,} scores written to {options.output} in {values['seconds']:.2f} s"])
+        console.result(
+            values, [f"{plural(rows, 'score')} written to {options.output} in {values['seconds']:.2f} s"]
+        )
 
 
 def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """Yield rows and their queries: chunk by chunk, or all at once where queries have to be whole."""
+    """Yield rows and their queries, in chunks or, if the model scales queries, all at once."""
     from rankwise.cli.data import iterate_data, read_data
     from rankwise.cli.models import is_light
 
@@ -74,7 +80,7 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
 
 @contextmanager
 def opened(path: str) -> Iterator[IO[str]]:
-    """Open the file of the scores, which appears when it is whole, or standard output."""
+    """Open the file of the scores, written atomically, or standard output."""
     from rankwise.io.atomic import atomic_write
 
     with nullcontext(standard_output()) if path == "-" else atomic_write(path, "w") as file:
@@ -82,7 +88,7 @@ def opened(path: str) -> Iterator[IO[str]]:
 
 
 def lines_of(scores: Any) -> str:
-    """Write a score per line, as the shortest text that reads back as the same number.
+    """Format one score per line, as the shortest text of the same number.
 
     Examples
     --------

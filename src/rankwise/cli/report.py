@@ -1,4 +1,4 @@
-"""`rankwise report`: one HTML file on what a model learned, how well it ranks and why."""
+"""`rankwise report`: an HTML report on a model and its rankings."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] -o report.html [--compare model ...] [options]",
         run,
         "write an HTML report on a model",
-        "Write one HTML file that opens offline: how well a model ranks, with intervals, the best and worst "
-        "queries, the weights, why one row is above another, and how the model compares with others.",
+        "Write an HTML file that opens offline, with measures and their intervals, the best and worst "
+        "queries, the weights, explanations of pairs of rows, and comparisons with other models.",
         EXAMPLE,
     )
     arguments.add_ranking(parser)
@@ -36,7 +36,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--title", help="heading of the report")
     parser.add_argument(
         "--pair",
-        type=arguments.value(row_pair, "two row numbers with a comma between them"),
+        type=arguments.value(row_pair, "two row numbers, separated by a comma"),
         metavar="A,B",
         help="rows of one query to explain first; rows count from 0",
     )
@@ -50,7 +50,9 @@ def add_parser(commands: Any) -> None:
         metavar="LABEL",
         help="labels from this one up are relevant for MAP (default: 1)",
     )
-    parser.add_argument("--seed", type=arguments.WHOLE, default=0, help="of the resamples (default: 0)")
+    parser.add_argument(
+        "--seed", type=arguments.WHOLE, default=0, help="random seed of the resamples (default: 0)"
+    )
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
 
@@ -64,7 +66,7 @@ def row_pair(text: str) -> tuple[int, int]:
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.rankings import ScoreSource, read_for
+    from rankwise.cli.scores import ScoreSource, read_for
     from rankwise.cli.training import check_output
 
     check_data_options(options)
@@ -89,14 +91,14 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> Any:
-    """Measure the models; each goes by the name of its file."""
+    """Evaluate the models, which are named by their files."""
     import numpy as np
 
-    from rankwise.cli.models import _acceptable
+    from rankwise.cli.scores import dense_if_shifted
     from rankwise.report import Report
 
     first, *others = rankings
-    X = data.X if first.model is None else _acceptable(first.model, data.X)
+    X = data.X if first.model is None else dense_if_shifted(first.model, data.X)
     names = distinct_names([ranking.path for ranking in rankings])
     return Report(
         first.scores(X) if first.model is None else first.model,
@@ -120,7 +122,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
 
 
 def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
-    """Return the labels as the classes of a model that learned words, as they are read for others."""
+    """Return the labels as classes if the model has classes that are words, else unchanged."""
     import numpy as np
 
     from rankwise.core.pipelines import last_step
@@ -132,7 +134,7 @@ def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
 
 
 def distinct_names(paths: list[str]) -> list[str]:
-    """Name files without their folders, where they differ without.
+    """Return the names of files, with folders only if needed to distinguish them.
 
     Examples
     --------

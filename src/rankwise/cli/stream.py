@@ -1,4 +1,4 @@
-"""`rankwise train --stream`: tables that are larger than the memory of this machine."""
+"""`rankwise train --stream`: tables larger than memory."""
 
 from __future__ import annotations
 
@@ -18,14 +18,15 @@ from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of, room_watched
 from rankwise.core.checks import as_codes
+from rankwise.core.text import plural
 from rankwise.io.large_labels import warn_of_large_ties
 
-# Of the range of a column: an error of this size turns the order of many rows round.
-SHARE_OF_RANGE = 1e-4
+# A rounding error of this fraction of the range of a column may change the order of many rows.
+RANGE_FRACTION = 1e-4
 
 
 def read_stream(options: argparse.Namespace, console: Console) -> Data:
-    """Read a table into files without a name, which end with the process."""
+    """Read a table into unnamed temporary files."""
     with ExitStack() as stack:
         folder, dtype = folder_of(options), np.dtype(options.stream)
         files = [stack.enter_context(tempfile.TemporaryFile(dir=folder)) for _ in range(3)]
@@ -33,7 +34,7 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
         rows, labels = FileColumn(files[0], dtype), FileColumn(files[1], np.float64)
         queries, digits, digest = Queries(files[2]), _Digits(dtype), hashlib.blake2b(digest_size=16)
         names, progress = None, stack.enter_context(console.progress())
-        for chunk in _told(_chunks(options), _rows_to_come(options), progress):
+        for chunk in _with_progress(_chunks(options), _rows_to_come(options), progress):
             names = names or chunk.feature_names
             require_same_columns(names, chunk.feature_names)
             digest.update(rows.add(digits.kept(chunk.X)))
@@ -45,12 +46,12 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
         if len(options.data) > 1:
             warn_of_large_ties(data.y)
     _release_readers()
-    digits.tell(names, console)
+    digits.report(names, console)
     return data
 
 
 class FileColumn:
-    """Numbers that are added piece by piece to a file, and mapped from there.
+    """Numbers that are appended to a file and memory-mapped.
 
     Examples
     --------
@@ -66,20 +67,20 @@ class FileColumn:
         self._file, self._dtype = file, np.dtype(dtype)
 
     def add(self, values: NDArray[Any]) -> bytes:
-        """Write numbers, and return what was written."""
+        """Write numbers and return their bytes."""
         content = values.astype(self._dtype, copy=False).tobytes()
         self._file.write(content)
         return content
 
     def array(self, n_columns: int | None = None) -> Any:
-        """Return a memory map of all that was added, which outlives the file's name and its end here."""
+        """Return a memory map of all numbers, which remains valid after the file is closed."""
         self._file.flush()
         flat = np.memmap(self._file, self._dtype, "r+")
         return flat if n_columns is None else flat.reshape(-1, n_columns)
 
 
 def scale_rows(scaler: Any, X: Any) -> Any:
-    """Fit a scaler and return the rows scaled; those of a memory map are scaled in their place."""
+    """Fit a scaler and return the rows scaled; a memory map is scaled in place."""
     from rankwise.data.design import row_blocks
 
     if not isinstance(X, np.memmap):
@@ -93,9 +94,9 @@ def scale_rows(scaler: Any, X: Any) -> Any:
 
 
 class Queries:
-    """Puts the queries of chunks together, with numbers for words, so that no row holds a word.
+    """The queries of all chunks as integers; strings are numbered.
 
-    A chunk holds words where one of its queries is no integer, and integers otherwise.
+    The queries of a chunk are strings if one of them is not an integer.
 
     Examples
     --------
@@ -110,18 +111,18 @@ class Queries:
 
     def __init__(self, file: Any) -> None:
         self._column = FileColumn(file, np.int64)
-        self._chunks: list[tuple[int, bool]] = []  # the rows of each, and whether they hold words
+        self._chunks: list[tuple[int, bool]] = []  # the rows of each, and whether its queries are strings
         self._number_of: dict[str, int] = {}
 
     def add(self, qid: NDArray[Any] | None) -> None:
-        """Take the queries of the next chunk; None where there are none in the whole table."""
+        """Add the queries of the next chunk; None if the table has none."""
         if qid is not None:
             words = qid.dtype == object
             self._column.add(self._numbered(qid) if words else qid)
             self._chunks.append((len(qid), words))
 
     def joined(self) -> Any:
-        """Return the queries of all rows; integers become numbers, too, where another chunk has words."""
+        """Return the queries of all rows; integers are numbered too if another chunk has strings."""
         if not self._chunks:
             return None
         joined, begin = self._column.array(), 0
@@ -139,14 +140,14 @@ class Queries:
 
 
 class _Digits:
-    """Turns rows into a type, and finds the columns whose differences are lost by it."""
+    """Convert rows to a type, and find columns whose differences are lost by rounding."""
 
     def __init__(self, dtype: np.dtype[Any]):
         self.dtype = dtype
         self._lowest = self._highest = self._error = np.zeros(0)
 
     def kept(self, X: NDArray[np.float64]) -> NDArray[Any]:
-        """Return rows in the type."""
+        """Return rows in this type."""
         with np.errstate(over="ignore"):
             kept = X.astype(self.dtype)
         error = np.abs(kept - X).max(axis=0)
@@ -157,16 +158,16 @@ class _Digits:
         np.maximum(self._error, error, out=self._error)
         return kept
 
-    def tell(self, names: list[str], console: Console) -> None:
-        """Refuse numbers that the type cannot hold, and warn of columns that lose their order."""
+    def report(self, names: list[str], console: Console) -> None:
+        """Refuse numbers that overflow, and warn of columns whose order is lost."""
         lost = ~np.isfinite(self._error)
         if lost.any():
-            raise ValueError(f"Column {names[int(np.argmax(lost))]!r} is too large for {self.dtype}.")
-        coarse = self._error > SHARE_OF_RANGE * (self._highest - self._lowest)
+            raise ValueError(f"Column {names[int(np.argmax(lost))]!r} overflows {self.dtype}.")
+        coarse = self._error > RANGE_FRACTION * (self._highest - self._lowest)
         if coarse.any():
             named = ", ".join(repr(names[k]) for k in np.flatnonzero(coarse)[:5])
             console.note(
-                f"warning: rows differ by too little in {named} for the digits of {self.dtype}: shift the "
+                f"warning: {self.dtype} is too coarse for the differences of rows in {named}; shift the "
                 "column, or use --stream float64."
             )
 
@@ -180,23 +181,23 @@ def _chunks(options: argparse.Namespace) -> Iterator[Any]:
 
 
 def _release_readers() -> None:
-    """Give back what pyarrow keeps for the next table: some hundred megabytes."""
+    """Release the memory that pyarrow keeps for the next table."""
     if (pyarrow := sys.modules.get("pyarrow")) is not None:
         pyarrow.default_memory_pool().release_unused()
 
 
 def _rows_to_come(options: argparse.Namespace) -> int | None:
-    """Return the number of rows of all tables, where the files tell it before they are read."""
+    """Return the number of rows of all tables, None if the files do not have it."""
     from rankwise.io.table_size import known_rows
 
     rows = [known_rows(path) for path in options.data]
     return None if None in rows else sum(filter(None, rows))
 
 
-def _told(chunks: Iterator[Any], total: int | None, progress: Progress) -> Iterator[Any]:
+def _with_progress(chunks: Iterator[Any], total: int | None, progress: Progress) -> Iterator[Any]:
     n_rows, start = 0, perf_counter()
     for chunk in chunks:
         yield chunk
         n_rows += len(chunk.y)
-        share = n_rows / total if total else None
-        progress.show(share, f"{n_rows:,} rows read{time_left(share, perf_counter() - start)}")
+        fraction = n_rows / total if total else None
+        progress.show(fraction, f"{plural(n_rows, 'row')} read{time_left(fraction, perf_counter() - start)}")

@@ -1,4 +1,4 @@
-"""The option --stream of `rankwise train`, without what it takes to read."""
+"""The option --stream of `rankwise train`, without the imports of reading."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ def add_stream_option(parser: Any) -> None:
         nargs="?",
         const="float32",
         choices=("float32", "float64"),
-        help="for tables that are larger than memory: put the features into a nameless file beside the "
-        "model, as float32 (by default) or float64, and read them from there in each pass; other large "
-        "arrays are in such files, too",
+        help="for tables larger than memory: write the features to an unnamed file beside the model, as "
+        "float32 (default) or float64, and read them from there in each pass; other large arrays are in such "
+        "files, too",
     )
 
 
 def folder_of(options: argparse.Namespace) -> str:
-    """Return the folder of the model, where there is room for large files."""
+    """Return the folder of the model, which is used for large files."""
     return os.path.dirname(os.path.abspath(options.output))
 
 
 @contextmanager
 def arrays_of_stream(options: argparse.Namespace) -> Iterator[None]:
-    """Have large arrays in files beside the model; that numbers are finite is seen as they are read."""
+    """Keep large arrays in files beside the model; numbers are checked to be finite on reading."""
     if options.stream is None:
         yield
         return
@@ -49,7 +49,7 @@ def arrays_of_stream(options: argparse.Namespace) -> Iterator[None]:
 
 @contextmanager
 def room_watched(folder: str) -> Iterator[None]:
-    """Say where there was no room for a file, or for an array that is in one."""
+    """Explain errors of a full disk."""
     try:
         yield
     except (MemoryError, OSError) as error:
@@ -58,22 +58,24 @@ def room_watched(folder: str) -> Iterator[None]:
         where = "on the disk" if isinstance(error, OSError) else "on the disk or in memory"
         free = shutil.disk_usage(folder).free / 1e6
         raise OSError(
-            f"There is no room {where}: --stream keeps the features and some 100 bytes a row in files in "
-            f"{folder!r}, which has {free:,.0f} MB left; -o names a model in another folder."
+            f"There is no space {where}: --stream keeps the features and some 100 bytes per row in files in "
+            f"{folder!r}, which has {free:,.0f} MB left; use -o to write the model to another folder."
         ) from error
 
 
 def check_stream_options(options: argparse.Namespace) -> None:
-    """Refuse what needs all rows in memory."""
+    """Refuse options that need all rows in memory."""
     if options.stream is None:
         return
     if options.dask is not None:
-        raise UsageError("--stream is for one machine and does not go with --dask.")
+        raise UsageError("--stream is for one machine and cannot be used with --dask.")
     if not is_table(options.data[0]):
-        raise UsageError("--stream reads tables (CSV, Parquet); for svmlight files there is --dask threads.")
+        raise UsageError("--stream reads tables (CSV, Parquet); use --dask threads for svmlight files.")
     if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
-        raise UsageError(f"--method {options.method} needs all rows in memory and does not go with --stream.")
+        raise UsageError(
+            f"--method {options.method} needs all rows in memory and cannot be used with --stream."
+        )
     if options.tune or options.kernel not in (None, "linear") or options.scale.startswith("query-"):
         raise UsageError(
-            "--tune, --kernel and --scale query-... need all rows in memory and do not go with --stream."
+            "--tune, --kernel and --scale query-... need all rows in memory and cannot be used with --stream."
         )

@@ -1,4 +1,4 @@
-"""How well models order right-censored life times: what `rankwise evaluate --survival` prints."""
+"""`rankwise evaluate --survival`: concordance with right-censored survival times."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from time import perf_counter
 from typing import Any
 
 from rankwise.cli.output import Console
-from rankwise.core.text import table
+from rankwise.core.text import plural, table
 
 
 def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:
-    """Measure the concordance of each model, and print it."""
+    """Compute and print the concordance of each model."""
     models = [{"model": one.path} | measured(data.y, one.scores(data.X)) for one in rankings]
     values = {
         "command": "evaluate",
@@ -36,14 +36,13 @@ def measured(y: Any, scores: Any) -> dict[str, Any]:
 
 
 def lines_of(values: dict[str, Any]) -> list[str]:
-    """Write the values for people."""
+    """Return the result for people."""
     rows = [
         [model["model"], title, *(f"{model[name][key]:.4f}" for key in ("index", "low", "high"))]
         for model in values["models"]
         for name, title in (("harrell", "Harrell"), ("uno", "Uno"))
     ]
-    title = (
-        f"{values['rows']:,} rows, {values['events']:,} ends seen, {values['strata']:,} strata, "
-        f"{values['pairs']:,} pairs"
-    )
+    strata = "1 stratum" if values["strata"] == 1 else f"{values['strata']:,} strata"
+    counts = {name: plural(values[f"{name}s"], name) for name in ("row", "event", "pair")}
+    title = f"{counts['row']}, {counts['event']}, {strata}, {counts['pair']}"
     return [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]

@@ -8,7 +8,7 @@ losses of `RankSVM`, that is c N / n (or c R / n) times the objective of `RankSV
     alpha = n / (2 c R)  and  average="queries"    (-l 2),
 
 and the tolerance -e of xi is a gap of e (`-l 1`, where SVMrank itself multiplies it by N / n) or e n / R
-(`-l 2`). Unlike `tol` it is not relative to what can be won.
+(`-l 2`). Unlike `tol`, it is not relative to the attainable improvement.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ KERNELS = {0: "linear", 1: "poly", 2: "rbf", 3: "sigmoid"}
 
 
 def learn(arguments: Sequence[str] | None = None) -> int:
-    """Run `svm_rank_learn` and give its exit code: 0 done, 1 failed, 2 wrong usage."""
+    """Run `svm_rank_learn` and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     return _run(LEARN, _learn, arguments)
 
 
 def classify(arguments: Sequence[str] | None = None) -> int:
-    """Run `svm_rank_classify` and give its exit code: 0 done, 1 failed, 2 wrong usage."""
+    """Run `svm_rank_classify` and return its exit code: 0 done, 1 failed, 2 wrong usage."""
     return _run(CLASSIFY, _classify, arguments)
 
 
@@ -46,7 +46,7 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
             print(program.help, end="")
             return 0
         work(options)
-        print(end="", flush=True)  # nothing where standard output is closed
+        print(end="", flush=True)  # without effect if standard output is closed
     except RefusedError as refusal:
         print(f"{program.name}: {refusal}", file=sys.stderr)
         return 2
@@ -56,7 +56,7 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
     except KeyboardInterrupt:
         print(f"{program.name}: Interrupted.", file=sys.stderr)
         return exit_code(None)
-    except BrokenPipeError:  # whoever reads the scores has seen enough
+    except BrokenPipeError:  # the reader of the scores has closed its end
         leave_output()
         return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:
@@ -67,7 +67,7 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
 
 @dataclass
 class _Units:
-    """How SVMrank's numbers convert to those of `RankSVM`."""
+    """The conversion between the numbers of SVMrank and of `RankSVM`."""
 
     n_queries: int
     n_pairs: int
@@ -122,7 +122,7 @@ def _learn(options: Options) -> None:
         say(0, f"NOTE: Adjusted stopping criterion relative to maximum loss: eps={eps:.6f}")
     start = process_time()
     model = _fit(options, units, X, y, qid)
-    _tell_of_fit(options, units, model, process_time() - start)
+    _print_fit(options, units, model, process_time() - start)
     _write_model(options, model, X.shape[0])
 
 
@@ -135,7 +135,7 @@ def _fit(options: Options, units: _Units, X: Any, y: Any, qid: Any) -> Any:
     def tell(state: Any) -> bool:
         k, gap = state.iteration, state.gap * units.slack
         options.say(1, f"Iter {k}: *(NumConst={k}, SV={k}, CEps={gap:.4f}, QPEps=0.0000)")
-        return state.gap <= tol  # SVMrank's epsilon is not relative to what can be won
+        return state.gap <= tol  # SVMrank's epsilon is not relative to the attainable improvement
 
     model = ranker_class("rank-svm", light=_is_linear(options))(
         units.alpha,
@@ -165,7 +165,7 @@ def _kernel(options: Options) -> dict[str, Any]:
     return {"kernel": kernel, "gamma": options["s"], "coef0": options["r"], "degree": options["d"]}
 
 
-def _tell_of_fit(options: Options, units: _Units, model: Any, seconds: float) -> None:
+def _print_fit(options: Options, units: _Units, model: Any, seconds: float) -> None:
     scale = units.c * units.slack
     primal, gap = scale * model.objective_, scale * model.gap_
     penalty = _squared_norm(model)
@@ -213,7 +213,7 @@ def _classify(options: Options) -> None:
     from rankwise.cli.training import check_output
     from rankwise.io.atomic import atomic_write
 
-    alone = options.files[2] == "-"  # scores on standard output, and all else on standard error
+    alone = options.files[2] == "-"  # scores on standard output, all other output on standard error
     check_output(None if alone else options.files[2])
     output = standard_output() if alone else sys.stdout
     with redirect_stdout(sys.stderr if alone else output):
@@ -227,8 +227,9 @@ def _classify(options: Options) -> None:
 
 
 def _scored(options: Options) -> tuple[Any, Any, Any, float]:
-    """Return the scores, the labels, the queries and the seconds that scoring took."""
-    from rankwise.cli.models import is_light, load_scorer, scores_of
+    """Return the scores, the labels, the queries and the time of scoring in seconds."""
+    from rankwise.cli.models import is_light, load_scorer
+    from rankwise.cli.scores import model_scores
 
     options.say(1, "Reading model...", end="")
     model = load_scorer(options.files[1])
@@ -238,16 +239,16 @@ def _scored(options: Options) -> tuple[Any, Any, Any, float]:
     options.say(1, "done.")
     options.say(1, "Classifying test examples...", end="")
     start = process_time()
-    scores = scores_of(model, X)
+    scores = model_scores(model, X)
     return scores, y, qid, process_time() - start
 
 
 @dataclass
 class _Errors:
-    """The pairs that the scores swap or leave tied: their number in each query, and their share."""
+    """The number and the fraction of swapped or tied pairs of each query."""
 
     swapped: Any
-    share: Any
+    fraction: Any
 
     @classmethod
     def of(cls, y: Any, scores: Any, qid: Any) -> _Errors:
@@ -256,34 +257,34 @@ class _Errors:
         from rankwise.metrics import ranking_error
         from rankwise.preferences import NoPairsError, Preferences
 
-        # SVMrank counts a query without pairs as one that is right.
-        share = np.nan_to_num(ranking_error(y, scores, qid, ties="error", per_query=True))
+        # SVMrank counts a query without pairs as correct.
+        fraction = np.nan_to_num(ranking_error(y, scores, qid, ties="error", per_query=True))
         try:
             pairs = Preferences.from_scores(y, qid).total_weight()
         except NoPairsError:
-            pairs = np.zeros(len(share))
-        return cls(share * pairs, share)
+            pairs = np.zeros(len(fraction))
+        return cls(fraction * pairs, fraction)
 
 
 def error_lines(errors: _Errors, verbosity: int) -> list[str]:
-    """Write the statistics of a test set as SVMrank does."""
-    n_queries, wrong = len(errors.share), int((errors.share > 0).sum())
+    """Return the statistics of a test set in the format of SVMrank."""
+    n_queries, wrong = len(errors.fraction), int((errors.fraction > 0).sum())
     lines = []
     if verbosity >= 1:
         lines = [
-            f"Average loss on test set: {errors.share.mean():.4f}",
+            f"Average loss on test set: {errors.fraction.mean():.4f}",
             f"Zero/one-error on test set: {100 * wrong / n_queries:.2f}% ({n_queries - wrong} correct, "
             f"{wrong} incorrect, {n_queries} total)",
         ]
     return [
         *lines,
         f"Total Num Swappedpairs  : {errors.swapped.sum():6.0f}",
-        f"Avg Swappedpairs Percent: {100 * errors.share.mean():6.2f}",
+        f"Avg Swappedpairs Percent: {100 * errors.fraction.mean():6.2f}",
     ]
 
 
 def decimal(score: float) -> str:
-    """Write a score without an exponent and to the last digit, with 8 decimals at least as SVMrank does.
+    """Format a score exactly, without an exponent, with at least 8 decimals as SVMrank does.
 
     Examples
     --------
@@ -296,14 +297,14 @@ def decimal(score: float) -> str:
 
 
 def _read(path: str, n_features: int | None, light: bool) -> tuple[Any, Any, Any]:
-    """Read a file; features that a model does not know are left out, as SVMrank does."""
-    from rankwise.cli.data import dense_where_smaller, of_width
+    """Read a file; features beyond those of a model are dropped, as in SVMrank."""
+    from rankwise.cli.data import dense_if_smaller, of_width
     from rankwise.io.svmlight import load_svmlight, read_svmlight
 
     read = (read_svmlight if light else load_svmlight)(path, n_jobs=available_cores())
     if read.X.shape[0] == 0:
         raise ValueError(f"{path!r} has no examples.")
-    return dense_where_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid
+    return dense_if_smaller(of_width(read.X, n_features, tell=False)), read.y, read.qid
 
 
 if __name__ == "__main__":  # python -m rankwise.cli.svm_rank learn ...

@@ -21,10 +21,10 @@ Train a ranking SVM with the options, output and model files of SVMrank.
   -e float     tolerance of the stopping criterion (default 0.001)
   -# int       iterations without progress of the inner solver, which has no such limit here
   -t [0..3]    kernel: 0 linear (default), 1 polynomial (s a*b + r)^d, 2 rbf exp(-g |a-b|^2),
-               3 sigmoid tanh(s a*b + r), which is refused where it is not positive semidefinite
+               3 sigmoid tanh(s a*b + r), which is refused if it is not positive semidefinite
   -d int -g float -s float -r float
                parameters of the kernel (default 3, 1, 1, 1)
-  -p 1, -o 2, -w 3 are accepted, being the defaults of SVMrank; their other values and all other options of
+  -p 1, -o 2, -w 3, the defaults of SVMrank, are accepted; their other values and all other options of
   SVMrank are refused.
 
 A linear model.dat can be read by SVMrank's own svm_rank_classify as well. A kernel model is a file of
@@ -36,8 +36,8 @@ example:
 CLASSIFY_HELP = """usage: svm_rank_classify [options] test.dat model.dat [predictions]
 
 Write a score per line to predictions (default svm_predictions) and print the errors, as SVMrank does. With -
-the scores go to standard output and all else to standard error. The model may come from SVMrank (linear),
-from svm_rank_learn of this package or from rankwise train.
+the scores go to standard output and all other output to standard error. The model may come from SVMrank
+(linear), from svm_rank_learn of this package or from rankwise train.
 
   -h, -?       this help
   -v [0..3]    verbosity (default 1)
@@ -49,7 +49,7 @@ example:
 
 
 class RefusedError(Exception):
-    """A command line that is not accepted; the message says why."""
+    """A command line that is not accepted."""
 
 
 def level(text: str) -> int:
@@ -66,7 +66,7 @@ def _choice(text: str, choices: tuple[int, ...]) -> int:
 
 @dataclass(frozen=True)
 class Option:
-    """A letter: how its value is read, what it is by default, and what is accepted in words."""
+    """A letter: the reader of its value, its default, and a description of accepted values."""
 
     read: Callable[[str], Any]
     default: Any
@@ -75,7 +75,7 @@ class Option:
 
 @dataclass(frozen=True)
 class Program:
-    """A command: its options, the files it needs and those it has names for."""
+    """A command: its options, the number of required files and the default names of others."""
 
     name: str
     help: str
@@ -96,21 +96,21 @@ LEARN = Program(
         "c": Option(positive_number, 0.01, "a positive number"),
         "e": Option(positive_number, 0.001, "a positive number"),
         "l": Option(lambda text: _choice(text, (1, 2)), 1, "1 or 2"),
-        "t": Option(lambda text: _choice(text, (0, 1, 2, 3)), 0, "0, 1, 2 or 3 (4 is a kernel of your own)"),
-        "d": Option(count, 3, "a whole number of at least 1"),
+        "t": Option(lambda text: _choice(text, (0, 1, 2, 3)), 0, "0, 1, 2 or 3 (4 is a user-defined kernel)"),
+        "d": Option(count, 3, "an integer of at least 1"),
         "g": Option(positive_number, 1.0, "a positive number"),
         "s": Option(positive_number, 1.0, "a positive number"),
         "r": Option(number, 1.0, "a number"),
-        "#": Option(count, 100_000, "a whole number of at least 1"),
+        "#": Option(count, 100_000, "an integer of at least 1"),
         "p": Option(lambda text: _choice(text, (1,)), 1, "1: squared slacks are not available"),
         "o": Option(lambda text: _choice(text, (2,)), 2, "2: slack rescaling is not available"),
-        "w": Option(lambda text: _choice(text, (3,)), 3, "3: there is one algorithm here, and it is exact"),
+        "w": Option(lambda text: _choice(text, (3,)), 3, "3: there is a single algorithm, and it is exact"),
     },
     refused={
         "k": "it belongs to another algorithm",
         "f": "it belongs to another algorithm",
         "b": "it belongs to another algorithm",
-        "n": "there is no inner solver to steer",
+        "n": "there is no inner solver",
         "m": "there is no kernel cache",
         "h": "there is no shrinking",
         "u": "there are no user-defined kernels",
@@ -132,7 +132,7 @@ CLASSIFY = Program(
 
 @dataclass
 class Options:
-    """A command line as read."""
+    """A parsed command line."""
 
     values: dict[str, Any]
     files: list[str]
@@ -142,17 +142,17 @@ class Options:
 
     @property
     def verbosity(self) -> int:
-        """How much to tell."""
+        """The level of output."""
         return int(self.values["v"])
 
     def say(self, verbosity: int, text: str, end: str = "\n") -> None:
-        """Print to standard output if that much is to be told."""
+        """Print to standard output at this level of verbosity and above."""
         if self.verbosity >= verbosity:
             tell(text, end)
 
 
 def tell(text: str, end: str = "\n") -> None:
-    """Print to standard output; a reader who has seen enough is no reason to leave the work undone."""
+    """Print to standard output; the work continues if its reader has closed it."""
     try:
         print(text, end=end, flush=True)
     except BrokenPipeError:
@@ -160,7 +160,7 @@ def tell(text: str, end: str = "\n") -> None:
 
 
 def parse(program: Program, arguments: list[str]) -> Options | None:
-    """Read a command line; None asks for help.
+    """Parse a command line; return None for help.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _value(program: Program, letter: str, text: str) -> Any:
 
 
 def _files(program: Program, files: list[str]) -> list[str]:
-    """Fill in the names of files that were not given."""
+    """Add the default names of missing files."""
     n_files = program.needed + len(program.default_files)
     if not program.needed <= len(files) <= n_files:
         raise RefusedError(

@@ -1,4 +1,4 @@
-"""What `train` and `tune` share: choose alpha, fit, keep checkpoints on the way."""
+"""Fits of `train` and `tune`: choice of alpha, fit, checkpoints."""
 
 from __future__ import annotations
 
@@ -15,15 +15,10 @@ import numpy as np
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
-from rankwise.cli.models import (
-    Recipe,
-    fit_ranker,
-    fit_scaled,
-    scales_by_query,
-    takes_queries,
-    with_scaler,
-)
-from rankwise.cli.output import Console, Progress, sentence, share_of_gap, time_left
+from rankwise.cli.models import Recipe, fit_ranker, takes_queries
+from rankwise.cli.output import Console, Progress, gap_progress, sentence, time_left
+from rankwise.cli.scaling import fit_scaled, scales_by_query, with_scaler
+from rankwise.core.text import plural
 from rankwise.core.threads import with_one_blas_thread
 
 if TYPE_CHECKING:
@@ -32,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Outcome:
-    """A fitted model and how it came about."""
+    """A fitted model and the course of its fit."""
 
     model: Any
     ranker: Any
@@ -45,16 +40,16 @@ class Outcome:
 
 
 class Training:
-    """Learns a recipe from data.
+    """Fit a recipe to data.
 
     Parameters
     ----------
-    recipe, data, console :
-        What to learn, from what, and where to tell.
+    recipe : Recipe
+    data : Data
+    console : Console
     checkpoint : Checkpoint or None
-        Where the state is kept on the way.
     validation : Data, optional
-        Rows to choose by, in place of folds.
+        Rows for the choice of alpha, in place of folds.
     """
 
     def __init__(
@@ -74,7 +69,7 @@ class Training:
 
     @with_one_blas_thread
     def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
-        """Cross-validate over queries, going on after the folds that a checkpoint has."""
+        """Cross-validate over queries; folds of a checkpoint are not repeated."""
         from rankwise.model_selection.search import Choice
 
         search = self._search()
@@ -90,11 +85,11 @@ class Training:
         if self.recipe.tuned == "alpha":
             choice.warn_at_edge()
         elif choice.best == 0:
-            self.console.note("the largest number of trees is the best: --n-estimators may be raised.")
+            self.console.note("the largest number of trees is the best; consider raising --n-estimators.")
         return choice
 
     def _search(self) -> AlphaSearch:
-        """Return the search over alpha among the rows."""
+        """Return the search over alpha."""
         from rankwise.model_selection.scoring import as_scoring
         from rankwise.model_selection.search import AlphaSearch
         from rankwise.model_selection.tunable import Problem
@@ -104,12 +99,12 @@ class Training:
         outputs = ranker.outputs(self.data.y, self.data.qid)
         scoring = as_scoring(self.recipe.scoring, self.recipe.undefined)
         scaler = self.recipe.scaler(X)
-        if scales_by_query(scaler):  # folds leave queries whole, so that all of them are scaled at once
+        if scales_by_query(scaler):  # folds consist of whole queries, so all rows are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
         return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring)
 
     def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
-        """Return folds of queries, or the validation rows in their place."""
+        """Return folds of queries, or the validation rows."""
         from rankwise.model_selection.search import Validation
         from rankwise.preferences import as_preferences
 
@@ -125,7 +120,7 @@ class Training:
         return [Validation(X, outputs)]
 
     def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
-        """Yield the folds that are left, and draw the bar at each and at each iteration of the model."""
+        """Yield the remaining folds, with progress by fold and iteration."""
         for number in range(done, len(folds)):
             text = f"fold {number + 1} of {len(folds)}"
 
@@ -138,7 +133,7 @@ class Training:
             yield folds[number]
 
     def fit(self, chosen: float | None, progress: Progress) -> Outcome:
-        """Fit to all rows with the value chosen, from the weights of a checkpoint where there are some."""
+        """Fit to all rows with the chosen value, from the weights of a checkpoint if there are any."""
         start = perf_counter()
         ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
         watch = self._watch(ranker, progress)
@@ -153,14 +148,14 @@ class Training:
             with_scaler(scaler, ranker),
             ranker,
             getattr(ranker, "alpha", None),
-            self._tell_of([caution for caution in caught if issubclass(caution.category, UserWarning)]),
+            self._converged([caution for caution in caught if issubclass(caution.category, UserWarning)]),
             int(getattr(ranker, "n_iter_", 1)) + watch.iterations_before,
             perf_counter() - start + watch.seconds_before,
             self.resumed,
         )
 
-    def _tell_of(self, caught: list[warnings.WarningMessage]) -> bool:
-        """Pass the warnings of a fit on, but for that of its interruption; return whether it converged."""
+    def _converged(self, caught: list[warnings.WarningMessage]) -> bool:
+        """Print the warnings of a fit, except of its interruption; return whether it converged."""
         if not caught:
             return True
         from sklearn.exceptions import ConvergenceWarning
@@ -173,7 +168,7 @@ class Training:
         return not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
-        """Have the ranker tell of each iteration, and begin where the checkpoint ends."""
+        """Attach a callback to the ranker, and start it from the checkpoint."""
         parameters = ranker.get_params()
         resumable = {"callback", "warm_start"} <= set(parameters)
         checkpoint = self.checkpoint if resumable else None
@@ -187,7 +182,7 @@ class Training:
 
 
 class Watch:
-    """Hears of each iteration of a fit: draws the bar and keeps the checkpoint."""
+    """The callback of a fit: it draws the progress bar and writes checkpoints."""
 
     def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None):
         self.progress = progress
@@ -199,19 +194,19 @@ class Watch:
         self._first_gap: float | None = None
 
     def leave(self, ranker: Any) -> None:
-        """Take back what a ranker was given to be watched."""
+        """Reset the parameters that were set for the callback."""
         own = {"callback": None, **({"warm_start": False} if self.resumable else {})}
         ranker.set_params(**{name: value for name, value in own.items() if name in ranker.get_params()})
 
     def __call__(self, state: Any) -> None:
-        """Take note of an iteration."""
+        """Record an iteration."""
         gap, seconds = float(np.max(state.gap)), self.seconds_before + state.seconds
         self._first_gap = gap if self._first_gap is None else self._first_gap
         iteration = self.iterations_before + state.iteration
-        share = share_of_gap(self._first_gap, gap, state.goal)
-        left = time_left(share, state.seconds)
+        fraction = gap_progress(self._first_gap, gap, state.goal)
+        left = time_left(fraction, state.seconds)
         self.progress.show(
-            share, f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s{left}"
+            fraction, f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s{left}"
         )
         if self.checkpoint is not None:
             saved = self.checkpoint.state
@@ -221,7 +216,7 @@ class Watch:
                 self._write(self.checkpoint)
 
     def _write(self, checkpoint: Checkpoint) -> None:
-        """Write the checkpoint; a full disk is no reason to give up a training that goes well."""
+        """Write the checkpoint; an error, such as a full disk, does not end the training."""
         try:
             checkpoint.write()
         except OSError as error:
@@ -231,7 +226,7 @@ class Watch:
 
 
 def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:
-    """Do what the options of `train` and `tune` ask for; an interruption keeps what was found."""
+    """Fit a model by the options of `train` and `tune`; an interruption writes a checkpoint."""
     without_queries(recipe, data, console)
     alpha = getattr(options, "alpha", None)
     validation = validation_rows(options, recipe, data) if tune else None
@@ -253,12 +248,12 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
 
 
 def value_of(choice: Choice, recipe: Recipe) -> float:
-    """Return the best candidate, as a whole number where it counts trees."""
+    """Return the best candidate, as an integer if it is a number of trees."""
     return choice.alpha if recipe.tuned == "alpha" else int(choice.alpha)
 
 
 def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:
-    """Cross-validate and fit nothing."""
+    """Cross-validate without a final fit."""
     without_queries(recipe, data, console)
     training = Training(recipe, data, console, None, validation_rows(options, recipe, data))
     with Interruption() as interruption, console.progress() as progress:
@@ -269,7 +264,7 @@ def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: 
 
 
 def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> Data | None:
-    """Read the rows of --valid as the training rows were."""
+    """Read the rows of --valid like the training rows."""
     if options.valid is None:
         return None
     given = {"data": options.valid, "features": data.feature_names or options.features}
@@ -280,7 +275,7 @@ def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> 
 
 
 def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
-    """Forget the queries where the method compares all rows."""
+    """Remove the queries if the method compares all rows."""
     if data.qid is not None and not takes_queries(recipe.ranker()):
         console.note(f"{recipe.method} compares all rows; the queries of the data are not used.")
         data.qid = None
@@ -289,7 +284,7 @@ def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
 def make_checkpoint(
     options: argparse.Namespace, recipe: Recipe, data: Data, alpha: float | None, tune: bool
 ) -> Checkpoint | None:
-    """Return the checkpoint beside the model, where one is to be written."""
+    """Return the checkpoint beside the model, None without an output file."""
     if options.output is None:
         return None
     settings: dict[str, Any] = {"method": recipe.method, "scale": recipe.scale, "alpha": alpha}
@@ -301,37 +296,37 @@ def make_checkpoint(
 
 
 def take_up(checkpoint: Checkpoint | None, options: argparse.Namespace, console: Console) -> bool:
-    """Load the checkpoint where --resume asks for it, and say whether there was one."""
+    """Load the checkpoint with --resume; return whether there was one."""
     if checkpoint is None:
         return False
     if not options.resume:
         if leftover(options.output):
             console.note(
-                f"{checkpoint.path} is left from a training that was ended; --resume would go on with it."
+                f"found a checkpoint of an interrupted run, {checkpoint.path}; use --resume to continue it."
             )
         return False
     if not checkpoint.load():
-        console.note(f"there is no checkpoint {checkpoint.path}: the training begins anew.")
+        console.note(f"there is no checkpoint {checkpoint.path}; starting from the beginning.")
         return False
     return True
 
 
 def what_is_kept(checkpoint: Checkpoint | None) -> str:
-    """Write the last checkpoint and say what it holds."""
+    """Write the last checkpoint and return a message about it."""
     if checkpoint is None or (checkpoint.state.coef is None and not checkpoint.state.fold_errors):
-        return "Interrupted; there was nothing yet to keep."
+        return "Interrupted before there was anything to save."
     checkpoint.write()
     saved = checkpoint.state
     found = (
-        f"{len(saved.fold_errors)} folds of the cross-validation"
+        f"{plural(len(saved.fold_errors), 'fold')} of the cross-validation"
         if saved.coef is None
         else f"iteration {saved.iteration} (objective {saved.objective:.6g}, gap {saved.gap:.2g})"
     )
-    return f"Interrupted; {checkpoint.path} keeps {found}, and the same command with --resume goes on."
+    return f"Interrupted; {checkpoint.path} has {found}. Use --resume to continue."
 
 
 def check_output(path: str | None) -> None:
-    """Find out before the work, not after it, that the result could not be written."""
+    """Refuse an output that cannot be written, before the work."""
     if path is None:
         return
     folder = os.path.dirname(os.path.abspath(path))
@@ -340,7 +335,7 @@ def check_output(path: str | None) -> None:
     if os.path.isdir(path):
         raise IsADirectoryError(f"The output {path!r} is a folder; it must be a file.")
     if not os.access(folder, os.W_OK):
-        raise PermissionError(f"No file may be written in the folder {folder!r} of the output.")
+        raise PermissionError(f"The folder {folder!r} of the output is not writable.")
 
 
 def require_rows(data: Data) -> None:

@@ -6,9 +6,9 @@ import argparse
 from time import perf_counter
 from typing import Any
 
-from rankwise.cli import arguments, train
+from rankwise.cli import arguments, model_options, train
 from rankwise.cli.output import Console
-from rankwise.core.text import table
+from rankwise.cli.training_report import choice_lines, choice_values, report_lines, report_values
 
 EXAMPLE = """  rankwise tune train.txt --alphas 1,0.1,0.01,0.001 --folds 10
   rankwise tune train.txt --method rank-rls -o model.json
@@ -28,16 +28,16 @@ def add_parser(commands: Any) -> None:
         EXAMPLE,
     )
     parser.add_argument("data", nargs="+", help="files with the training rows")
-    parser.add_argument("-o", "--output", help="write the model of the best alpha, fitted to all rows")
-    train.add_selection_options(parser)
-    train.add_checkpoint_options(parser)
-    arguments.add_model_options(parser)
+    parser.add_argument("-o", "--output", help="file for the model of the best alpha, fitted to all rows")
+    model_options.add_selection_options(parser)
+    model_options.add_checkpoint_options(parser)
+    model_options.add_model_options(parser)
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser, width=True)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
-    """Read, compare, and fit the best where a model is asked for."""
+    """Read and cross-validate; with -o, fit the best model."""
     from rankwise.cli.data import check_data_options, read_data
     from rankwise.cli.models import recipe_of
     from rankwise.cli.training import check_output, choose, learn, require_rows
@@ -55,22 +55,12 @@ def run(options: argparse.Namespace, console: Console) -> None:
         choice = choose(options, console, recipe, data)
         values = {"rows": data.X.shape[0], "queries": data.n_queries, "method": options.method}
         console.result(
-            {"command": "tune"} | values | train.choice_values(choice, recipe.tuned),
+            {"command": "tune"} | values | choice_values(choice, recipe.tuned),
             choice_lines(choice, recipe.tuned),
         )
         return
     outcome = learn(options, console, recipe, data, tune=True)
-    values = train.report_values(options, data, outcome, reading)
+    values = report_values(options, data, outcome, reading)
     train.save(options, data, outcome)
-    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *train.report_lines(values)]
+    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *report_lines(values)]
     console.result({"command": "tune"} | values | values.pop("cross_validation"), lines)
-
-
-def choice_lines(choice: Any, tuned: str) -> list[str]:
-    """Lay out the candidates with their errors; the best is marked."""
-    rows = [
-        [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
-        for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
-    ]
-    strength = "alpha" if tuned == "alpha" else "trees"
-    return table([strength, train.scoring_name(choice.scoring), "deviation", ""], rows)

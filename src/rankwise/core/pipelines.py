@@ -11,6 +11,11 @@ def last_step(model: Any) -> Any:
     return model.steps[-1][1] if hasattr(model, "steps") else model
 
 
+def has_probabilities(model: Any) -> bool:
+    """Return whether a model predicts the probability that one row is above another."""
+    return hasattr(last_step(model), "predict_pair_proba")
+
+
 def scales_queries(model: Any) -> bool:
     """Tell whether a step of a pipeline needs the query of each row."""
     return any(_takes_queries(step) for _, step in getattr(model, "steps", [])[:-1])

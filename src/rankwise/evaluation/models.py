@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.checks import as_array, as_vector
-from rankwise.core.pipelines import before_last_step, last_step, scales_queries
+from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
 from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 
@@ -40,11 +40,6 @@ def scores_of(model: Any, X: Any, name: str, qid: Any = None) -> FloatArray:
     if np.ndim(scores) != 1:
         raise ValueError(f"{name!r} must give one score per row; it gives shape {np.shape(scores)}.")
     return as_vector(scores, f"the scores of {name!r}", X.shape[0])
-
-
-def has_probabilities(model: Any) -> bool:
-    """Return whether a model predicts the probability that one row is above another."""
-    return hasattr(last_step(model), "predict_pair_proba")
 
 
 def log_odds_of(model: Any, X: Any, name: str) -> FloatArray:

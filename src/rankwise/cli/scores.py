@@ -1,4 +1,4 @@
-"""What is evaluated: the scores of a model, or scores from a file."""
+"""The scores of a model, or of a file of scores."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import before_last_step, has_probabilities, last_step, scales_queries
+from rankwise.core.text import plural
 
 if TYPE_CHECKING:
     from rankwise.cli.data import Data
 
 
 class ScoreSource:
-    """A file that gives scores to rows: a model, or one number per line."""
+    """A model file, or a file of scores with one number per line."""
 
     def __init__(self, path: str):
         from rankwise.cli.models import load_any_model
@@ -26,24 +27,23 @@ class ScoreSource:
 
     @property
     def has_probabilities(self) -> bool:
-        """Whether differences of the scores are log odds of pairs."""
-        return hasattr(last_step(self.model), "predict_pair_proba")
+        """Whether differences of scores are log odds of pairs."""
+        return has_probabilities(self.model)
 
     def scores(self, X: Any, qid: Any = None) -> Any:
         """Return the score of each row."""
-        from rankwise.cli.models import scores_of
-
         if self._scores is None:
-            return scores_of(self.model, X, qid)
+            return model_scores(self.model, X, qid)
         if len(self._scores) != X.shape[0]:
             raise ValueError(
-                f"{self.path!r} has {len(self._scores)} scores, but the data has {X.shape[0]} rows."
+                f"{self.path!r} has {plural(len(self._scores), 'score')}, but the data has "
+                f"{plural(X.shape[0], 'row')}."
             )
         return self._scores
 
 
 def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
-    """Read the data with the features that the models know."""
+    """Read the data with the features of the models."""
     from rankwise.cli.data import read_data, take_columns_of
     from rankwise.cli.training import require_rows
 
@@ -56,7 +56,7 @@ def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
 
 
 def holds_scores(path: str) -> bool:
-    """Tell a file of scores by its first line, which is a number."""
+    """Tell whether a file has scores: its first line is a number."""
     with open(path, "rb") as file:
         try:
             float(file.readline(100))
@@ -80,3 +80,24 @@ def read_scores(path: str) -> Any:
     if not np.isfinite(values).all():
         raise ValueError(f"{path!r} contains scores that are NaN or infinite.")
     return values
+
+
+def model_scores(model: Any, X: Any, qid: Any = None, *, labels: bool = False) -> Any:
+    """Return the score of each row or, with `labels`, the predicted label of an ordinal model."""
+    if scales_queries(model) and qid is None:
+        raise ValueError("The model scales features within queries, but the data has none; use --qid.")
+    ranker, X = last_step(model), before_last_step(model, dense_if_shifted(model, X), qid)
+    if hasattr(ranker, "utility") and not labels:
+        return ranker.utility(X)
+    scores = ranker.predict(X)
+    # A model.dat of SVM-light has a threshold b to subtract, which `predict` ignores.
+    return scores - ranker.threshold_ if hasattr(ranker, "threshold_") else scores
+
+
+def dense_if_shifted(model: Any, X: Any) -> Any:
+    """Return sparse rows as an array if a scaler shifts features."""
+    shifts = any(
+        type(step).__name__ == "MinMaxScaler" or getattr(step, "with_mean", False)
+        for _, step in getattr(model, "steps", [])
+    )
+    return X.toarray() if shifts and hasattr(X, "toarray") else X

@@ -1,0 +1,63 @@
+"""The scalers of --scale."""
+
+from __future__ import annotations
+
+from typing import Any
+
+# The scalers that treat each query by itself.
+QUERY_SCALES = {"query-minmax": "minmax", "query-standard": "standard", "query-rank": "rank"}
+
+
+def make_scaler(scale: str, X: Any) -> Any:
+    """Return a scaler for the data, or None.
+
+    For sparse data the standard scaler does not subtract the means, which cancel in differences of rows.
+    """
+    if scale == "none":
+        return None
+    import scipy.sparse as sp
+    from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
+
+    if scale == "minmax" and sp.issparse(X):
+        raise ValueError(
+            "--scale minmax would make the sparse data dense; use maxabs, which preserves zeros."
+        )
+    if scale in QUERY_SCALES:
+        from rankwise.preprocessing import QueryScaler
+
+        return QueryScaler(QUERY_SCALES[scale])
+    scalers = {
+        "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
+        "minmax": MinMaxScaler,
+        "maxabs": MaxAbsScaler,
+    }
+    return scalers[scale]()
+
+
+def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
+    """Fit a scaler to the rows and return them scaled."""
+    if scaler is None:
+        return X
+    if not scales_by_query(scaler):
+        from rankwise.cli.stream import scale_rows
+
+        return scale_rows(scaler, X)
+    if qid is None:
+        raise ValueError(
+            "--scale query-... scales within queries, but the data has none; name their column by --qid."
+        )
+    return scaler.fit_transform(X, qid=qid)
+
+
+def scales_by_query(scaler: Any) -> bool:
+    """Tell whether a scaler treats each query by itself."""
+    return type(scaler).__name__ == "QueryScaler"
+
+
+def with_scaler(scaler: Any, ranker: Any) -> Any:
+    """Return the pipeline of a fitted scaler and a fitted ranker."""
+    if scaler is None:
+        return ranker
+    from sklearn.pipeline import Pipeline
+
+    return Pipeline([("scale", scaler), ("rank", ranker)])

@@ -1,0 +1,90 @@
+"""The output of `train` and `tune`, for machines and for people."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from rankwise.core.text import plural, table
+
+# The name of the candidates of each parameter that cross-validation chooses.
+CANDIDATES = {"alpha": "alphas", "n_estimators": "trees"}
+
+
+def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading: float) -> dict[str, Any]:
+    """Return the result for machines."""
+    ranker = outcome.ranker
+    values = {
+        "rows": len(data.y),
+        "features": int(ranker.n_features_in_),
+        "queries": data.n_queries,
+        "pairs": int(ranker.n_pairs_),
+        "method": options.method,
+        "alpha": outcome.alpha,
+        "objective": getattr(ranker, "objective_", None),
+        "gap": getattr(ranker, "gap_", None),
+        "temperature": getattr(ranker, "temperature_", None),
+        "converged": outcome.converged,
+        "iterations": outcome.iterations,
+        "seconds": outcome.seconds,
+        "seconds_reading": reading,
+        "resumed": outcome.resumed,
+        "model": options.output,
+    }
+    if outcome.choice is not None:
+        values["cross_validation"] = choice_values(outcome.choice, ranker.tuned)
+    return values
+
+
+def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
+    """Return the results of a cross-validation."""
+    return {
+        CANDIDATES[tuned]: choice.alphas,
+        "mean_error": choice.mean,
+        "std_error": choice.errors.std(axis=1),
+        "errors": choice.errors,
+        "scoring": choice.scoring,
+        f"best_{tuned}": choice.alpha,
+    }
+
+
+def scoring_name(scoring: str) -> str:
+    """Return the name of the measure for the choice of alpha."""
+    from rankwise.evaluation.names import measure_name
+
+    return measure_name(scoring).lower()
+
+
+def report_lines(values: dict[str, Any]) -> list[str]:
+    """Return the result for people."""
+    chosen = ""
+    if "cross_validation" in values:
+        tried = values["cross_validation"]
+        n_alphas, n_folds = tried["errors"].shape
+        error = tried["mean_error"].min()
+        chosen = f" (best of {n_alphas} in {n_folds} folds, {scoring_name(tried['scoring'])} {error:.4f})"
+    certificate = ""
+    if values["objective"] is not None:
+        certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
+    strength = "" if values["alpha"] is None else f", alpha {values['alpha']:.4g}"
+    steps = plural(values["iterations"], "tree" if values["method"] == "boosted" else "iteration")
+    resumed = " (resumed)" if values["resumed"] else ""
+    warmth = "" if values["temperature"] in (None, 1.0) else f", temperature {values['temperature']:.4g}"
+    lines = [
+        f"{plural(values['rows'], 'row')}, {plural(values['features'], 'feature')}, "
+        f"{plural(values['queries'], 'query')}, {plural(values['pairs'], 'pair')}",
+        f"{values['method']}{strength}{chosen}{warmth}",
+        f"{certificate}{steps}{resumed}",
+        f"{values['seconds']:.2f} s, and {values['seconds_reading']:.2f} s for reading",
+    ]
+    return lines + ([] if values["model"] is None else [f"written to {values['model']}"])
+
+
+def choice_lines(choice: Any, tuned: str) -> list[str]:
+    """Return a table of the candidates and their errors, in which the best is marked."""
+    rows = [
+        [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
+        for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
+    ]
+    strength = "alpha" if tuned == "alpha" else "trees"
+    return table([strength, scoring_name(choice.scoring), "deviation", ""], rows)
