@@ -209,4 +209,5 @@ def merged(results: list[SolverResult]) -> SolverResult:
         max(result.n_iter for result in results),
         worst.status,
         worst.history,
+        target_gap=np.array([result.target_gap for result in results]),
     )
