@@ -20,7 +20,7 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import KINDS, Axis
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
 from rankwise.curves.screen import best_pairs
-from rankwise.data.backends import place_of as rows_place
+from rankwise.data.backends import backend_of
 from rankwise.data.categories import one_row, validated_numbers
 from rankwise.data.design import Design
 from rankwise.estimators.fits import PairwiseFits
@@ -72,7 +72,7 @@ class Curve:
 class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
-    takes_places = False
+    takes_backends = False
 
     n_bins: int
     shape: str
@@ -185,8 +185,8 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
     def _terms(self, X: Any) -> Any:
         """Yield the contribution of each table to the score of each row: features first, then pairs."""
         check_is_fitted(self)
-        if (place := rows_place(X)) is not None:
-            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {place.name}.")
+        if (backend := backend_of(X)) is not None:
+            raise ValueError(f"{type(self).__name__} needs all rows in memory, but X is {backend.name}.")
         rows, features = self.validated(X, reset=False), self.curve_features
         for axis, values, x in zip(features.axes, self.values_, rows.T, strict=True):
             yield axis.look_up(x, values)

@@ -1,7 +1,7 @@
-"""Where rows can be: in this process's memory, or at a place that registers itself, such as a cluster.
+"""Backends of rows that are not in memory, such as those of a cluster.
 
-A place is one package. It defines a `Place`, calls `register`, and is announced by the root of the package;
-nothing else names it. Estimators, solvers and losses meet its rows as a `rankwise.data.design.Design`.
+A backend is one package. It defines a `Backend`, calls `register`, and is announced by the root of rankwise;
+no other module names it. Estimators, solvers and losses use its rows as a `rankwise.data.design.Design`.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ import numpy as np
 from rankwise.data.sparse_rows import SparseRows
 
 
-class Place(ABC):
-    """What a place of rows must know; the words of `name` follow "X is" in messages."""
+class Backend(ABC):
+    """The interface of a backend; `name`, such as "on Dask", completes "X is ..." in messages."""
 
     name: str
 
     @abstractmethod
     def holds(self, values: Any) -> bool:
-        """Return whether these rows, or this column, are here."""
+        """Tell whether rows or a column belong to this backend."""
 
     @abstractmethod
     def design(self, X: Any) -> Any:
@@ -30,7 +30,7 @@ class Place(ABC):
 
     @abstractmethod
     def column(self, values: Any) -> Any:
-        """Return labels, queries or weights that are here as an array in memory."""
+        """Return labels, queries or weights of this backend as an array in memory."""
 
     @abstractmethod
     def scores(self, X: Any, coef: Any) -> Any:
@@ -38,7 +38,7 @@ class Place(ABC):
 
 
 class RowsLostError(RuntimeError):
-    """Rows that were at a place cannot be read again.
+    """Rows of a backend were lost and cannot be read again.
 
     Attributes
     ----------
@@ -49,36 +49,36 @@ class RowsLostError(RuntimeError):
     coef: Any = None
 
 
-_places: list[Place] = []
+_backends: list[Backend] = []
 _announced: list[str] = []
 
 
 def announce(module: str) -> None:
-    """Name a module that registers a place; it is imported when rows are first looked for."""
+    """Name a module that registers a backend; it is imported on the first use of `backend_of`."""
     _announced.append(module)
 
 
-def register(place: Place) -> None:
-    """Add a place, or replace the one of the same name."""
-    _places[:] = [known for known in _places if known.name != place.name] + [place]
+def register(backend: Backend) -> None:
+    """Add a backend, or replace the one of the same name."""
+    _backends[:] = [known for known in _backends if known.name != backend.name] + [backend]
 
 
-def place_of(values: Any) -> Place | None:
-    """Return the place where rows or a column are, or None for memory."""
-    if values is None or isinstance(values, np.ndarray | SparseRows):  # no place need be imported to know
+def backend_of(values: Any) -> Backend | None:
+    """Return the backend of rows or of a column, or None for memory."""
+    if values is None or isinstance(values, np.ndarray | SparseRows):  # without importing a backend
         return None
     while _announced:
         import_module(_announced.pop())
-    return next((place for place in _places if place.holds(values)), None)
+    return next((backend for backend in _backends if backend.holds(values)), None)
 
 
 def in_memory(values: Any) -> Any:
-    """Return a column as an array in memory; what is in memory already is left alone.
+    """Return a column as an array in memory; a column in memory is returned unchanged.
 
     Examples
     --------
     >>> in_memory([3, 1, 2])
     [3, 1, 2]
     """
-    place = place_of(values)
-    return values if place is None else place.column(values)
+    backend = backend_of(values)
+    return values if backend is None else backend.column(values)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import _native
-from rankwise.data.backends import place_of
+from rankwise.data.backends import backend_of
 from rankwise.data.precision import Precision
 from rankwise.data.sparse_rows import is_sparse
 
@@ -64,7 +64,7 @@ class ScoreVector(Protocol):
 class Design:
     """The data matrix X of shape (n_samples, n_features), known by its products; results are float64.
 
-    A new place of rows defines ``_matvec``, ``_rmatvec``, ``stored``, ``weighted_squares`` and
+    A design of a new backend defines ``_matvec``, ``_rmatvec``, ``stored``, ``weighted_squares`` and
     ``column_scale``; the other methods follow and may be overridden by faster ones. A design works
     with `scipy.sparse.linalg.aslinearoperator`.
     """
@@ -73,7 +73,7 @@ class Design:
     # The rows themselves, if they are in memory.
     X: Any
     # Where the rows are, in words that follow "X is"; None for memory.
-    place: str | None = None
+    location: str | None = None
     # The names of the columns and the log of the work, if the backend has them.
     feature_names: list[str] | None = None
     log: Any = None
@@ -435,7 +435,7 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
 
     Parameters
     ----------
-    X : array, memory map, scipy sparse matrix or array, Design, or rows at a registered place
+    X : array, memory map, scipy sparse matrix or array, Design, or rows of a registered backend
         Two-dimensional. Dense float64 and float32 arrays, memory maps and CSR are used in place; other
         numbers become float64 and other sparse formats CSR. A Design is returned as it is.
     n_threads : int
@@ -454,8 +454,8 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
     """
     if isinstance(X, Design):
         return X
-    if (place := place_of(X)) is not None:
-        return place.design(X)
+    if (backend := backend_of(X)) is not None:
+        return backend.design(X)
     if not is_sparse(X):
         X = np.asanyarray(X)
     if X.ndim != 2:

@@ -1,15 +1,15 @@
 """Fits on Dask partitions, for data larger than one machine; the solutions are exact."""
 
 from rankwise.data.backends import register
+from rankwise.distributed.backend import DaskBackend
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog
 from rankwise.distributed.files import FileData, from_files
-from rankwise.distributed.place import DaskPlace
 
 __all__ = [
+    "DaskBackend",
     "DaskDesign",
-    "DaskPlace",
     "FileData",
     "PartitionLostError",
     "Partitions",
@@ -21,4 +21,4 @@ __all__ = [
     "scatter",
 ]
 
-register(DaskPlace())
+register(DaskBackend())

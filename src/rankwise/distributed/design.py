@@ -39,7 +39,7 @@ class DaskDesign(Design):
     descriptions : list of Description
     """
 
-    place = "on Dask"
+    location = "on Dask"
 
     def __init__(
         self,

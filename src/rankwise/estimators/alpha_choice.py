@@ -17,7 +17,7 @@ from rankwise.model_selection.tunable import Problem
 class ChoosesAlpha(BaseRanker):
     """An estimator with `alphas`, `cv` and `scoring` in place of the alpha of another."""
 
-    takes_places = False  # the rows of folds are copied
+    takes_backends = False  # the rows of folds are copied
     # The estimator for one alpha.
     plain: type[BaseRanker]
     # What alphas are compared by, unless `scoring` asks for something else.

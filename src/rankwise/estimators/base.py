@@ -17,7 +17,7 @@ from rankwise.core.checks import as_array, as_codes
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import in_memory, place_of
+from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.design import Design
 from rankwise.data.scores import row_scores
 from rankwise.estimators.fits import Refits
@@ -50,7 +50,7 @@ class BaseRanker(BaseEstimator):
     tuned = "alpha"
     has_certified_path = False
     # Whether the rows may be elsewhere than in memory.
-    takes_places = False
+    takes_backends = False
 
     # Parameters that most subclasses declare.
     alpha: Any
@@ -92,9 +92,9 @@ class BaseRanker(BaseEstimator):
             differ.
         """
         check_is_fitted(self)
-        if (place := place_of(X)) is not None:
-            check_linear(self, place)
-            return place.scores(X, self.coef_)
+        if (backend := backend_of(X)) is not None:
+            check_linear(self, backend)
+            return backend.scores(X, self.coef_)
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, n_threads)

@@ -18,7 +18,7 @@ from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import as_vector, check_count, check_positive
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory, place_of
+from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.categories import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
@@ -394,8 +394,8 @@ class BoostedRanker(
         return [(rows, preferences, _as_start(init_score, rows.shape[0], "init_score of validation"))]
 
     def _rows(self, X: Any) -> Any:
-        if (place := place_of(X)) is not None:
-            raise ValueError(f"BoostedRanker needs all rows in memory, but X is {place.name}.")
+        if (backend := backend_of(X)) is not None:
+            raise ValueError(f"BoostedRanker needs all rows in memory, but X is {backend.name}.")
         return self.validated(X, reset=False)
 
     def validated(self, X: Any, reset: bool) -> Any:

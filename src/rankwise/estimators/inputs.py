@@ -11,7 +11,7 @@ from sklearn.utils import column_or_1d
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
-from rankwise.data.backends import Place, in_memory, place_of
+from rankwise.data.backends import Backend, backend_of, in_memory
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
 from rankwise.model_selection.tunable import Problem
@@ -47,15 +47,15 @@ def require_labels(model: BaseRanker, y: Any) -> None:
 def read_rows(model: BaseRanker, X: Any) -> Any:
     """Return X as validated by scikit-learn or, if its rows are not in memory, as a design."""
     model.__dict__.pop("rounds_", None)  # of a previous fit
-    if (place := place_of(X)) is None:
+    if (backend := backend_of(X)) is None:
         return model.validated(X, reset=True)
-    if not model.takes_places:
+    if not model.takes_backends:
         raise ValueError(
-            f"{type(model).__name__} needs all rows in one place, but X is {place.name}; use RankSVM, "
+            f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
             "RankLogistic or RankRLS."
         )
-    check_linear(model, place)
-    design = place.design(X)
+    check_linear(model, backend)
+    design = backend.design(X)
     model.n_features_in_ = design.shape[1]
     model.__dict__.pop("feature_names_in_", None)  # of a previous fit
     if design.feature_names is not None:
@@ -64,11 +64,11 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     return design
 
 
-def check_linear(model: BaseRanker, place: Place) -> None:
+def check_linear(model: BaseRanker, backend: Backend) -> None:
     """Refuse a kernel on rows that are not in memory."""
     if not is_linear(model):
         raise ValueError(
-            f"kernel={model.kernel!r} needs all rows in one place, but X is {place.name}; use "
+            f"kernel={model.kernel!r} needs all rows in one place, but X is {backend.name}; use "
             "kernel='linear'."
         )
 

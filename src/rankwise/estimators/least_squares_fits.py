@@ -81,7 +81,7 @@ class LeastSquaresFits:
         model, X, form = self.model, self.problem.X, self.forms[0]
         if isinstance(X, Design) and model.solver == "dual":
             raise ValueError(
-                f"solver='dual' needs all rows in one place, but X is {X.place}; use 'cg' or 'primal'."
+                f"solver='dual' needs all rows in one place, but X is {X.location}; use 'cg' or 'primal'."
             )
         if model.solver != "auto":
             return model.solver

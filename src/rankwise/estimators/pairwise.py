@@ -27,7 +27,7 @@ class PairwiseRanker(BaseRanker):
     `loss` is the name of the loss in `LOSSES`: an attribute of the class, or a parameter of its own.
     """
 
-    takes_places = True
+    takes_backends = True
     has_certified_path = True
     loss: str
     solver: str

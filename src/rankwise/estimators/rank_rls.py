@@ -32,7 +32,7 @@ SOLVERS = ("auto", "primal", "dual", "cg")
 class BaseRankRLS(BaseRanker):
     """Ranking by least squares, for one alpha or for several."""
 
-    takes_places = True
+    takes_backends = True
     has_certified_path = True
     cost: str
     ties: str

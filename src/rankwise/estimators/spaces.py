@@ -59,7 +59,7 @@ def function_space(model: BaseRanker, problem: Problem) -> Space:
 
 def hinted(space: Space, model: BaseRanker) -> Space:
     """Check the scale of linear features, and log a hint if it differs much."""
-    if space.features is None and space.design.place is None:
+    if space.features is None and space.design.location is None:
         names = getattr(model, "feature_names_in_", None)
         check_features(space.design.column_scale(), names)
         hint_at_scale(space.design, names)

@@ -105,7 +105,7 @@ def mean_squared_distance(design: Design, loss: LeastSquares) -> float:
 
     It is the trace of Phi'L Phi, from some rows of R Phi at a time, or from some columns of Phi.
     """
-    if design.place is not None:
+    if design.location is not None:
         return float(np.trace(design.normal_equations(loss)[0]))
     Phi, (m, n) = design.X, design.shape
     if loss.root_is_sparse:

@@ -1,4 +1,4 @@
-"""A new place of rows is one package: nothing in the library names it."""
+"""A new backend of rows is one package: nothing in the library names it."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from sklearn.exceptions import NotFittedError
 
 from rankwise import OrdinalSVM, RankRLS, RankSVM
 from rankwise.data import backends
-from rankwise.data.backends import Place, in_memory, place_of, register
+from rankwise.data.backends import Backend, backend_of, in_memory, register
 from rankwise.data.design import Design, as_design
 
 generator = np.random.default_rng(5)
@@ -22,7 +22,7 @@ class Shelf:
 
 
 class ShelfDesign(Design):
-    place = "on the shelf"
+    location = "on the shelf"
 
     def __init__(self, shelf):
         super().__init__((sum(map(len, shelf.pieces)), shelf.pieces[0].shape[1]))
@@ -49,7 +49,7 @@ class ShelfDesign(Design):
         return np.max([piece.column_scale() for piece in self.pieces], axis=0)
 
 
-class ShelfPlace(Place):
+class ShelfBackend(Backend):
     name = "on the shelf"
 
     def holds(self, values):
@@ -67,8 +67,8 @@ class ShelfPlace(Place):
 
 @pytest.fixture(autouse=True)
 def shelf(monkeypatch):
-    monkeypatch.setattr(backends, "_places", list(backends._places))
-    register(ShelfPlace())
+    monkeypatch.setattr(backends, "_backends", list(backends._backends))
+    register(ShelfBackend())
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def shelf(monkeypatch):
     [RankSVM(1e-2, tol=1e-9), RankSVM(1e-2, loss="squared_hinge", tol=1e-9), RankRLS(1e-2, solver="cg")],
     ids=repr,
 )
-def test_rows_at_a_place_give_the_same_model(model):
+def test_rows_of_a_backend_give_the_same_model(model):
     expected = model.fit(X, y)
     coef, score = expected.coef_, expected.score(X, y)
     model.fit(Shelf(X), Shelf(y))
@@ -87,7 +87,7 @@ def test_rows_at_a_place_give_the_same_model(model):
     np.testing.assert_array_equal(model.rank(Shelf(X)), model.rank(X))
 
 
-def test_what_a_place_cannot_do_is_refused_by_its_name():
+def test_what_a_backend_cannot_do_is_refused_by_its_name():
     with pytest.raises(ValueError, match="kernel='rbf' needs all rows in one place, but X is on the shelf"):
         RankSVM(kernel="rbf").fit(Shelf(X), y)
     with pytest.raises(ValueError, match="solver='dual' needs all rows in one place, but X is on the shelf"):
@@ -96,15 +96,15 @@ def test_what_a_place_cannot_do_is_refused_by_its_name():
         RankSVM().predict(Shelf(X))
 
 
-def test_a_place_is_registered_once():
-    register(ShelfPlace())
-    assert sum(place.name == "on the shelf" for place in backends._places) == 1
-    assert place_of(Shelf(X)).name == "on the shelf"
-    assert place_of(X) is None
+def test_a_backend_is_registered_once():
+    register(ShelfBackend())
+    assert sum(backend.name == "on the shelf" for backend in backends._backends) == 1
+    assert backend_of(Shelf(X)).name == "on the shelf"
+    assert backend_of(X) is None
     assert in_memory(y) is y
     np.testing.assert_array_equal(in_memory(Shelf(y)), y)
 
 
-def test_ordinal_labels_may_be_at_a_place():
+def test_ordinal_labels_may_be_in_a_backend():
     labels = np.digitize(y, [-1.0, 1.0])
     assert OrdinalSVM().fit(Shelf(X), Shelf(labels)).score(X, Shelf(labels)) > 0.6

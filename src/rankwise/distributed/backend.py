@@ -1,25 +1,25 @@
-"""Dask as a place of rows."""
+"""Dask as a backend of rows."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from rankwise.data.backends import Place
+from rankwise.data.backends import Backend
 from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
 from rankwise.distributed.design import DaskDesign
 
 
-class DaskPlace(Place):
+class DaskBackend(Backend):
     """Rows in Dask collections, in lists of Dask objects or in `Partitions`."""
 
-    name = DaskDesign.place
+    name = DaskDesign.location
 
     def holds(self, values: Any) -> bool:
-        """Return whether the values are on Dask; asking needs no Dask."""
+        """Tell whether values are on Dask, without importing it."""
         return is_distributed(values)
 
     def design(self, X: Any) -> DaskDesign:
-        """Return the rows as a design, loaded where there is a client."""
+        """Return the rows as a design; with a client, they are loaded."""
         return DaskDesign.of(X)
 
     def column(self, values: Any) -> Any:
