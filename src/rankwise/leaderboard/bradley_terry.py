@@ -36,7 +36,7 @@ DENSE_ITEMS = 3000
 # Columns of the covariance per block, and the largest number of items with ranges of ranks.
 BLOCK_COLUMNS = 256
 RANKED_ITEMS = 20_000
-# Of a residual; the variance of a score is then right to about its square, more than a standard error needs.
+# Tolerance of residuals; the relative error of a variance is about its square.
 COVARIANCE_TOL = 1e-5
 LISTED = 5
 
@@ -55,16 +55,17 @@ class ScoreDifference(NamedTuple):
 class BradleyTerry(BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
-    There is one score s an item, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
+    Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
     1952). The mean is weighted. An order effect h is added to the score of the item named first
-    (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), win, tie and
-    loss have chances in proportion to exp(d/2), nu and exp(-d/2). h and log nu are penalised like scores.
+    (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), the
+    probabilities of win, tie and loss are proportional to exp(d/2), nu and exp(-d/2). h and log nu are
+    penalised like scores.
 
     With features x of the items, s = u + x' beta and the penalty is alpha ||u||^2 + feature_alpha ||beta||^2:
-    items with few matches lean on their features, and items of none have nothing else.
+    the features determine the scores of items without matches, and matter most for items with few.
 
     Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
-    an iteration. A million matches of 10,000 items take seconds.
+    per iteration. A million matches of 10,000 items take seconds.
 
     Conversions: with W the sum of the weights, `alpha` is 1 / (2 W C) for the C of scikit-learn's
     LogisticRegression (without intercept, rows +1 for the winner and -1 for the loser), a / W for the alpha a
@@ -76,12 +77,12 @@ class BradleyTerry(BaseEstimator):
         Strength of the penalty, 0 for none. By default 1 / (2 W): a standard normal prior.
     ties : "half" or "davidson"
     order_effect : bool
-        Learn what it is worth to be the first of a pair. `fit` needs `outcome` then.
+        Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
     feature_alpha : float, optional
-        Strength of the penalty on the weights of features, `alpha` by default.
+        Strength of the penalty on the weights of features; by default `alpha`.
     half_life : float, optional
-        A match weighs half as much for each such time before the latest one: in days for dates, else in the
-        unit of the numbers in `date`.
+        The weight of a match halves per `half_life` before the latest match: in days for dates, otherwise in
+        the unit of the numbers in `date`.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement over equal scores, or a unit of
         rounding.
@@ -94,23 +95,23 @@ class BradleyTerry(BaseEstimator):
     Attributes
     ----------
     items_ : array of shape (n_items,)
-        The names, sorted where they can be.
+        The names, sorted if they can be.
     scores_ : array of shape (n_items,)
         Their mean is 0. A difference of 1 is odds of e.
     order_effect_ : float
-        h, 0 where none is learned.
+        h, 0 without an order effect.
     tie_effect_ : float
-        nu, 0 where ties are halved.
+        nu, 0 for ties="half".
     groups_ : list of arrays
         The items that matches link, the largest group first. Scores of different groups are not comparable.
     coef_ : array of shape (n_features,)
-        With features: beta. Scores less `predict` of the features are what features do not explain, u.
+        With features: beta. The difference of scores and `predict` is u, which features do not explain.
     intercept_ : float
-        With features: what makes the mean score 0.
+        With features: the constant that makes the mean score 0.
     alpha_, objective_, gap_, n_iter_, history_
-        The penalty used, and how the fit went: the objective is within `gap_` of its minimum.
+        The penalty used, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
-        Matches of positive weight.
+        The number of matches of positive weight.
 
     Examples
     --------
@@ -155,14 +156,14 @@ class BradleyTerry(BaseEstimator):
             Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
             place of both has the columns winner and loser, or a, b and outcome; weight and date if any.
         weight : array of shape (n_matches,), optional
-            A match of weight 2 counts as two, one of weight 0 as none.
+            A match of weight 2 counts as two matches, and one of weight 0 is ignored.
         outcome : column of "win", "loss" and "tie", or of 1, 0 and 0.5, optional
-            Of the item in `winner`, which is then only the first of the two.
+            The outcome for the item in `winner`, which is then only the first of the two.
         date : column of dates or numbers, optional
             Used with `half_life`.
         features : pandas frame with the names of items as its index, or dict of names and rows, optional
-            Numbers of about the same size in all columns. Every item of a match needs a row; items of no
-            match get scores too.
+            Numbers of a similar scale in all columns. Every item of a match needs a row; items without
+            matches get scores too.
         """
         self._check_parameters()
         if loser is None:
@@ -179,7 +180,7 @@ class BradleyTerry(BaseEstimator):
         return self._fit_matches(*with_features(matches, features))
 
     def predict(self, X: Any) -> FloatVector:
-        """Return x' beta + intercept, the score of items of which only features are known.
+        """Return x' beta + intercept, the scores of items of which only features are known.
 
         Parameters
         ----------
@@ -191,13 +192,11 @@ class BradleyTerry(BaseEstimator):
         rows = as_rows(X)
         if rows.shape[1] != len(self.coef_):
             raise ValueError(f"X has {rows.shape[1]} features, but the model has {len(self.coef_)}.")
-        validate_data(
-            self, X, reset=False, skip_check_array=True
-        )  # the names of columns, where there are any
+        validate_data(self, X, reset=False, skip_check_array=True)  # the names of columns, if there are any
         return rows @ self.coef_ + self.intercept_
 
     def predict_pair_proba(self, a: Any, b: Any) -> Any:
-        """Return P(a above b) = 1 / (1 + exp(s_b - s_a)), of a match that is not a tie, on neutral ground.
+        """Return P(a above b) = 1 / (1 + exp(s_b - s_a)) for a match without a tie or an order effect.
 
         Parameters
         ----------
@@ -211,24 +210,24 @@ class BradleyTerry(BaseEstimator):
         return _plain(expit(difference))
 
     def predict_match_proba(self, a: Any, b: Any) -> FloatArray:
-        """Return P(a wins), P(tie) and P(a loses) where a is named first, so that it has the order effect.
+        """Return P(a wins), P(tie) and P(a loses) for a match in which a is first, with the order effect.
 
         Returns
         -------
         probabilities : array of shape (3,) or (n_pairs, 3)
         """
         d = self._scores_of(a, "a") - self._scores_of(b, "b") + self.order_effect_
-        with np.errstate(divide="ignore"):  # no ties are no weight
+        with np.errstate(divide="ignore"):  # log 0 = -inf gives ties a probability of 0
             ties = np.log(self.tie_effect_) + 0.0 * d
         exponents = np.stack([0.5 * d, ties, -0.5 * d], axis=-1)
-        chances = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
-        return chances / chances.sum(axis=-1, keepdims=True)
+        weights = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
+        return weights / weights.sum(axis=-1, keepdims=True)
 
     def standard_errors(self, items: Any = None) -> Any:
         """Return the standard error of the score of each item, or of those named.
 
-        They are of scores less the mean of all scores, from the inverse of W times the Hessian of the
-        objective. Up to 3,000 items it is inverted once; beyond, each item costs a sparse system.
+        They are those of scores minus the mean score, from the inverse of W times the Hessian of the
+        objective. For up to 3,000 items it is inverted once; beyond, each item takes a sparse system.
         """
         check_is_fitted(self)
         numbers = np.arange(len(self.items_)) if items is None else self._numbers_of(items, "items")
@@ -244,7 +243,7 @@ class BradleyTerry(BaseEstimator):
         return np.sqrt(variances)
 
     def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
-        """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b); one sparse system.
+        """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b): one sparse system.
 
         Examples
         --------
@@ -273,14 +272,13 @@ class BradleyTerry(BaseEstimator):
         Parameters
         ----------
         top : int, optional
-            So many rows; all by default.
+            The number of rows; by default all.
         confidence : float
-            Of each score's interval, and that an item's true rank is in its range of ranks (see
+            The confidence level of the interval of each score and of each range of ranks (see
             `rank_ranges`).
         ranks : bool, optional
-            Give the ranges of ranks. They need the covariance of all items: by default they are left out
-            beyond 3,000 items, where each row costs a sparse system; with True they cost one for each item,
-            and are refused beyond 20,000 items.
+            Compute the ranges of ranks, from the covariance of all items. By default only for up to 3,000
+            items; True takes one sparse system per item beyond, and raises a ValueError for more than 20,000.
 
         Returns
         -------
@@ -314,8 +312,8 @@ class BradleyTerry(BaseEstimator):
         n = len(self.items_)
         if ranks and n > RANKED_ITEMS:
             raise ValueError(
-                f"ranks=True is for up to {RANKED_ITEMS:,} items, whose covariance takes minutes; there are "
-                f"{n:,}. Take ranks=False."
+                f"ranks=True is limited to {RANKED_ITEMS:,} items, whose covariance takes minutes; there are "
+                f"{n:,}. Pass ranks=False."
             )
         if not (n <= DENSE_ITEMS if ranks is None else ranks):
             return self._errors_of(order), [None] * len(order), [None] * len(order)
@@ -350,7 +348,7 @@ class BradleyTerry(BaseEstimator):
         )  # fmt: skip
         total = float(comparisons.total.sum())
         alpha = 1.0 / (2.0 * total) if self.alpha is None else float(self.alpha)
-        # An item that has features and no match is no group.
+        # An item with features and without matches is not a group.
         groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
         self._diagnose(matches.items, comparisons, groups if features is None else groups[:1], alpha)
         loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
@@ -362,7 +360,7 @@ class BradleyTerry(BaseEstimator):
         except UnboundedScoresError:
             raise ValueError(
                 "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
-                f"that {_unbounded(self)} grow without end. Give a positive alpha."
+                f"that {_unbounded(self)} are unbounded. Pass a positive alpha."
             ) from None
         self.items_, self.n_comparisons_, self.alpha_ = matches.items, len(matches.first), alpha
         self.groups_ = [matches.items[group] for group in groups]
@@ -374,7 +372,7 @@ class BradleyTerry(BaseEstimator):
         return self
 
     def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
-        """Keep the features; forget those of a fit before."""
+        """Store the features; remove those of an earlier fit."""
         for name in ("coef_", "intercept_", "n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
         self._features = features
@@ -430,7 +428,7 @@ class BradleyTerry(BaseEstimator):
                 f"The items are in {len(groups)} groups that were never compared: {_grouped(items, groups)}. "
                 "Their scores cannot be compared either."
             )
-        # A prior with a standard deviation of more than 10 leaves scores all but free.
+        # A prior with a standard deviation above 10 hardly restricts the scores.
         if 2 * alpha * comparisons.total.sum() < 0.01:
             one_sided = comparisons.one_sided()
             if one_sided:
@@ -459,11 +457,11 @@ class BradleyTerry(BaseEstimator):
         return loss.at(self._parameters).hessian(2 * self._penalty(loss, self.alpha_))
 
     def _covariance(self) -> FloatArray:
-        """Return the covariance of all scores less their mean; the loss is a mean, so it is divided by W."""
+        """Return the covariance of the scores minus their mean; the loss is a mean, so divide by W."""
         return self._hessian().covariance() / self._total_weight()
 
     def _covariance_blocks(self, numbers: IntVector) -> Iterator[FloatArray]:
-        """Return some columns of that covariance, block by block."""
+        """Yield the given columns of that covariance in blocks."""
         hessian, n = self._hessian(), len(self.items_)
         for begin in range(0, len(numbers), BLOCK_COLUMNS):
             block = numbers[begin : begin + BLOCK_COLUMNS]
@@ -485,7 +483,7 @@ class BradleyTerry(BaseEstimator):
         return int(numbers)
 
     def _numbers_of(self, names: Any, argument: str) -> IntVector:
-        """Return the place of one name, or those of a column of names."""
+        """Return the index of one name, or those of a column of names."""
         check_is_fitted(self)
         number_of: dict[Any, int] = {name: number for number, name in enumerate(self.items_.tolist())}
         is_column = isinstance(names, list | np.ndarray) or hasattr(names, "to_numpy")

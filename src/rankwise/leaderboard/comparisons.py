@@ -14,13 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from rankwise import _native
 from rankwise.core.types import FloatVector, IntVector, ShortVector
 
-# Items that are compared at random are this many steps apart at most; a chain of items may be longer.
+# Randomly compared items are at most this many steps apart; a chain of items can be longer.
 STEPS = 6
 
 
 @dataclass(frozen=True)
 class Comparisons:
-    """How often the first item of a pair won, lost and tied; equal pairs are one entry.
+    """The weights of wins, losses and ties of the first item of each pair; equal pairs are one entry.
 
     Attributes
     ----------
@@ -64,37 +64,37 @@ class Comparisons:
         return self.wins + self.losses + self.ties
 
     def per_item(self) -> tuple[FloatVector, FloatVector]:
-        """Return the weight of each item's comparisons, and of those it won, a tie being half a win."""
+        """Return per item the weight of its comparisons, and of its wins, with ties as half wins."""
         won, ones = self.wins + 0.5 * self.ties, np.ones(self.n_items)
         total = self.matrix(self.total)
         wins = self.matrix(won) @ ones + self.matrix(self.total - won).T @ ones
         return total @ ones + total.T @ ones, wins
 
     def beaten(self) -> sp.csr_array:
-        """Return the matrix with an entry (i, j) where i won against j or tied, so that j did too."""
+        """Return the matrix with an entry (i, j) if i won against j or tied; a tie has both entries."""
         up, down = (self.wins + self.ties) > 0, (self.losses + self.ties) > 0
         rows = np.concatenate([self.first[up], self.second[down]])
         columns = np.concatenate([self.second[up], self.first[down]])
         return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n_items,) * 2)
 
     def matrix(self, data: FloatVector) -> sp.csr_array:
-        """Return the matrix with these numbers at the first and the second item of each entry."""
+        """Return the matrix with these numbers in the row and column of the items of each entry."""
         return sp.csr_array((data, self.second, self._begin), shape=(self.n_items,) * 2)
 
     @cached_property
     def _begin(self) -> ShortVector:
-        """Where the entries of each first item begin."""
+        """The index of the first entry of each item."""
         return np.searchsorted(self.first, np.arange(self.n_items + 1)).astype(np.int32)
 
     def groups(self) -> list[IntVector]:
-        """Return the items of each group that no comparison links to another, the largest first."""
+        """Return the connected components of the comparisons, the largest first."""
         return _parts(self.matrix(np.ones(len(self.second))), "weak")
 
     def one_sided(self) -> list[IntVector]:
         """Return groups of items that won, or lost, every comparison with items outside of the group.
 
-        Scores have a finite optimum without a penalty if there is none (Ford 1957): these are the sources
-        and sinks among the strongly connected components of who beat whom.
+        Without such groups, scores have a finite optimum without a penalty (Ford 1957): they are the sources
+        and sinks among the strongly connected components of the graph of wins.
         """
         if self._all_within_reach():
             return []
@@ -109,7 +109,7 @@ class Comparisons:
         return [items for items, up, down in zip(parts, won, lost, strict=True) if up != down]
 
     def _all_within_reach(self) -> bool:
-        """Return whether a few steps show that each item beats each other through others."""
+        """Return whether a few steps prove that the graph of wins is strongly connected."""
         won, lost = (
             self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
         )
@@ -117,7 +117,7 @@ class Comparisons:
 
 
 def _reaches_all(one: Any, other: Any) -> bool:
-    """Tell whether a few steps along the entries of both matrices lead from all items to the first one."""
+    """Return whether a few steps along the entries of both matrices lead from all items to the first."""
     reached = np.zeros(one.shape[0])
     reached[0] = 1.0
     for _ in range(STEPS):

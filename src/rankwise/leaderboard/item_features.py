@@ -1,4 +1,4 @@
-"""Features of named items, beside their matches."""
+"""Features of the items of matches."""
 
 from __future__ import annotations
 
@@ -9,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.checks import as_they_are
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray
 from rankwise.leaderboard.matches import Matches, in_order
 
 
 def with_features(matches: Matches, features: Any) -> tuple[Matches, FloatArray, list[Any] | None]:
-    """Return the matches among all items that have features, those in the order of items, and their names.
+    """Return the matches with all items that have features, the features in their order, and column names.
 
     Parameters
     ----------
     matches : Matches
     features : pandas frame with the names of items as its index, or mapping of names to rows of numbers
-        Items of no match are welcome.
+        Items without matches are allowed.
 
     Examples
     --------
@@ -32,7 +33,7 @@ def with_features(matches: Matches, features: Any) -> tuple[Matches, FloatArray,
     row_of, rows, columns = _read(features)
     lacking = [name for name in matches.items.tolist() if name not in row_of]
     if lacking:
-        more = f" and {len(lacking) - 1} others" if len(lacking) > 1 else ""
+        more = f" and {plural(len(lacking) - 1, 'other')}" if len(lacking) > 1 else ""
         raise ValueError(f"features has no row for {lacking[0]!r}{more}; every item of a match needs one.")
     items = in_order(row_of)
     number_of = {name: number for number, name in enumerate(items)}
@@ -44,7 +45,7 @@ def with_features(matches: Matches, features: Any) -> tuple[Matches, FloatArray,
 
 
 def _read(features: Any) -> tuple[dict[Any, int], FloatArray, list[Any] | None]:
-    """Return the row of each name, the rows, and the names of the columns where there are any."""
+    """Return the row number of each name, the rows, and the names of the columns if there are any."""
     if isinstance(features, Mapping):
         names, values, columns = list(features), list(features.values()), None
     elif hasattr(features, "index") and hasattr(features, "columns"):
@@ -62,7 +63,7 @@ def _read(features: Any) -> tuple[dict[Any, int], FloatArray, list[Any] | None]:
 
 
 def as_rows(values: Any) -> FloatArray:
-    """Return rows of finite numbers; refuse all else."""
+    """Return rows of finite numbers, or raise a ValueError."""
     try:
         rows = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):

@@ -15,12 +15,12 @@ class ComparisonLoss:
     """Mean over comparisons of -log P(outcome), with d = s_first - s_second (+ h for the order).
 
         ties="half":      P(win) = 1 / (1 + exp(-d)), and a tie is half a win and half a loss
-        ties="davidson":  P(win), P(tie), P(loss) in proportion to exp(d/2), nu, exp(-d/2)
+        ties="davidson":  P(win), P(tie), P(loss) proportional to exp(d/2), nu, exp(-d/2)
 
     Bradley and Terry (1952) and Davidson (1970). With features X of the items, s = u + X beta, without them
-    s = u. Both are convex in (u, beta, h, log nu), which is the order of the parameters. A value costs one
-    exponential and one logarithm an entry; the Hessian by s is a weighted Laplacian of the graph of pairs,
-    and each parameter more is a column at its border.
+    s = u. Both are convex in (u, beta, h, log nu), which is the order of the parameters. A value takes one
+    exponential and one logarithm per entry; the Hessian by s is a weighted Laplacian of the graph of pairs,
+    bordered by one column per further parameter.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class ComparisonLoss:
         self.lead = 0.5 * (comparisons.wins - comparisons.losses) / self.total_weight
 
     def start(self) -> FloatVector:
-        """Return the log odds of each item to win, with a win and a loss more, as if rivals were alike."""
+        """Return the log odds of winning of each item, smoothed by a win and a loss, as initial scores."""
         matches, wins = self.comparisons.per_item()
         scores = np.log((wins + 1.0) / (matches - wins + 1.0))
         return np.concatenate([scores - scores.mean(), np.zeros(self.n_parameters - self.n_items)])
@@ -68,7 +68,7 @@ class ComparisonLoss:
         )
 
     def per_item(self, by_difference: FloatVector) -> FloatVector:
-        """Return the sum of numbers over the entries of each item, minus those in which it is the second."""
+        """Return per item the sum over its entries, with a minus sign if it is the second of the pair."""
         matrix, ones = self.comparisons.matrix(by_difference), np.ones(self.n_items)
         return matrix @ ones - matrix.T @ ones
 
@@ -89,15 +89,15 @@ class LogisticPoint:
         return ComparisonHessian(self._loss, self._curvature, None, 0.0, ridge)
 
     def least_information(self) -> float:
-        """Return the smallest share p q, as `DavidsonPoint` explains."""
+        """Return the smallest weighted p q; see `DavidsonPoint`."""
         return float(self._curvature.min())
 
 
 class DavidsonPoint:
-    """Value, gradient and Hessian where ties have a chance of their own.
+    """Value, gradient and Hessian of Davidson's model of ties.
 
-    With the more likely of win and loss in front, their chances and that of a tie are in proportion to
-    1, exp(-|d|) and nu exp(-|d|/2), none of which overflows.
+    Relative to the more likely of win and loss, the probabilities of the other and of a tie are proportional
+    to exp(-|d|) and nu exp(-|d|/2), which do not overflow.
     """
 
     def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
@@ -124,10 +124,10 @@ class DavidsonPoint:
         return ComparisonHessian(self._loss, by_d, by_d_nu, float(share @ (tie * (1.0 - tie))), ridge)
 
     def least_information(self) -> float:
-        """Return m with v' H v >= m r^2 for all v, r the largest spread of the exponents of an entry along v.
+        """Return m with v' H v >= m r^2 for all v, r the largest range of the exponents of an entry along v.
 
-        The variance of the exponents is at least p q / (p + q) r^2 if outcomes with chances p and q are
-        furthest apart, so m is the smallest share p q / (p + q).
+        The variance of the exponents is at least p q / (p + q) r^2 if outcomes of probabilities p and q are
+        the extreme ones, so m is the smallest weighted p q / (p + q).
         """
         p, q = np.sort([self._big, self._little, self._tie], axis=0)[:2]
         return float((self._loss.share * p * q / (p + q)).min())
@@ -168,7 +168,7 @@ class ComparisonHessian:
         return (self._degree * values.T).T - self._upper @ values - self._lower @ values
 
     def product(self, direction: FloatArray) -> FloatArray:
-        """Return the matrix times a direction, or each column of several, O(entries) for each."""
+        """Return the matrix times a direction, or times several columns, in O(entries) per column."""
         items, more = direction[: self.n_items], direction[self.n_items :]
         by_items = self._laplacian(items) + (self._ridge * items.T).T
         if not len(more):
@@ -178,8 +178,8 @@ class ComparisonHessian:
     def solve(self, target: FloatVector, tol: float) -> FloatVector:
         """Return the centred solution, by conjugate gradients to a residual of `tol` times the target.
 
-        The diagonal is the preconditioner. Equal scores are an eigenvector with the ridge, often 0, for its
-        value; it is moved away from 0, which changes the mean of the solution alone.
+        The diagonal is the preconditioner. The vector of equal scores is an eigenvector with eigenvalue
+        `ridge`, often 0; a shift of this eigenvalue changes only the mean of the solution.
         """
         size, inverse = len(self.diagonal), 1.0 / self.diagonal
         matrix = LinearOperator((size, size), matvec=self._shifted, dtype=np.float64)
@@ -198,10 +198,10 @@ class ComparisonHessian:
         return product
 
     def covariance_product(self, targets: FloatArray, tol: float = 1e-10) -> FloatArray:
-        """Return the covariance of scores less their mean times columns that sum to 0.
+        """Return the covariance of scores minus their mean, times columns that sum to 0.
 
         By conjugate gradients as in `solve`, for all columns at once: a product of the matrix with many
-        columns reads its entries once. A column ends when its residual is `tol` times the target.
+        columns reads its entries once. A column stops when its residual is `tol` times the target.
         """
         n_effects = len(self.diagonal) - self.n_items - self._features.shape[1]
         effects = np.zeros((n_effects, targets.shape[1]))
@@ -224,14 +224,14 @@ class ComparisonHessian:
         return self._centred_scores(solution)
 
     def covariance(self) -> FloatArray:
-        """Return the covariance of scores less their mean, O(n_items^3)."""
+        """Return the covariance of scores minus their mean, in O(n_items^3)."""
         items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
-        # As in `solve`, equal scores get another value.
+        # Shift the eigenvalue of equal scores, as in `solve`.
         whole = np.block([[items + self._shift, self._border.T], [self._border, self._corner]])
         return self._centred_scores(self._centred_scores(np.linalg.inv(whole)).T)
 
     def _centred_scores(self, parameters: FloatArray) -> FloatArray:
-        """Return the scores u + X beta of each column of parameters, less their mean."""
+        """Return the scores u + X beta of each column of parameters, minus their mean."""
         n, end = self.n_items, self.n_items + self._features.shape[1]
         scores = parameters[:n] + self._features @ parameters[n:end]
         return scores - scores.mean(axis=0)

@@ -21,17 +21,17 @@ NAMES = (("winner", "loser"), ("a", "b"))
 
 @dataclass(frozen=True)
 class Matches:
-    """One entry a match of positive weight.
+    """Matches of positive weight, one entry each.
 
     Attributes
     ----------
     items : array of shape (n_items,)
-        The names, sorted where they can be.
+        The names, sorted if they can be.
     first, second : int arrays of shape (n_matches,)
-        Places in `items`.
-    result : array of shape (n_matches,), or None where the first won all
-        1 where the first won, 0 where it lost, 0.5 for a tie.
-    weight : array of shape (n_matches,), or None where each weighs 1
+        Indices in `items`.
+    result : array of shape (n_matches,), or None if the first won all
+        1 if the first won, 0 if it lost, 0.5 for a tie.
+    weight : array of shape (n_matches,), or None if all are 1
     """
 
     items: NDArray[Any]
@@ -42,7 +42,7 @@ class Matches:
 
 
 def columns_of(frame: Any) -> dict[str, Any]:
-    """Return the columns of a frame, or mapping of columns, by what they mean.
+    """Return the columns of a frame, or mapping of columns, by their meaning.
 
     Examples
     --------
@@ -69,9 +69,9 @@ def read_matches(
     date: Any = None,
     half_life: float | None = None,
 ) -> Matches:
-    """Return the matches of two columns of names; `a` won each where there is no column of outcomes.
+    """Return the matches of two columns of names; without outcomes, `a` won each match.
 
-    With a half-life, a match weighs half as much for each such time before the latest.
+    With a half-life, the weight of a match halves per half-life before the latest match.
     """
     items, (first, second) = numbered(dict(zip(NAMES[outcome is not None], (a, b), strict=True)))
     result = None if outcome is None else results_of(outcome, len(first))
@@ -83,7 +83,7 @@ def read_matches(
 
 
 def _without_zeros(matches: Matches) -> Matches:
-    """Leave out matches of weight 0, and items that are in no other; refuse what is no comparison."""
+    """Drop matches of weight 0, and items without other matches; refuse an item compared with itself."""
     itself = np.flatnonzero(matches.first == matches.second)
     if len(itself):
         row = int(itself[0])
@@ -99,7 +99,7 @@ def _without_zeros(matches: Matches) -> Matches:
 
 
 def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
-    """Return the distinct values of columns of one length, sorted where they can be, and each as numbers.
+    """Return the distinct values of columns of one length, sorted if they can be, and the columns as codes.
 
     Examples
     --------
@@ -110,8 +110,8 @@ def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
     checked = {name: _column(values, name) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in checked.items()}
     if len(set(lengths.values())) > 1:
-        told = " and ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise ValueError(f"{told} entries; each match needs both.")
+        counts = " and ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise ValueError(f"{counts} entries; each match needs both.")
     if not min(lengths.values()):
         raise ValueError("There are no matches to learn from.")
     if all(isinstance(values, np.ndarray) and _fits_integers(values) for values in checked.values()):
@@ -150,7 +150,7 @@ def _column(values: Any, name: str) -> Any:
 
 
 def _entered(column: Any, name: str, number_of: dict[Any, int]) -> ShortVector:
-    """Return the number of each name, and enter new ones; refuse missing ones and what cannot be a name."""
+    """Return the number of each name, adding new names; refuse missing values and unhashable ones."""
     values = column if isinstance(column, list) else column.tolist()
     n_before = len(number_of)
     try:
@@ -164,7 +164,7 @@ def _entered(column: Any, name: str, number_of: dict[Any, int]) -> ShortVector:
 
 
 def in_order(values: Iterable[Any]) -> list[Any]:
-    """Return values sorted; those that have no common order by their types and texts."""
+    """Return values sorted; values without a common order are sorted by type and text."""
     try:
         return sorted(values)
     except TypeError:
@@ -193,7 +193,7 @@ def _result(value: Any) -> float:
 
 
 def ages_of(date: Any, length: int) -> FloatVector:
-    """Return how long before the latest each date is: in days, or in the unit of numbers.
+    """Return the time from each date to the latest: in days, or in the unit of the numbers.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A table of items from the best to the worst, with how sure each place is."""
+"""A table of items from the best to the worst, with intervals of scores and ranges of ranks."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ class LeaderboardRow(NamedTuple):
     Attributes
     ----------
     rank : int
-        1 for the highest score; equal scores have one rank.
+        1 for the highest score; equal scores have the same rank.
     item : name
     score, standard_error, low, high : float
         The score is relative to the mean of all items; `low` to `high` is its confidence interval.
     best_rank, worst_rank : int or None
-        The range that holds the item's true rank with that confidence; None where it was not computed.
+        The range that contains the true rank with that confidence; None if it was not computed.
     matches : float
-        The weight of the item's matches.
+        The total weight of the matches of the item.
     won : float or None
-        The share of it that it won, a tie being half a win; None without a match.
+        The fraction of it that was won, with ties as half wins; None without matches.
     """
 
     rank: int
@@ -46,7 +46,7 @@ class LeaderboardRow(NamedTuple):
 
     @property
     def ranks(self) -> str:
-        """The range of ranks in words, such as "3 to 7"."""
+        """The range of ranks as text, such as "3 to 7"."""
         if self.best_rank is None:
             return ""
         return (
@@ -62,7 +62,7 @@ class Leaderboard(list[LeaderboardRow]):
     Attributes
     ----------
     confidence : float
-        Of the intervals and of each range of ranks.
+        The confidence level of the intervals and of each range of ranks.
     """
 
     def __init__(self, rows: Iterable[LeaderboardRow], confidence: float) -> None:
@@ -94,7 +94,7 @@ class Leaderboard(list[LeaderboardRow]):
 
 
 def critical_value(confidence: float, n_intervals: int = 1) -> float:
-    """Return how many standard errors an interval reaches to either side, by Bonferroni for several.
+    """Return the half-width of an interval in standard errors, with Bonferroni's correction for several.
 
     Examples
     --------
@@ -107,18 +107,18 @@ def critical_value(confidence: float, n_intervals: int = 1) -> float:
 def rank_ranges(
     scores: FloatArray, blocks: Iterable[FloatArray], confidence: float
 ) -> tuple[FloatArray, IntVector, IntVector]:
-    """Return the variance of each score, and the best and the worst rank that each item may have.
+    """Return the variance of each score, and the confidence set of the rank of each item.
 
-    The best is 1 + the number of items that are surely above it, the worst n - the number surely below it.
-    One is surely above another if their difference is more than z standard errors, with z by Bonferroni for
-    the item's n - 1 differences: so the range of each item holds its true rank with at least the confidence
+    The best rank is 1 + the number of items significantly above, the worst n - the number significantly
+    below. A difference is significant if it is more than z standard errors, with Bonferroni's correction for
+    the n - 1 differences of an item, so the range contains the true rank with at least the given confidence
     (Mogstad, Romano, Shaikh and Wilhelm 2024). O(n_items^2), in the memory of one block.
 
     Parameters
     ----------
     scores : array of shape (n_items,)
     blocks : iterable of arrays of shape (n_items, n_columns)
-        The columns of the covariance of the scores, one block after the other.
+        The columns of the covariance of the scores, in consecutive blocks.
     confidence : float
 
     Examples
@@ -132,12 +132,12 @@ def rank_ranges(
     variance, n_above, n_below = np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
     for columns in blocks:
         begin, end = end, end + columns.shape[1]
-        # Items before the block have their variances; those after it will meet the block from their own.
+        # Earlier blocks have set their variances; pairs with later items are counted in later blocks.
         variance[begin:end] = columns[begin:end].diagonal()
         squares = variance[:end, None] + variance[begin:end] - 2 * columns[:end]
-        reach = z * np.sqrt(np.maximum(squares, 0.0))
+        margin = z * np.sqrt(np.maximum(squares, 0.0))
         apart = scores[:end, None] - scores[begin:end]
-        above, below = apart > reach, apart < -reach
+        above, below = apart > margin, apart < -margin
         n_above[begin:end] += above.sum(axis=0)
         n_below[begin:end] += below.sum(axis=0)
         n_above[:begin] += below[:begin].sum(axis=1)
