@@ -344,7 +344,7 @@ def test_several_support_vectors_are_added_up(tmp_path):
         ("3:-0.25", "3:nan", "line 12 has 'nan' in place of a number"),
         ("3:-0.25", "3", "line 12 has '' in place"),
         ("0.70000076 #", "0.7", "line 12 does not end with #"),
-        ("2 # number of support", "3 # number of support", "cut short: line 13"),
+        ("2 # number of support", "3 # number of support", "truncated: line 13"),
         ("2 # number of support", "1 # number of support", "more lines than the 0 vectors"),
         ("0 # threshold", "x # threshold", "line 11 has 'x'"),
         ("1 1:1.5", "one 1:1.5", "line 12 has 'one'"),

@@ -338,10 +338,10 @@ def test_damage_is_named(saved, tmp_path):
     middle = len(saved) // 2
     assert "is empty" in refusal(b"", tmp_path)
     for size in (1, 30, 40, 60, middle, len(saved) - 70, len(saved) - 1):
-        assert "cut short" in refusal(saved[:size], tmp_path), size
+        assert "truncated" in refusal(saved[:size], tmp_path), size
     flipped = saved[:middle] + bytes([saved[middle] ^ 1]) + saved[middle + 1 :]
     assert "checksum does not match" in refusal(flipped, tmp_path)
-    assert "cut short" in refusal(saved + b"\n", tmp_path)
+    assert "truncated" in refusal(saved + b"\n", tmp_path)
     newer = saved.replace(b'"version":1', b'"version":12', 1)
     assert "format version 12, but this version of rankwise reads up to 1" in refusal(newer, tmp_path)
     assert "never existed" in refusal(saved.replace(b'"version":1', b'"version":0', 1), tmp_path)

@@ -87,7 +87,7 @@ def test_unknown_losses_and_preferences_are_refused():
     given = Preferences.from_scores([1, 2])
     with pytest.raises(ValueError, match="validation must be a Preferences or a list of them; got a int"):
         objectives.lightgbm(given, validation=[3])
-    with pytest.raises(ValueError, match="validation was given without preferences"):
+    with pytest.raises(ValueError, match="validation needs preferences"):
         objectives.lightgbm(validation=given)
 
 

@@ -154,7 +154,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        The file is not a model, is cut short, was altered, or has a newer format.
+        The file is not a model, is truncated, was altered, or has a newer format.
     """
     header, arrays = read_model(path, with_arrays=True)
     with load_errors(path):

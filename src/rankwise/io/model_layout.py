@@ -197,13 +197,13 @@ def _check_start(start: bytes) -> None:
         raise ModelFileError("it is empty")
     if not start.startswith(_START):
         if _START.startswith(start):
-            raise ModelFileError("it is cut short")
+            raise ModelFileError("it is truncated")
         if b"rankwise-model" in start:
             raise ModelFileError("it was altered after it was written")
         raise ModelFileError("it is not a rankwise model file")
     digits, separator, _ = start[len(_START) :].partition(b",\n")
     if not separator or not digits.isdigit():
-        raise ModelFileError("it is cut short or was altered after it was written")
+        raise ModelFileError("it is truncated or was altered after it was written")
     if int(digits) > VERSION:
         raise ModelFileError(
             f"it has format version {int(digits)}, but this version of rankwise reads up to {VERSION}: "
@@ -218,13 +218,13 @@ def _check_whole(file: IO[bytes], size: int) -> None:
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read()
     if len(tail) != _TAIL_BYTES or not (tail.startswith(_CHECKSUM) and tail.endswith(_END)):
-        raise ModelFileError("it is cut short: its last line, the checksum, is missing")
+        raise ModelFileError("it is truncated: its last line, the checksum, is missing")
     digest, left = hashlib.sha256(), size - 64 - len(_END)
     file.seek(0)
     while left > 0:
         piece = file.read(min(left, _PIECE))
         if not piece:
-            raise ModelFileError("it is cut short")
+            raise ModelFileError("it is truncated")
         digest.update(piece)
         left -= len(piece)
     if digest.hexdigest().encode() != tail[len(_CHECKSUM) : -len(_END)]:

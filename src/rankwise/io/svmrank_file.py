@@ -55,7 +55,7 @@ def _weights_of(lines: list[str]) -> tuple[FloatVector, float]:
     if not lines[0].startswith("SVM-light Version "):
         raise ModelFileError("line 1 does not begin with 'SVM-light Version'")
     if len(lines) < HEADER_LINES:
-        raise ModelFileError(f"it is cut short: it has {len(lines)} of the {HEADER_LINES} lines of a header")
+        raise ModelFileError(f"it is truncated: it has {len(lines)} of the {HEADER_LINES} lines of a header")
     kernel, n_features, n_vectors = (_integer(lines, number) for number in (2, 8, 10))
     if kernel != 0:
         raise ModelFileError(f"its kernel type is {kernel}, and only 0 is linear")
@@ -92,10 +92,10 @@ def _number(text: str, line: int) -> float:
 def _entries(lines: list[str], number: int, n_features: int) -> Iterator[tuple[int, float]]:
     """Yield index and weight of each entry of a line `alpha*y index:value ... # comment`."""
     if number > len(lines) or not lines[number - 1].strip():
-        raise ModelFileError(f"it is cut short: line {number}, a vector, is missing")
+        raise ModelFileError(f"it is truncated: line {number}, a vector, is missing")
     content, mark, _ = lines[number - 1].partition("#")
     if not mark:
-        raise ModelFileError(f"it is cut short: line {number} does not end with #")
+        raise ModelFileError(f"it is truncated: line {number} does not end with #")
     factor, *entries = content.split() or [""]
     scale = _number(factor, number)
     for entry in entries:

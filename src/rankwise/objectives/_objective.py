@@ -1,4 +1,4 @@
-"""What the objectives of all boosters share."""
+"""The base class of the objectives of boosters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAME = "ranking_error"
 
 
 class PairwiseObjective:
-    """A pairwise loss as boosters take one: derivatives by rows, and an error to stop by."""
+    """A pairwise loss for boosters: derivatives by row, and an error for early stopping."""
 
     def __init__(
         self,
@@ -50,7 +50,7 @@ class PairwiseObjective:
         return f"<{type(self).__name__}: {self.loss}>"
 
     def __deepcopy__(self, memo: Any) -> Self:
-        """Return itself: boosters copy their parameters, and the copy has to share what is remembered."""
+        """Return itself: boosters copy their parameters, and the copy must share the cache."""
         return self
 
     def derivatives(self, scores: ArrayLike, rows: Rows) -> tuple[FloatVector, FloatVector]:
@@ -59,10 +59,10 @@ class PairwiseObjective:
         return self._memory("gradient", rows, lambda: self._gradient(rows))(scores)
 
     def error(self, scores: ArrayLike, rows: Rows) -> float:
-        """Return the share of pairs in the wrong order, of the training set or of one for validation."""
+        """Return the fraction of pairs in the wrong order, of the training set or a validation set."""
         number = self._sets.next_evaluated(rows)
         preferences = self._memory(number, rows, lambda: self._sets.preferences(rows, number))
-        with warnings.catch_warnings():  # queries without pairs are common, and left out
+        with warnings.catch_warnings():  # queries without pairs are common and omitted
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             return float(ranking_error(preferences, np.ravel(scores), average=self.average))
 

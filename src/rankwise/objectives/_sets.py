@@ -1,4 +1,4 @@
-"""Which preferences belong to the rows that a booster hands over."""
+"""The preferences of the sets of rows of a booster."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ import numpy as np
 from rankwise.core.types import FloatVector, IntVector
 from rankwise.preferences import Preferences
 
-# How many sets of one booster are remembered: its training set and those it is evaluated on.
+# The number of sets of one booster that are cached: its training set and validation sets.
 REMEMBERED = 16
 
 
 @dataclass(frozen=True)
 class Rows:
-    """What a booster says of a set of rows.
+    """A set of rows as a booster describes it.
 
     Attributes
     ----------
     labels : array of shape (n_rows,)
     weight : array of shape (n_rows,) or (n_queries,), optional
     sizes : array of shape (n_queries,), optional
-        Of the queries, each of which is a stretch of rows.
+        The numbers of rows of the queries, which are contiguous.
     taken : array of shape (n_rows,), optional
-        Numbers of the rows in the set that this one is a part of.
+        The row numbers in the set of which this one is a subset.
     """
 
     labels: FloatVector
@@ -38,18 +38,18 @@ class Rows:
         return len(self.labels)
 
     def equals(self, other: Rows) -> bool:
-        """Return whether all that is said is the same."""
+        """Tell whether two sets are equal."""
         return all(_same(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
 
     def copied(self) -> Rows:
-        """Return the same in memory of its own: boosters hand over their own memory."""
+        """Return a copy, since boosters reuse their memory."""
         columns: Any = {
             name: None if column is None else np.array(column) for name, column in vars(self).items()
         }
         return Rows(**columns)
 
     def preferences(self) -> Preferences:
-        """Return the ranking by the labels, within queries where there are several."""
+        """Return the ranking by the labels, within queries if there are several."""
         if self.sizes is None or len(self.sizes) == 0:
             return Preferences.from_scores(self.labels, sample_weight=self.weight)
         sizes = np.asarray(self.sizes, dtype=np.int64)
@@ -104,17 +104,17 @@ class RowSets:
 
 
 class Memory:
-    """What was made of the last sets of rows, so that it is made once and not in each round."""
+    """A cache of objects for the last sets of rows, which are the same in each round."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Any, Rows, Any]] = []
 
     def __reduce__(self) -> tuple[type[Memory], tuple[()]]:
-        """Forget all in a copy: a saved model does not carry its training data along."""
+        """Copy without content, so that a saved model does not include its training data."""
         return Memory, ()
 
     def __call__(self, key: Any, rows: Rows, make: Callable[[], Any]) -> Any:
-        """Return what `make` made of these rows before, or makes now."""
+        """Return the cached result of `make` for these rows, or call it."""
         for known_key, known_rows, made in self._known:
             if known_key == key and known_rows.equals(rows):
                 return made
@@ -138,5 +138,5 @@ def _checked(validation: Any, training: Preferences | None) -> Sequence[Preferen
             f"validation must be a Preferences or a list of them; got a {type(wrong[0]).__name__}."
         )
     if training is None:
-        raise ValueError("validation was given without preferences: without both, the labels are ranked.")
+        raise ValueError("validation needs preferences; without both, the labels are ranked.")
     return listed

@@ -29,7 +29,7 @@ class PairLoss(torch.nn.Module):
         self.loss = None if preferences is None else named.of(preferences)
 
     def extra_repr(self) -> str:
-        """Return what stands in brackets when the module is printed."""
+        """Return the options for the repr of the module."""
         options = f"loss={self.named.name!r}, average={self.named.average!r}"
         return options if self.loss is None else f"{self.loss.preferences!r}, {options}"
 
