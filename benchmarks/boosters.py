@@ -5,7 +5,7 @@
 The error is the share of pairs in the wrong order on test rows: mean and standard error over splits. All
 objectives of a library have the same budget: one thread, learning rate 0.1, trees of 31 leaves (depth 6), at
 most 500 trees, and the number of trees where the ranking error of validation rows is lowest. A split is 60%
-training, 20% validation and 20% test rows; of sets of more than 5,000 rows each split draws so many. OHSUMED
+training, 20% validation and 20% test rows; of sets of more than 5,000 rows each split draws as many. OHSUMED
 is whole and has its official five folds. "on ranks" is regression on the rank of each label. LightGBM's
 lambdarank knows whole grades and queries of up to 10,000 rows, so other labels become 31 grades of equal
 counts and longer queries are cut; "whole list" has gains that grow by one and looks below the top of the
@@ -52,7 +52,7 @@ QUICK_SETS = ("diabetes", "breast cancer")
 
 @dataclass
 class Problem:
-    """Rows with labels, and with queries or events where there are some; parts are official folds."""
+    """Rows with labels, and with queries or events if there are any; parts are official folds."""
 
     X: np.ndarray
     y: np.ndarray
@@ -370,7 +370,7 @@ def print_table(title, errors):
 
 
 class Results:
-    """Errors by set, library and split, in a file where there is one."""
+    """Errors by set, library and split, in a file if there is one."""
 
     def __init__(self, path=None):
         self.path = path

@@ -134,7 +134,7 @@ def readahead_of(folder):
 
 @contextlib.contextmanager
 def memory_group(limit):
-    """Make a group of processes that may hold so many bytes, pages of files included; yield its folder."""
+    """Make a group of processes with a limit of memory, pages of files included; yield its folder."""
     root = Path("/sys/fs/cgroup")
     new = (root / "cgroup.controllers").exists()
     group = (root if new else root / "memory") / f"rankwise-{os.getpid()}"

@@ -66,7 +66,7 @@ def splits(name, data, quick, seeds):
 
 
 def contestants(name, n_basis):
-    """Return what makes a model of training rows, by its name."""
+    """Return the function that fits a model to training rows, by its name."""
     options = {"n_components": n_basis, "random_state": 0}
     learned = options | {"kernel": KERNELS[name], "gamma": "learned"}
     hinge = {"loss": "squared_hinge"}
@@ -126,7 +126,7 @@ def contest(make, train, test):
 
 
 def fit_argument(model):
-    """Return what `fit` calls the queries: a pipeline hands them to its last step."""
+    """Return the name of the queries in `fit`: a pipeline passes them to its last step."""
     return f"{model.steps[-1][0]}__qid" if hasattr(model, "steps") else "qid"
 
 

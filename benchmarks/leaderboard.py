@@ -42,7 +42,7 @@ SIZES = [
 # How often a task runs by the seconds of its first call; rivals of about the same speed take turns.
 ONCE = 20.0
 REPEATS = {7: (0.0, 5.0), 1: (5.0, ONCE)}
-# With the default of 1e-16 scores may be off by 1e-7, more than those of evalica and choix.
+# With the default of 1e-16 scores may have an error of 1e-7, more than those of evalica and choix.
 TOL = 1e-20
 # Python loops over matches, or dense matrices of items by items: beyond these they take minutes or more.
 MOST_MATCHES = {"choix ilsr_pairwise": 100_000, "choix opt_pairwise": 20_000, "arena-rank": 100_000}

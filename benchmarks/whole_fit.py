@@ -50,7 +50,7 @@ def measured(n_rows, repeats):
 
 
 def pass_milliseconds(X):
-    """Return what a product with X and one with its transpose take, by which machines can be compared."""
+    """Return the time of a product with X and one with its transpose, a unit that machines share."""
     w, c, times = np.ones(X.shape[1]), np.ones(X.shape[0]), []
     for _ in range(5):
         start = perf_counter()

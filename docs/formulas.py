@@ -88,7 +88,7 @@ class Reader:
         self.place += 1
 
     def space(self, lines=1):
-        """Read space that begins at most so many lines."""
+        """Read space that begins at most n lines."""
         kind, text = self.peek()
         if kind == "space" and text.count("\n") <= lines:
             self.place += 1

@@ -62,7 +62,7 @@ plt.show()
 
 # %%
 # The hinge loss has no formula for its path. At every alpha one of these fits is proven to win all but a
-# thousandth of what can be won there. Where the penalty is small, a fit serves a decade and more.
+# thousandth of the attainable improvement there. If the penalty is small, a fit serves a decade and more.
 
 path = alpha_path(RankSVM(), X, y, (10.0, 1e-5), tol=1e-3)
 print(f"{len(path.alphas)} fits for every alpha from 0.00001 to 10")

@@ -79,7 +79,7 @@ Output<std::int64_t> count_violations(InputVector<double> scores, RankingIndex& 
     return violations;
 }
 
-// The four sums as numpy arrays; those of the moment are None where there is none.
+// The four sums as numpy arrays; those of the moment are None without one.
 struct NewSums {
     // Zero where not every row is written.
     NewSums(std::size_t n, std::size_t n_written, bool moment) : up(by_row(n, n_written)), down(by_row(n, n_written)) {

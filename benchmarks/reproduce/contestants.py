@@ -24,7 +24,7 @@ def rank_rls(task, X, y, qid):
 
 
 def pairs_svc(task, X, y, qid):
-    """The same objective as RankSVM's, where there is one query, over explicit differences of rows."""
+    """The same objective as RankSVM's, for one query, over explicit differences of rows."""
     better, worse = (np.asarray(side) for side in Preferences.from_scores(y, qid=qid).pairs()[:2])
     sign = np.where(np.arange(len(better)) % 2 == 0, 1.0, -1.0)  # LinearSVC wants two classes
     C = 1 / (2 * ALPHA[task] * len(better))
@@ -133,7 +133,7 @@ TASKS = {
 
 
 def scores(model, X):
-    """Return what a model ranks by."""
+    """Return the scores of a model."""
     coef = getattr(model, "coef_", None)
     if coef is not None:
         return np.asarray(X @ np.ravel(coef))

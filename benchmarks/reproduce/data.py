@@ -105,7 +105,7 @@ class Data:
         return X.tocsr(), membership[kept][:, [topics.index(name) for name in TOPICS]].toarray()
 
     def jester(self):
-        """Ratings of jokes, one row for each user, NaN where there is none."""
+        """Ratings of jokes, one row for each user, NaN if there is none."""
         path = self.path("jester1", "jester1.npz")
         if path is None:
             return generated_ratings()

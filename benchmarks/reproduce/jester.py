@@ -142,7 +142,7 @@ def section(record):
         f"{result['fewest_ratings']} to 40 ratings.",
         f"{settings['active_users']} active users, half of whose jokes train and half test;",
         f"{settings['reference_users']} reference users whose ratings are the features, the",
-        "user's median where there is none; Gaussian kernel. Width and lambda are chosen by the mean",
+        "user's median if there is none; Gaussian kernel. Width and lambda are chosen by the mean",
         f"error of {settings['held_out_users']} other",
         "users, both from every third power of two of the paper's scale, whose exponents are",
         f"{min(settings['lambda_exponents'])} to {max(settings['lambda_exponents'])}; those of the",

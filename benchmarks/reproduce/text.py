@@ -9,7 +9,7 @@ WIDTH = 110
 
 
 def number(value, digits=3):
-    """Write a number with that many decimals; a dash where there is none.
+    """Write a number with that many decimals; a dash if there is none.
 
     >>> number(1234.5678, 1), number(-0.0001), number(None)
     ('1,234.6', '0.000', '-')

@@ -318,7 +318,7 @@ def _dual_coef(K: NDArray[np.float32], ridge: FloatArray, target: FloatArray) ->
 def _parts(
     group: NDArray[np.int64], n_fitted: int, random: np.random.RandomState
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return rows to judge by and rows to fit: whole queries, or single rows where there are few queries."""
+    """Return rows to judge by and rows to fit: whole queries, or single rows if there are few queries."""
     n_rows = len(group)
     if group.max(initial=0) + 1 < 1 / HELD_OUT_SHARE:
         group = np.arange(n_rows)

@@ -243,7 +243,7 @@ class OrdinalSVM(BaseOrdinalSVM, Running, WarmStart, OrdinalParameters, Strength
     ----------
     alpha : float
         Strength of the penalty; `alpha = 1 / (2 C t)` for the C of the paper, t the number of pairs. (The
-        dual programme (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
+        dual program (10) and (11) belongs to 1/2 ||w||^2 + C sum(slack), the factor 1/2 is missing in the
         text; and it has no constraint a'z = 0, as a difference of utilities has no bias.)
     loss : "hinge" or "squared_hinge"
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable

@@ -58,7 +58,7 @@ class BaseRankRLS(BaseRanker):
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> FloatArray:
-        """Return what `fit` would learn for each alpha, from one eigendecomposition: equations (31) and (42).
+        """Return the fit for each alpha from one eigendecomposition: equations (31) and (42).
 
         Parameters
         ----------

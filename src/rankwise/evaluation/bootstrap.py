@@ -10,7 +10,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000
-# Each resample of rows computes the measures again, so many rows get fewer resamples, or none.
+# Each resample of rows computes the measures again, hence large sets get fewer resamples, or none.
 ROWS_IN_ALL = 2_000_000
 FEWEST_RESAMPLES = 100
 ROWS_AT_A_TIME = 1_000_000
