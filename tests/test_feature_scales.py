@@ -204,7 +204,7 @@ def test_the_file_and_the_report_have_the_scales(tmp_path, gamma):
     loaded = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.feature_scales_, model.feature_scales_)
-    assert "Features that matter most to the kernel" in Report(model, X, y).to_html()
+    assert "Most important features of the kernel" in Report(model, X, y).to_html()
 
 
 def test_the_same_bits_for_one_and_two_threads():

@@ -492,7 +492,7 @@ def test_sql_gives_the_probability_of_a_pair(scaler, boldness):
     with pytest.raises(ValueError, match=r"pair must be two names, such as \('a', 'b'\); got 'ab'"):
         export_model(model, None, "sql", pair="ab")
     with pytest.raises(
-        ValueError, match=r"pair needs a model with probabilities, RankLogistic; got RankSVM\(\)"
+        ValueError, match=r"pair needs a linear model with probabilities, RankLogistic; got RankSVM\(\)"
     ):
         export_model(RankSVM().fit(X, y), None, "sql", pair=("a", "b"))
     for quote in "`[":

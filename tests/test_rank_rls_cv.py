@@ -292,13 +292,13 @@ def test_parts_score_as_fits_to_the_other_parts_do(with_queries):
     search = AlphaSearch(RankRLS(), Problem(X, [target]))
     folds = search.folds(3)
     assert (
-        search._dealt_out(folds) is None
+        search._partition(folds) is None
     ) is not with_queries  # rows of one ranking have pairs between folds
     for (train, test), (_, scores) in zip(folds, search.scores(np.array([0.3]), folds), strict=True):
         fitted = RankRLS(0.3).fit(X[train], target[train])
         np.testing.assert_allclose(scores[0, 0], fitted.predict(X[test]), rtol=1e-8)
-    assert search._dealt_out([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
-    assert search._dealt_out(folds[:2]) is None
+    assert search._partition([*folds[:2], (folds[2][0][1:], folds[2][1])]) is None
+    assert search._partition(folds[:2]) is None
 
 
 @FEW_CANDIDATES

@@ -181,7 +181,7 @@ def test_the_command_calibrates(scale, tmp_path, capsys):
     model = load_model(target)
     np.testing.assert_allclose(model.predict(X_held), expected.predict(held), rtol=1e-6)
     assert main(["train", paths[0], "-o", target, "--calibrate", paths[1]]) == 2
-    assert "--calibrate does not go with --method rank-svm" in capsys.readouterr().err
+    assert "--calibrate cannot be used with --method rank-svm" in capsys.readouterr().err
 
 
 def test_scores_of_any_ranker_become_probabilities():
@@ -227,7 +227,7 @@ def test_the_alpha_of_the_least_log_loss(tmp_path, capsys):
         assert (told["best_alpha"], told["scoring"]) == (search.alpha_, search.scoring)
     assert "pair log loss" in Page(Report(model, X, y, qid).to_html()).words
     assert main(["tune", rows, "--scoring", "log-loss"]) == 2
-    assert "--metric log-loss does not go with --method rank-svm" in capsys.readouterr().err
+    assert "--metric log-loss cannot be used with --method rank-svm" in capsys.readouterr().err
     with pytest.raises(ValueError, match=r"scoring must be among error, tau.*; got 'x'"):
         RankLogisticCV(scoring="x").fit(X, y, qid=qid)
 

@@ -40,10 +40,10 @@ def save_linear_model(
 
 
 def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRanker | None:
-    """Return what scores rows by the model of a file, or None where only `load_model` knows what to do.
+    """Return a scorer of rows by the model of a file, or None if it takes `load_model`.
 
-    That is so for kernels, trees and curves, for steps in front of a ranker, for columns that have names,
-    and for numbers that do not fit together, of which it says what is wrong.
+    That is the case for kernels, trees and curves, for steps before a ranker, for named columns, and for
+    arrays that do not fit together, for which `load_model` raises the error.
     """
     header, _ = read_model(path, with_arrays=False)
     if not _is_linear(header):

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.memory import require_memory
+from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 
 if TYPE_CHECKING:  # for editors and type checkers
@@ -114,7 +115,8 @@ class Preferences(ABC):
         raise TypeError("A Preferences cannot become an array; pass labels where an array is needed.")
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} preferences: {self.n_pairs} pairs of {self.n_rows} rows>"
+        n_pairs, n_rows = plural(self.n_pairs, "pair"), plural(self.n_rows, "row")
+        return f"<{type(self).__name__} preferences: {n_pairs} of {n_rows}>"
 
     def __getitem__(self, index: Any) -> Preferences:
         if isinstance(index, tuple):
