@@ -10,7 +10,7 @@ from selenium import webdriver  # noqa: E402
 from selenium.webdriver import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import Select  # noqa: E402
+from selenium.webdriver.support.ui import Select, WebDriverWait  # noqa: E402
 
 # Tests take these from here, so that they are skipped where selenium is not installed.
 __all__ = [
@@ -94,6 +94,9 @@ def show(browser, address, scheme="light", width=1200):
     size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.get(address)
+    WebDriverWait(browser, 300).until(
+        lambda _: browser.execute_script("return document.readyState") == "complete"
+    )
 
 
 def outside_requests(browser):
