@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -119,6 +119,8 @@ def split_missing(values: Any) -> tuple[NDArray[np.bool_], Any]:
 
 def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:
     """Return a contiguous float64 vector; refuse other shapes, NaN, infinity and a wrong length."""
+    if _is_plain_vector(values, length):
+        return values
     array = as_array(values)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
@@ -140,6 +142,18 @@ def as_vector(values: ArrayLike, name: str, length: int | None = None) -> NDArra
     if merges_integers(array, vector):
         raise ValueError(f"{name} {MERGED}")
     return vector
+
+
+def _is_plain_vector(values: Any, length: int | None) -> TypeGuard[NDArray[np.float64]]:
+    """Tell whether `as_vector` has nothing to do, as for the scores of every iteration of a solver."""
+    return (
+        type(values) is np.ndarray
+        and values.dtype == np.float64
+        and values.ndim == 1
+        and values.flags.c_contiguous
+        and (length is None or len(values) == length)
+        and bool(np.isfinite(values).all())
+    )
 
 
 def as_labels(values: Any, name: str, length: int | None = None) -> NDArray[np.float64]:

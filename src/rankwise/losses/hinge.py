@@ -62,7 +62,7 @@ class Hinge(PiecewiseLinear):
             net *= self.factor
             # Sums rather than dot products: they are pairwise, and leave the threads of BLAS asleep.
             factor = self._query_factor
-            return float(np.sum(losses * factor)), net, float(np.sum(violations * factor))
+            return float((losses * factor).sum()), net, float((violations * factor).sum())
         sums = self._sums(s, margin=margin)
         coefficients = self.factor * (sums.up - sums.down)
         share = float(np.sum(self.factor * sums.up))
