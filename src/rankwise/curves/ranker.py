@@ -26,9 +26,8 @@ from rankwise.data.design import Design
 from rankwise.estimators.fits import PairwiseFits
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import Callback, CurveParameters, Jobs, Strength, Verbosity, WarmStart
-from rankwise.estimators.spaces import Space
 from rankwise.losses import LOSSES
-from rankwise.model_selection.tunable import Problem
+from rankwise.model_selection.tunable import Problem, Space
 from rankwise.solvers import chosen_solver
 
 # What the tables of a fit are made of: all that a model keeps of its `CurveFeatures`.

@@ -4,31 +4,32 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes
 from rankwise.core.threads import thread_count
-from rankwise.core.types import FloatVector
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.design import Design
 from rankwise.data.scores import row_scores
-from rankwise.estimators.fits import Refits
 from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
-from rankwise.estimators.spaces import Space, function_space
+from rankwise.estimators.spaces import function_space
 from rankwise.kernels import kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection.search import margin_alphas
-from rankwise.model_selection.tunable import Fits, Problem
+from rankwise.model_selection.tunable import Fits, Problem, Space
 from rankwise.preferences import Preferences
+from rankwise.solvers import InterruptedWarning
 
 logger = logging.getLogger("rankwise")
 
@@ -201,6 +202,39 @@ class BaseRanker(BaseEstimator):
             self.basis_ = features.basis_
             self.basis_indices_ = features.basis_indices_
             self._kernel_arguments = features.kernel_arguments
+
+
+@dataclass(frozen=True)
+class Refits:
+    """Fits by the method `fit` of an estimator, one after the other."""
+
+    model: BaseRanker
+    problem: Problem
+
+    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
+        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows).
+
+        Warnings of these fits are dropped, and an interrupted fit is not compared.
+        """
+        scores = []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            warnings.simplefilter("error", InterruptedWarning)
+            for alpha in alphas:
+                try:
+                    self.model.set_params(alpha=float(alpha)).fit(self.problem.X, self.problem.outputs[0])
+                except InterruptedWarning:
+                    raise KeyboardInterrupt from None
+                scores.append([self.model.predict(rows)])
+        return np.array(scores)
+
+    def models(self, alphas: FloatVector) -> Iterator[BaseRanker]:
+        """Yield the fitted model for each alpha."""
+        for alpha in alphas:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)
+                model = clone(self.model).set_params(alpha=float(alpha))
+                yield model.fit(self.problem.X, self.problem.outputs[0])
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:

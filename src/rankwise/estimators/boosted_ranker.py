@@ -22,8 +22,7 @@ from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.categories import one_row, validated_rows
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators import tree_text
-from rankwise.estimators.base import BaseRanker, logger
-from rankwise.estimators.fits import Refits
+from rankwise.estimators.base import BaseRanker, Refits, logger
 from rankwise.estimators.inputs import check_validation_queries, read_preferences
 from rankwise.estimators.parameters import (
     Average,

@@ -1,6 +1,7 @@
 """The fits of estimators to one problem for any alpha: what searches, paths and `fit` itself run.
 
-See `rankwise.model_selection.tunable`.
+See `rankwise.model_selection.tunable`. A linear fit runs without scikit-learn, which takes longer to import
+than most commands take: it is imported where it is needed.
 """
 
 from __future__ import annotations
@@ -13,60 +14,56 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
-from sklearn.exceptions import ConvergenceWarning
 
+from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import RowsLostError
-from rankwise.estimators.spaces import Space, scores_by
+from rankwise.data.hints import hint_at_scale
+from rankwise.data.scores import compared_scores
 from rankwise.losses import PairwiseLoss
-from rankwise.model_selection.search import Choice
-from rankwise.model_selection.tunable import Problem
-from rankwise.solvers import SOLVERS, Descent, InterruptedWarning, Monitor, SolverResult, descent_of
-from rankwise.solvers.bounded_planes import BoundedPlanes
-from rankwise.solvers.endings import warn_of_ending
+from rankwise.model_selection.tunable import FeatureMap, Problem, Space
+from rankwise.preferences import Preferences
+from rankwise.solvers import SOLVERS, Descent, Monitor, SolverResult, chosen_solver, descent_of
 from rankwise.solvers.pairs import pairwise_loss, solve_pairs
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
     from rankwise.estimators.pairwise import PairwiseRanker
+    from rankwise.model_selection.search import Choice
 
 # The tolerance of fits that only choose alpha.
 ROUGH = 1e-2
 
 
-@dataclass(frozen=True)
-class Refits:
-    """Fits by the method `fit` of an estimator, one after the other."""
+def check_solver(model: PairwiseRanker) -> None:
+    """Check the parameters of the solver, and choose it."""
+    check_positive("tol", model.tol)
+    check_count("max_iter", model.max_iter)
+    model.solver_ = chosen_solver(model.loss, model.solver)
 
-    model: BaseRanker
-    problem: Problem
 
-    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
-        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows).
+def hinted(space: Space, model: BaseRanker) -> Space:
+    """Check the scale of linear features, and log a hint if it differs much."""
+    if space.features is None and space.design.location is None:
+        names = getattr(model, "feature_names_in_", None)
+        check_features(space.design.column_scale(), names)
+        hint_at_scale(space.design, names)
+    return space
 
-        Warnings of these fits are dropped, and an interrupted fit is not compared.
-        """
-        scores = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            warnings.simplefilter("error", InterruptedWarning)
-            for alpha in alphas:
-                try:
-                    self.model.set_params(alpha=float(alpha)).fit(self.problem.X, self.problem.outputs[0])
-                except InterruptedWarning:
-                    raise KeyboardInterrupt from None
-                scores.append([self.model.predict(rows)])
-        return np.array(scores)
 
-    def models(self, alphas: FloatVector) -> Iterator[BaseRanker]:
-        """Yield the fitted model for each alpha."""
-        for alpha in alphas:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)
-                model = clone(self.model).set_params(alpha=float(alpha))
-                yield model.fit(self.problem.X, self.problem.outputs[0])
+def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -> None:
+    """Store the number of pairs, of which there must be some, and whether rows were compared in queries."""
+    preferences.require_pairs()
+    model.fitted_with_qid_ = has_queries
+    model.n_pairs_ = preferences.n_pairs
+
+
+def scores_by(coef: FloatArray, features: FeatureMap | None, rows: FloatArray, n_threads: int) -> FloatArray:
+    """Score rows by several functions: shape (n_functions, n_rows)."""
+    if features is None:
+        return compared_scores(rows, coef, n_threads=n_threads)
+    return features.scores(rows, coef, n_threads=n_threads).T
 
 
 @dataclass(frozen=True)
@@ -102,6 +99,8 @@ class PairwiseFits:
         model, design, carried = self.model, self.space.design, self.carried
         nonnegative = getattr(design, "nonnegative", None)
         if nonnegative is not None:
+            from rankwise.solvers.bounded_planes import BoundedPlanes
+
             carried = {"planes": BoundedPlanes(nonnegative)}
         with best_in_error(Monitor(model.verbose, model.callback)) as monitor:
             return solve_pairs(
@@ -131,6 +130,8 @@ class PairwiseFits:
 
     def rough(self) -> PairwiseFits:
         """Return silent fits that are only as good as the comparison of alphas needs."""
+        from sklearn.base import clone
+
         model = clone(self.model).set_params(tol=max(self.model.tol, ROUGH), callback=None, verbose=0)
         model.solver_ = self.model.solver_
         return replace(self, model=model)
@@ -181,11 +182,13 @@ class PairwiseFits:
 
     def models(self, alphas: FloatVector) -> Iterator[PairwiseRanker]:
         """Yield the fitted model for each alpha, for scorers that need more than scores."""
+        from sklearn.base import clone
+
         for result in self.compared(alphas):
             model = clone(self.model)
             model.n_features_in_ = self.problem.X.shape[1]
             with warnings.catch_warnings():  # of fits that are not kept
-                warnings.simplefilter("ignore", ConvergenceWarning)
+                warnings.simplefilter("ignore", UserWarning)
                 keep_fit(model, result, self.space)
             yield model
 
@@ -238,4 +241,7 @@ def keep_result(model: BaseRanker, result: SolverResult) -> None:
     model.objective_ = result.objective
     model.gap_ = result.gap
     model.history_ = result.history
-    warn_of_ending(result, model.tol)
+    if result.status not in ("converged", "stopped"):
+        from rankwise.solvers.endings import warn_of_ending
+
+        warn_of_ending(result, model.tol)

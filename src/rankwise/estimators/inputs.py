@@ -12,6 +12,7 @@ from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Backend, backend_of, in_memory
+from rankwise.estimators.fits import keep_pairs
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
 from rankwise.model_selection.tunable import Problem
@@ -30,9 +31,7 @@ def read_problem(
     preferences = read_preferences(y, qid, sample_weight, getattr(model, "pair_weight", None))
     if preferences.n_rows != X.shape[0]:
         raise ValueError(f"X has {X.shape[0]} rows, but y has {preferences.n_rows}.")
-    preferences.require_pairs()
-    model.fitted_with_qid_ = qid is not None
-    model.n_pairs_ = preferences.n_pairs
+    keep_pairs(model, preferences, qid is not None)
     return Problem(X, [preferences])
 
 

@@ -15,12 +15,11 @@ from rankwise.core.checks import as_alphas, check_size
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
-from rankwise.estimators.fits import best_in_error, best_kept, keep_fit, keep_result
-from rankwise.estimators.spaces import FeatureMap, Space, hinted, scores_by
+from rankwise.estimators.fits import best_in_error, best_kept, hinted, keep_fit, keep_result, scores_by
 from rankwise.kernels import KernelDesign
 from rankwise.kernels.parameters import is_linear, kernel_map_of, uses_kernel_matrix
 from rankwise.losses.least_squares import LeastSquares, keeps_ties
-from rankwise.model_selection.tunable import Problem
+from rankwise.model_selection.tunable import FeatureMap, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import (
     STATUSES,

@@ -33,12 +33,12 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.base import positions_within
-from rankwise.estimators.fits import PairwiseFits, best_kept, keep_fit, starting_weights
+from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, keep_fit, starting_weights
 from rankwise.estimators.inputs import require_labels
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import OrdinalParameters, Running, Strength, WarmStart
 from rankwise.estimators.rank_svm import RankSVM
-from rankwise.estimators.spaces import function_space, hinted
+from rankwise.estimators.spaces import function_space
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import AlphaSearch
 from rankwise.model_selection.tunable import Problem

@@ -7,16 +7,23 @@ from typing import Any, Self
 
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import check_alpha, check_count, check_positive
+from rankwise.core.checks import check_alpha
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.estimators.fits import PairwiseFits, best_kept, keep_fit, starting_weights
-from rankwise.estimators.spaces import Space, function_space, hinted, strength, with_scales
+from rankwise.estimators.fits import (
+    PairwiseFits,
+    best_kept,
+    check_solver,
+    hinted,
+    keep_fit,
+    starting_weights,
+)
+from rankwise.estimators.spaces import function_space, strength, with_scales
 from rankwise.losses import LOSSES
-from rankwise.model_selection.tunable import Problem
+from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
 
@@ -65,9 +72,7 @@ class PairwiseRanker(BaseRanker):
 
     def check_parameters(self) -> None:
         """Check the parameters of the solver, and choose it."""
-        check_positive("tol", self.tol)
-        check_count("max_iter", self.max_iter)
-        self.solver_ = chosen_solver(self.loss, self.solver)
+        check_solver(self)
 
     def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""

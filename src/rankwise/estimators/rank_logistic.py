@@ -23,9 +23,9 @@ from rankwise.estimators.parameters import (
     Strength,
     WarmStart,
 )
-from rankwise.estimators.spaces import FeatureMap
 from rankwise.losses import Logistic
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
+from rankwise.model_selection.tunable import FeatureMap
 
 
 class BaseRankLogistic(PairProbability, PairwiseRanker):

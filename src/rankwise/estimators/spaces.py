@@ -4,48 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING
 
-from rankwise.core.checks import check_features
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray
-from rankwise.data.design import Design, as_design
-from rankwise.data.hints import hint_at_scale
-from rankwise.data.scores import compared_scores
+from rankwise.data.design import as_design
 from rankwise.estimators.feature_scales import learn_scales
 from rankwise.kernels.parameters import is_learned, is_linear, kernel_map_of
-from rankwise.model_selection.tunable import Problem
+from rankwise.model_selection.tunable import Problem, Space
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
-
-
-class FeatureMap(Protocol):
-    """The functions that the weights of a design stand for: those of a kernel, or tables."""
-
-    def dual_coef(self, coef: FloatArray) -> FloatArray:
-        """Return the weights as a model keeps them."""
-
-    def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
-        """Score rows by several functions, given by what `dual_coef` returns: (n_rows, n_functions)."""
-
-
-class Space(NamedTuple):
-    """Rows as a design, and the functions of its weights; None for weights of the features themselves."""
-
-    design: Design
-    features: FeatureMap | None = None
-
-    def dual_coef(self, coef: FloatArray) -> FloatArray:
-        """Return the weights as a model keeps them."""
-        return coef if self.features is None else self.features.dual_coef(coef)
-
-
-def scores_by(coef: FloatArray, features: FeatureMap | None, rows: FloatArray, n_threads: int) -> FloatArray:
-    """Score rows by several functions: shape (n_functions, n_rows)."""
-    if features is None:
-        return compared_scores(rows, coef, n_threads=n_threads)
-    return features.scores(rows, coef, n_threads=n_threads).T
 
 
 def function_space(model: BaseRanker, problem: Problem) -> Space:
@@ -55,15 +24,6 @@ def function_space(model: BaseRanker, problem: Problem) -> Space:
         return Space(as_design(problem.X, n_threads=n_threads))
     kernel_map = kernel_map_of(model, problem.scales)
     return Space(kernel_map.fit_design(problem.X, n_threads), kernel_map)
-
-
-def hinted(space: Space, model: BaseRanker) -> Space:
-    """Check the scale of linear features, and log a hint if it differs much."""
-    if space.features is None and space.design.location is None:
-        names = getattr(model, "feature_names_in_", None)
-        check_features(space.design.column_scale(), names)
-        hint_at_scale(space.design, names)
-    return space
 
 
 def with_scales(

@@ -29,10 +29,9 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design, as_design
 from rankwise.data.scores import canonical_csr
 from rankwise.estimators.base import PENALTY, BaseRanker
-from rankwise.estimators.fits import keep_fit, keep_result
+from rankwise.estimators.fits import hinted, keep_fit, keep_result
 from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
-from rankwise.estimators.spaces import Space, hinted
 from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty
 from rankwise.hull.constant import constant_optimum
 from rankwise.hull.general import has_general_solver, solve_general
@@ -42,7 +41,7 @@ from rankwise.hull.program import HullProgram, hull_program
 from rankwise.kernels import KernelMap, kernel_values
 from rankwise.kernels.parameters import is_linear, is_precomputed, kernel_map_of
 from rankwise.metrics import wmw
-from rankwise.model_selection.tunable import Problem
+from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.result import Monitor, SolverResult

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from numpy.typing import ArrayLike
 
@@ -41,19 +41,25 @@ class Problem:
         return self.outputs[0]
 
 
-class FunctionSpace(Protocol):
-    """The rows as a design, and the functions that weights of this design stand for."""
-
-    @property
-    def design(self) -> Design:
-        """The rows."""
-
-    @property
-    def features(self) -> Any:
-        """The map from weights to functions; None for the weights of features themselves."""
+class FeatureMap(Protocol):
+    """The functions that the weights of a design stand for: those of a kernel, or tables."""
 
     def dual_coef(self, coef: FloatArray) -> FloatArray:
         """Return the weights as a model keeps them."""
+
+    def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
+        """Score rows by several functions, given by what `dual_coef` returns: (n_rows, n_functions)."""
+
+
+class Space(NamedTuple):
+    """Rows as a design, and the functions of its weights; None for weights of the features themselves."""
+
+    design: Design
+    features: FeatureMap | None = None
+
+    def dual_coef(self, coef: FloatArray) -> FloatArray:
+        """Return the weights as a model keeps them."""
+        return coef if self.features is None else self.features.dual_coef(coef)
 
 
 class Fits(Protocol):
@@ -70,7 +76,7 @@ class CertifiedFits(Fits, Protocol):
     """Fits with a certificate, for `alpha_path`."""
 
     @property
-    def space(self) -> FunctionSpace:
+    def space(self) -> Space:
         """The function space of all fits."""
 
     @property
