@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from rankwise import RankLogistic, RankRLS, RankSVM
 from rankwise.cli.main import main
 from rankwise.data.sparse_rows import SparseRows, is_sparse, kept_entries
-from rankwise.estimators.linear_ranker import LinearRanker
+from rankwise.estimators.linear_rank_svm import LinearRankSVM
 from rankwise.io.linear_model_file import load_linear_scorer, save_linear_model
 from rankwise.io.model_file import load_model, save_model
 from rankwise.io.model_layout import read_layout, write_layout
@@ -71,8 +71,8 @@ def test_commands_for_linear_models_import_neither_scikit_learn_nor_scipy(tmp_pa
 
 
 def test_the_parameters_are_those_of_the_estimator():
-    assert LinearRanker().get_params() == RankSVM().get_params()
-    assert list(LinearRanker().get_params()) == list(RankSVM().get_params())
+    assert LinearRankSVM().get_params() == RankSVM().get_params()
+    assert list(LinearRankSVM().get_params()) == list(RankSVM().get_params())
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
@@ -83,7 +83,7 @@ def test_the_fit_is_that_of_the_estimator_to_the_bit(loss, density, seed, averag
     X, y, qid = rows_of(seed, density)
     ours, theirs = (X, X) if density == 1.0 else (light(sp.csr_matrix(X)), sp.csr_matrix(X))
     options = {"loss": loss, "average": average, "pair_weight": "difference" if grouped else None}
-    model = LinearRanker(0.01, **options).fit(ours, y, qid=qid if grouped else None)
+    model = LinearRankSVM(0.01, **options).fit(ours, y, qid=qid if grouped else None)
     expected = RankSVM(0.01, **options).fit(theirs, y, qid=qid if grouped else None)
     assert vars(model).keys() == vars(expected).keys()
     assert model.coef_.tolist() == expected.coef_.tolist()
@@ -94,7 +94,7 @@ def test_the_fit_is_that_of_the_estimator_to_the_bit(loss, density, seed, averag
 
 def test_a_file_of_a_command_is_a_file_of_the_estimator(tmp_path):
     X, y, qid = rows_of(1, 1.0)
-    model = LinearRanker(0.01).fit(X, y, qid=qid)
+    model = LinearRankSVM(0.01).fit(X, y, qid=qid)
     save_linear_model(model, tmp_path / "model.json", metadata={"rows": 60})
     loaded = load_model(tmp_path / "model.json")
     assert type(loaded) is RankSVM
@@ -147,7 +147,7 @@ def test_rows_are_refused_in_the_words_of_the_estimator(bad, density):
     X[3, np.flatnonzero(X[3])[0]] = bad
     ours, theirs = (X, X) if density == 1.0 else (light(sp.csr_matrix(X)), sp.csr_matrix(X))
     with pytest.raises(ValueError, match="Input X contains") as refusal:
-        LinearRanker().fit(ours, y)
+        LinearRankSVM().fit(ours, y)
     with pytest.raises(ValueError, match="Input X contains") as expected:
         RankSVM().fit(theirs, y)
     assert str(refusal.value) == str(expected.value)

@@ -76,16 +76,16 @@ class Recipe:
 def ranker_class(method: str, light: bool = False) -> Any:
     """Return the estimator of a method, or with `light` what learns the same without scikit-learn."""
     if light:
-        from rankwise.estimators.linear_ranker import LinearRanker
+        from rankwise.estimators.linear_rank_svm import LinearRankSVM
 
-        return LinearRanker
+        return LinearRankSVM
     from rankwise import estimators
 
     return getattr(estimators, ESTIMATORS[method])
 
 
 def starts_light(options: argparse.Namespace) -> bool:
-    """Return whether a training asks for no more than a `LinearRanker` has, which starts at once."""
+    """Return whether a training asks for no more than a `LinearRankSVM` has, which starts at once."""
     others = ("calibrate", "stream", "dask", "survival")
     return (
         options.method == "rank-svm"
@@ -225,15 +225,14 @@ def load_any_model(path: str) -> Any:
 
 def load_scorer(path: str) -> Any:
     """Load what scores rows: a linear model without scikit-learn, any other as `load_any_model` does."""
-    from rankwise.estimators.linear_ranker import LinearRanker
-    from rankwise.io.linear_model_file import load_linear_scorer
+    from rankwise.io.linear_model_file import linear_scorer, load_linear_scorer
     from rankwise.io.svmrank_file import read_svmrank_weights
 
     if not is_svmrank_model(path):
         return load_linear_scorer(path) or load_any_model(path)
-    scorer: Any = LinearRanker()
-    scorer.coef_, scorer.threshold_ = read_svmrank_weights(path)
-    scorer.n_features_in_ = len(scorer.coef_)
+    coef, threshold = read_svmrank_weights(path)
+    scorer: Any = linear_scorer(coef)
+    scorer.threshold_ = threshold
     return scorer
 
 
@@ -251,9 +250,9 @@ def save_any_model(model: Any, path: str, **more: Any) -> None:
 
 def is_light(model: Any) -> bool:
     """Return whether a model is linear and takes rows without scipy."""
-    from rankwise.estimators.linear_ranker import LinearRanker
+    from rankwise.estimators.linear_rank_svm import LinearRankSVM
 
-    return isinstance(model, LinearRanker)
+    return isinstance(model, LinearRankSVM)
 
 
 def is_svmrank_model(path: str | os.PathLike[str]) -> bool:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rankwise.estimators.pairwise import PairwiseRanker
-from rankwise.estimators.parameters import Loss, PairwiseParameters, Running, Strength, WarmStart
+from rankwise.estimators.parameters import RankSVMParameters
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(PairwiseRanker, Running, WarmStart, PairwiseParameters, Loss, Strength):
+class RankSVM(PairwiseRanker, RankSVMParameters):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rankwise.data.sparse_rows import SparseRows
-from rankwise.estimators.linear_ranker import LinearRanker
+from rankwise.core.types import FloatArray
+from rankwise.estimators.linear_rank_svm import LinearRankSVM
 from rankwise.io.model_layout import Contents, load_errors, read_model, write_model
 from rankwise.io.model_values import decode, to_node
 
@@ -18,7 +18,7 @@ SCORERS = ("RankSVM", "RankSVMCV", "RankLogistic", "RankLogisticCV", "RankRLS", 
 
 
 def save_linear_model(
-    model: LinearRanker,
+    model: LinearRankSVM,
     path: str | os.PathLike[str],
     *,
     feature_names: Sequence[str] | None = None,
@@ -39,7 +39,7 @@ def save_linear_model(
     )
 
 
-def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRanker | None:
+def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRankSVM | None:
     """Return a scorer of rows by the model of a file, or None if it takes `load_model`.
 
     That is the case for kernels, trees and curves, for steps before a ranker, for named columns, and for
@@ -54,9 +54,14 @@ def load_linear_scorer(path: str | os.PathLike[str]) -> LinearRanker | None:
         names = ("coef_", "n_features_in_")
         coef, n_features = (decode(node["attributes"][name], arrays) for name in names)
         n_jobs = node["parameters"].get("n_jobs")
-    scorer = LinearRanker(n_jobs=n_jobs)
-    scorer.coef_, scorer.n_features_in_ = coef, n_features
-    return scorer if _fit_together(coef, n_features) and _scores_a_row(scorer) else None
+    return linear_scorer(coef, n_jobs) if _fit_together(coef, n_features, n_jobs) else None
+
+
+def linear_scorer(coef: FloatArray, n_jobs: int | None = None) -> LinearRankSVM:
+    """Return a model that scores rows by their products with weights."""
+    scorer = LinearRankSVM(n_jobs=n_jobs)
+    scorer.coef_, scorer.n_features_in_ = coef, coef.shape[-1]
+    return scorer
 
 
 def _is_linear(header: dict[str, Any]) -> bool:
@@ -65,17 +70,9 @@ def _is_linear(header: dict[str, Any]) -> bool:
     return isinstance(learned, dict) and "coef_" in learned and "feature_names_in_" not in learned
 
 
-def _fit_together(coef: Any, n_features: Any) -> bool:
-    is_matrix = isinstance(coef, np.ndarray) and coef.dtype.kind == "f" and coef.ndim in (1, 2)
-    fits = is_matrix and type(n_features) is int and coef.shape[-1] == n_features
-    return fits and len(coef) > 0 and bool(np.isfinite(coef).all())
-
-
-def _scores_a_row(scorer: LinearRanker) -> bool:
-    """Return whether a row that is made up gets a score, as `load_model` asks too."""
-    empty = np.zeros(0), np.zeros(0, np.int32), np.zeros(2, np.int32)
-    try:
-        scorer.predict(SparseRows(empty, (1, scorer.n_features_in_)))
-    except Exception:  # the file may say anything, such as a number of threads that is no number
-        return False
-    return True
+def _fit_together(coef: Any, n_features: Any, n_jobs: Any) -> bool:
+    """Return whether the values, which may be anything, are those of a model."""
+    is_matrix = isinstance(coef, np.ndarray) and coef.dtype == np.float64 and coef.ndim in (1, 2)
+    fits = is_matrix and type(n_features) is int and coef.shape[-1] == n_features > 0 and len(coef) > 0
+    has_threads = n_jobs is None or (type(n_jobs) is int and 0 < abs(n_jobs) < 1 << 31)
+    return fits and has_threads and bool(np.isfinite(coef).all())
