@@ -66,7 +66,6 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
     from rankwise.cli.scores import ScoreSource, read_for
-    from rankwise.cli.survival import survival_result
 
     check_data_options(options)
     start = perf_counter()
@@ -247,3 +246,42 @@ def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
 def shown(value: float | None) -> str:
     """Format a number with four decimals, or a dash if it is None or NaN."""
     return "-" if value is None or value != value else f"{value:.4f}"
+
+
+def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:
+    """Compute and print the concordance of each model with right-censored survival times."""
+    models = [{"model": one.path} | concordances(data.y, one.scores(data.X)) for one in rankings]
+    values = {
+        "command": "evaluate",
+        "rows": len(data.y),
+        "events": int(data.y.event.sum()),
+        "strata": data.n_queries,
+        "pairs": int(data.y.n_pairs),
+        "models": models,
+        "seconds": perf_counter() - start,
+    }
+    console.result(values, survival_lines(values))
+
+
+def concordances(y: Any, scores: Any) -> dict[str, Any]:
+    """Return Harrell's and Uno's concordance with their intervals."""
+    from rankwise.metrics import concordance_interval
+
+    found = {}
+    for name in ("harrell", "uno"):
+        one = concordance_interval(y, scores, weights=name)
+        found[name] = {"index": one.estimate, "low": one.low, "high": one.high}
+    return found
+
+
+def survival_lines(values: dict[str, Any]) -> list[str]:
+    """Return the result for people."""
+    rows = [
+        [model["model"], title, *(f"{model[name][key]:.4f}" for key in ("index", "low", "high"))]
+        for model in values["models"]
+        for name, title in (("harrell", "Harrell"), ("uno", "Uno"))
+    ]
+    strata = "1 stratum" if values["strata"] == 1 else f"{values['strata']:,} strata"
+    counts = {name: plural(values[f"{name}s"], name) for name in ("row", "event", "pair")}
+    title = f"{counts['row']}, {counts['event']}, {strata}, {counts['pair']}"
+    return [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]

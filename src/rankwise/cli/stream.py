@@ -188,7 +188,7 @@ def _release_readers() -> None:
 
 def _rows_to_come(options: argparse.Namespace) -> int | None:
     """Return the number of rows of all tables, None if the files do not have it."""
-    from rankwise.io.table_size import known_rows
+    from rankwise.io.table_readers import known_rows
 
     rows = [known_rows(path) for path in options.data]
     return None if None in rows else sum(filter(None, rows))

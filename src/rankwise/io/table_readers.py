@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib.util
 import io
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -143,3 +144,17 @@ def explained(path: Path, read: Callable[..., Any], *arguments: Any, **options: 
         if not (of_content or damaged):
             raise
         raise TableError(f"{path} is not a readable table: {error}") from None
+
+
+def known_rows(path: str | os.PathLike[str]) -> int | None:
+    """Return the number of rows in the metadata of a Parquet file; None for other formats."""
+    location = Path(path)
+    if location.suffix.lower() not in PARQUET:
+        return None
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        import polars as pl
+
+        return int(explained(location, pl.scan_parquet(location).select(pl.len()).collect).item())
+    return int(explained(location, parquet.read_metadata, location).num_rows)
