@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.data.precision import UNIT, rounding_terms
@@ -63,7 +64,7 @@ def fit_temperature(
     >>> log_odds = (scores[0] - scores[1]) / temperature  # of the first row above the second
     """
     loss = Logistic(as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight)), average=average)
-    return common_temperature([(loss, loss.preferences.check_scores(in_memory(scores)))])
+    return common_temperature([(loss, as_vector(in_memory(scores), "scores", loss.preferences.n_rows))])
 
 
 def common_temperature(parts: Sequence[tuple[Logistic, FloatVector]]) -> float:

@@ -230,7 +230,8 @@ def cut_preferences(preferences: Preferences, borders: NDArray[np.int64]) -> lis
 def partition_preferences(loss: PairwiseLoss, borders: NDArray[np.int64]) -> list[PartitionPreferences]:
     """Split the preferences of a loss by partition, with their fractions of the weight of all pairs."""
     pieces = cut_preferences(loss.preferences, borders)
-    parts = np.split(loss.preferences.row_shares(loss.average), borders[1:-1])
+    as_worse, _ = loss.preferences.partner_weights()
+    parts = np.split(loss.preferences.row_factor(loss.average) * as_worse, borders[1:-1])
     return [PartitionPreferences(piece, float(part.sum())) for piece, part in zip(pieces, parts, strict=True)]
 
 

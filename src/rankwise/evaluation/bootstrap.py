@@ -49,7 +49,8 @@ def draws_groups(y: Preferences) -> bool:
 
 
 def _group_fractions(y: Preferences) -> FloatArray:
-    return np.asarray(np.bincount(y.groups(), y.row_shares()), np.float64)
+    as_worse, _ = y.partner_weights()
+    return np.asarray(np.bincount(y.groups(), y.row_factor() * as_worse), np.float64)
 
 
 def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:

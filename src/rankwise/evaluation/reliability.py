@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
-from rankwise.core.checks import check_count
+from rankwise.core.checks import as_vector, check_count
 from rankwise.core.text import table
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import in_memory
@@ -133,7 +133,8 @@ def reliability(
     """
     check_count("bins", bins)
     preferences = as_preferences(in_memory(y), in_memory(qid), sample_weight)
-    loss, log_odds = Hinge(preferences, average=average), preferences.check_scores(in_memory(scores))
+    loss = Hinge(preferences, average=average)
+    log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
     edges = np.linspace(0.5, 1.0, bins + 1)
     fine = _fine_edges(edges)
     bin_of_window = np.searchsorted(edges, fine[:-1], side="right") - 1

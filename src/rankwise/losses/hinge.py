@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import PiecewiseLinear
 from rankwise.losses.pair_sums import count_violations
@@ -55,7 +56,7 @@ class Hinge(PiecewiseLinear):
 
         The third value is the weighted fraction of the pairs with s_better - s_worse below the margin.
         """
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         if self._query_factor is not None:
             ranking: Any = self.preferences
             net, violations, losses = count_violations(ranking, s, margin=margin, n_threads=self.n_threads)

@@ -223,7 +223,18 @@ def level_root(ranking: Any, factor: Any, diagonal: FloatArray | None = None) ->
     between = factor * query_totals(query, weight)
     if diagonal is None:
         return LevelRoot(weight, query, None, None, between)
-    return LevelRoot(weight, query, ranking.levels(), diagonal / np.where(weight > 0, weight, 1.0), between)
+    within = diagonal / np.where(weight > 0, weight, 1.0)
+    return LevelRoot(weight, query, row_levels(ranking), within, between)
+
+
+def row_levels(ranking: Any) -> NDArray[np.int64]:
+    """Number the (query, label) of each row."""
+    query, labels = ranking.groups(), ranking.labels
+    order = np.lexsort((labels, query))
+    step = (np.diff(query[order]) != 0) | (np.diff(labels[order]) != 0)
+    levels = np.empty(ranking.n_rows, dtype=np.int64)
+    levels[order] = np.concatenate([[0], np.cumsum(step)])[: ranking.n_rows]
+    return levels
 
 
 def query_totals(query: NDArray[np.int64], weight: FloatArray) -> FloatArray:

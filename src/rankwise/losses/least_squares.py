@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.core.checks import check_choice
+from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.types import FloatArray
 from rankwise.losses.base import LossBounds, ScoreHessian, Smooth
 from rankwise.losses.laplacians import (
@@ -172,7 +172,7 @@ class LeastSquares(Smooth):
         columns = np.asarray(U)
         if columns.ndim == 2 and len(columns) == self.preferences.n_rows:
             return columns.astype(np.float64, copy=False)
-        return self.preferences.check_scores(columns, name)
+        return as_vector(columns, name, self.preferences.n_rows)
 
     def _row_factor(self) -> Any:
         """Return the factor of the mean over the pairs that count, including kept ties."""

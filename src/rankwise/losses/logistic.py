@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.preferences.base import Preferences, sum_by_row
@@ -63,7 +64,7 @@ class Logistic(Smooth):
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Return the loss and its gradient by the scores."""
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         return logistic_sums(self.preferences, s, self.factor, n_threads=self.n_threads)
 
     def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
@@ -72,7 +73,7 @@ class Logistic(Smooth):
         The curvature of pairs far in the wrong order vanishes while their push does not, and Newton's method
         would throw their rows anywhere: no row is to move by more than `LONGEST_STEP`.
         """
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         options = {"n_threads": self.n_threads}
         gradient, diagonal = logistic_derivatives(self.preferences, s, self.factor, **options)
         floor = np.abs(gradient)
@@ -84,11 +85,12 @@ class Logistic(Smooth):
 
         It is the Laplacian of the graph of all pairs, a pair weighing p (1 - p) with the probability p above.
         """
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         diagonal, multiply = logistic_hessian(self.preferences, s, self.factor, n_threads=self.n_threads)
 
         def product(direction: ArrayLike) -> FloatVector:
-            return multiply(self.preferences.centred(self.preferences.check_scores(direction, "direction")))
+            u = as_vector(direction, "direction", self.preferences.n_rows)
+            return multiply(self.preferences.centred(u))
 
         return ScoreHessian(diagonal, product)
 

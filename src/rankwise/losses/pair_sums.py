@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
-from rankwise.core.checks import check_choice
+from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.types import FloatVector
 from rankwise.preferences.base import Preferences, sum_by_row
 from rankwise.preferences.order_graph import OrderGraph
@@ -153,23 +153,23 @@ def violated_weight(
     preferences: Preferences, scores: ArrayLike, margin: float, *, n_threads: int = 1
 ) -> FloatVector:
     """Return the weight of the violated pairs, per query (per edge of an order graph, or in all)."""
-    scores = preferences.check_scores(scores)
+    scores = as_vector(scores, "scores", preferences.n_rows)
     return partner_sums(preferences, scores, margin=margin, n_threads=n_threads).up.sum(keepdims=True)
 
 
 @violated_weight.register
 def _(ranking: Ranking, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-    scores = ranking.check_scores(scores)
+    scores = as_vector(scores, "scores", ranking.n_rows)
     if ranking.counts_pairs:
         counts = _native.count_violations(scores, ranking.order.native, margin, n_threads)
         return counts.astype(np.float64)
     sums = partner_sums(ranking, scores, margin=margin, n_threads=n_threads)
-    return ranking.sum_by_query(sums.up) * ranking.scaled.query_scale
+    return ranking.order.sum_by_query(sums.up) * ranking.scaled.query_scale
 
 
 @violated_weight.register
 def _(graph: OrderGraph, scores: ArrayLike, margin: float, *, n_threads: int = 1) -> FloatVector:
-    return graph.edge_sums(graph.check_scores(scores), None, margin, n_threads)[4]
+    return graph.edge_sums(as_vector(scores, "scores", graph.n_rows), None, margin, n_threads)[4]
 
 
 def misordered_weight(preferences: Preferences, scores: FloatVector) -> tuple[FloatVector, FloatVector]:

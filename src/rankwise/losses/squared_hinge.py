@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise import _native
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.pair_sums import adjacency, partner_sums
@@ -44,28 +45,28 @@ class SquaredHinge(Smooth):
 
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Return the loss and its gradient by the scores."""
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         value, gradient, diagonal = self._derivatives(s)
         self._last = s.copy(), diagonal
         return value, gradient
 
     def derivatives(self, scores: ArrayLike) -> tuple[FloatVector, FloatVector]:
         """Return the gradient and the diagonal of the Hessian, from the same sums."""
-        return self._derivatives(self.preferences.check_scores(scores))[1:]
+        return self._derivatives(as_vector(scores, "scores", self.preferences.n_rows))[1:]
 
     def hessian(self, scores: ArrayLike) -> ScoreHessian:
         """Return the (generalised) Hessian at `scores`, for several products.
 
         It is twice the weighted Laplacian of the graph of violated pairs.
         """
-        s = self.preferences.check_scores(scores)
+        s = as_vector(scores, "scores", self.preferences.n_rows)
         multiply = adjacency(self.preferences, s, counting=self.counting, n_threads=self.n_threads)
         known, diagonal = self._last
         if not np.array_equal(known, s):
             diagonal = self._derivatives(s)[2]
 
         def product(direction: ArrayLike) -> FloatVector:
-            u = self.preferences.centred(self.preferences.check_scores(direction, "direction"))
+            u = self.preferences.centred(as_vector(direction, "direction", self.preferences.n_rows))
             return diagonal * u - 2.0 * self.factor * multiply(u)
 
         return ScoreHessian(diagonal, product)

@@ -163,7 +163,7 @@ class _Concordance:
     def _row_weight(self) -> FloatVector:
         """Return the weight of each row as the earlier one of a pair, on a common scale of all strata."""
         ranking = self.ranking
-        weight = ranking.pair_scale()[ranking.groups()]
+        weight = ranking.scaled.pair_scale[ranking.groups()]
         counts = ranking.values < (np.inf if self.tau is None else self.tau)
         if self.weights == "uno":
             known = ranking if self.censoring is None else self.censoring

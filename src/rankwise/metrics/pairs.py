@@ -167,7 +167,7 @@ def pair_log_loss(
         return np.full(columns_of(y, scores, qid, "pair_log_loss").query.max() + 1, np.nan)
     if not per_query:
         return Logistic(preferences, average=average).value(scores)
-    found = preferences.check_scores(scores)
+    found = as_vector(scores, "scores", preferences.n_rows)
     if not preferences.has_queries:
         return np.array([Logistic(preferences).value(found)])
     query = preferences.groups()
@@ -227,7 +227,7 @@ def wmw(
         if sample_weight is not None:
             raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
         if y.edge_codes is not None:
-            return _mean_over_edges(_violations(y, y.check_scores(scores)), ties)
+            return _mean_over_edges(_violations(y, as_vector(scores, "scores", y.n_rows)), ties)
         if not y.is_complete or y.has_queries:
             raise TypeError(
                 f"wmw needs a Preferences.from_order, got {y!r}; ranking_error accepts any preferences."

@@ -83,7 +83,7 @@ def _of_preferences(y: Preferences, scores: ArrayLike, qid: ArrayLike | None, me
             f"{measure} needs a label per row, but {y!r} {why}; ranking_error accepts any preferences."
         )
     query = np.unique(y.groups(), return_inverse=True)[1]
-    return Columns(y.labels, y.check_scores(scores), query, y.query_importance())
+    return Columns(y.labels, as_vector(scores, "scores", y.n_rows), query, y.query_importance())
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,7 @@ from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
+from rankwise.preferences.pair_list import pair_folds
 
 RowFold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -122,7 +123,7 @@ class AlphaSearch:
         """
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
-            pairs = self.held_out[0].pair_folds(int(cv), seed)
+            pairs = pair_folds(self.held_out[0], int(cv), seed)
             if pairs:
                 return [PairFold(*fold) for fold in pairs]
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)

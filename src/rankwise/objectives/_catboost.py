@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.objectives._objective import PairwiseObjective
 from rankwise.objectives._sets import Rows
@@ -39,7 +40,7 @@ class CatBoostObjective(PairwiseObjective):
         super().__init__(preferences, loss, **options)
         n_rows = preferences.n_rows
         self.baseline = (
-            np.zeros(n_rows) if baseline is None else preferences.check_scores(baseline, "baseline")
+            np.zeros(n_rows) if baseline is None else as_vector(baseline, "baseline", preferences.n_rows)
         )
         self.rows: FloatVector = np.arange(n_rows, dtype=np.float64)
         if n_rows > 2**24:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rankwise.core.checks import as_vector, check_choice
+from rankwise.core.checks import check_choice
 from rankwise.core.memory import require_memory
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
@@ -162,13 +162,6 @@ class Preferences(ABC):
         better, worse, _, _ = self.pairs()
         return connected_parts(better, worse, self.n_rows)
 
-    def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
-        """Return training and test pairs per fold, if rows cannot be assigned to folds.
-
-        Most structures return none: their folds consist of queries or rows.
-        """
-        return []
-
     def renumbered(self) -> Preferences:
         """Return the same pairs with the queries that have rows numbered from 0."""
         return self
@@ -218,18 +211,10 @@ class Preferences(ABC):
         factor = self.query_factor(average)
         return float(factor[0]) if len(factor) == 1 else factor[self.groups()]
 
-    def row_shares(self, average: str = "queries") -> FloatVector:
-        """Return the fraction of the mean that belongs to the pairs in which each row is the worse one."""
-        return self.row_factor(average) * self.partner_weights()[0]
-
     def require_pairs(self) -> None:
         """Raise `NoPairsError` with the reason when there is nothing to put in order."""
         if not self.has_pairs:
             raise NoPairsError(self._why_no_pairs())
-
-    def check_scores(self, scores: ArrayLike, name: str = "scores") -> FloatVector:
-        """Return `scores` as a finite float64 vector with one entry for each row."""
-        return as_vector(scores, name, length=self.n_rows)
 
     def sample(self, fraction: float) -> NDArray[np.int64] | None:
         """Return the numbers of a representative fraction of the rows, or None if there is none."""

@@ -133,7 +133,7 @@ class OrderGraph(Preferences):
         side = np.repeat(np.arange(len(ends)), size)
         weight = None if self._scaled_weight is None else self._scaled_weight[rows]
         ranking = Ranking((side % 2).astype(np.float64), side // 2, weight=weight)
-        return rows, ranking, ranking.pair_scale()[side // 2]
+        return rows, ranking, ranking.scaled.pair_scale[side // 2]
 
     def partner_weights(self) -> tuple[FloatVector, FloatVector]:
         """Return the weight of each row's pairs as the worse one, and as the better one; scaled."""

@@ -19,6 +19,8 @@ from rankwise.preferences.base import (
 )
 from rankwise.preferences.row_order import RowOrder
 
+COLUMNS = ("labels", "query", "weight", "event", "gain", "query_weight", "values")
+
 
 class Ranking(Preferences):
     """Rows with a label each; inside a query, a higher label should be above a lower one.
@@ -69,11 +71,6 @@ class Ranking(Preferences):
         """Weights and gains at a scale at which products neither overflow nor underflow."""
         return ScaledColumns(self)
 
-    @property
-    def n_queries(self) -> int:
-        """The number of queries, those without pairs included."""
-        return len(self.order.query_begin) - 1
-
     @cached_property
     def n_pairs(self) -> int:
         """The exact number of pairs, rows of weight zero left out."""
@@ -116,29 +113,25 @@ class Ranking(Preferences):
 
     def mean_pairs(self, average: str = "queries") -> Pairs:
         """Enumerate all pairs, each with its weight in the mean."""
-        pairs, factor = self.pairs(), self.query_factor(average) / self.pair_scale()
+        pairs, factor = self.pairs(), self.query_factor(average) / self.scaled.pair_scale
         return pairs._replace(weight=pairs.weight * factor[self.order.query_of_row[pairs.better]])
 
     def renumbered(self) -> Ranking:
         """Return the same ranking with queries numbered from 0 up."""
-        return self._replaced(query=np.unique(self.groups(), return_inverse=True)[1].astype(np.int64))
+        return self.replaced(query=np.unique(self.groups(), return_inverse=True)[1].astype(np.int64))
 
     def weighted(self, sample_weight: ArrayLike) -> Ranking:
         """Multiply each pair's weight by the weights of its two rows."""
         weight = as_weights(sample_weight, "sample_weight", self.n_rows)
-        return self._replaced(weight=weight if self.weight is None else weight * self.weight)
+        return self.replaced(weight=weight if self.weight is None else weight * self.weight)
 
     def _take(self, rows: NDArray[np.int64]) -> Ranking:
-        return self._replaced(
-            **{name: None if column is None else column[rows] for name, column in self._column_dict().items()}
-        )
+        columns = {name: getattr(self, name) for name in COLUMNS}
+        return Ranking(**{name: column[rows] for name, column in columns.items() if column is not None})
 
-    def _column_dict(self) -> dict[str, Any]:
-        names = ("labels", "query", "weight", "event", "gain", "query_weight", "values")
-        return {name: getattr(self, name) for name in names}
-
-    def _replaced(self, **columns: Any) -> Ranking:
-        return Ranking(**(self._column_dict() | columns))
+    def replaced(self, **columns: Any) -> Ranking:
+        """Return the same ranking with other columns, named as the parameters."""
+        return Ranking(**({name: getattr(self, name) for name in COLUMNS} | columns))
 
     @cached_property
     def level_groups(self) -> tuple[NDArray[Any], ...]:
@@ -173,46 +166,30 @@ class Ranking(Preferences):
 
     def query_importance(self) -> FloatVector:
         """Return the weight of each query that has rows in the mean over queries."""
-        return self.by_query(self._importance())
-
-    def _importance(self) -> FloatVector:
-        importance = np.ones(self.n_queries)
-        if self.query_weight is not None:
-            importance[self.order.query_of_row] = self.query_weight
-        return importance
+        return self.by_query(_importance(self))
 
     def sample(self, fraction: float) -> NDArray[np.int64]:
         """Draw whole queries if there are many, and rows otherwise; the same in every call."""
         generator = np.random.default_rng(0)
-        if self.query is None or fraction * self.n_queries < 50:
+        if self.query is None or fraction * self.order.n_queries < 50:
             kept = generator.choice(self.n_rows, int(fraction * self.n_rows), replace=False)
             return np.sort(kept).astype(np.int64)
-        queries = generator.random(self.n_queries) < fraction
+        queries = generator.random(self.order.n_queries) < fraction
         return np.flatnonzero(queries[self.query])
 
     def centred(self, scores: FloatVector) -> FloatVector:
         """Subtract the mean of each query."""
-        if self.n_queries == 1:
+        order = self.order
+        if order.n_queries == 1:
             return super().centred(scores)
-        return scores - (self.sum_by_query(scores) / self._query_sizes)[self.order.query_of_row]
-
-    @cached_property
-    def _query_sizes(self) -> NDArray[np.int64]:
-        """The number of rows of each query, 1 if there are none."""
-        return np.maximum(np.bincount(self.order.query_of_row, minlength=self.n_queries), 1)
-
-    def sum_by_query(self, values: FloatVector) -> FloatVector:
-        """Sum values of rows per query."""
-        if self.query is None:
-            return values.sum(keepdims=True)
-        return np.asarray(np.bincount(self.order.query_of_row, values, minlength=self.n_queries), np.float64)
+        return scores - (order.sum_by_query(scores) / order.query_sizes)[order.query_of_row]
 
     @cached_property
     def _pair_totals(self) -> FloatVector:
         if not self.counts_pairs:
-            return self.sum_by_query(self.partner_weights()[0])
+            return self.order.sum_by_query(self.partner_weights()[0])
         begin = self.order.query_begin
-        totals, filled = np.zeros(self.n_queries), begin[:-1] < begin[1:]
+        totals, filled = np.zeros(self.order.n_queries), begin[:-1] < begin[1:]
         totals[filled] = np.add.reduceat(self.order.level_begin, begin[:-1][filled], dtype=np.int64)
         return totals
 
@@ -220,30 +197,13 @@ class Ranking(Preferences):
         """Return the weights of the rows as `sums` takes them: the largest of each query is 1."""
         return np.ones(self.n_rows) if self.scaled.weight is None else self.scaled.weight
 
-    def pair_scale(self) -> FloatVector:
-        """Return for each query the number that turns pair weights as `sums` takes them into those given."""
-        largest = np.ones(self.n_queries)
-        if self.weight is not None:
-            largest = np.zeros(self.n_queries)
-            np.maximum.at(largest, self.order.query_of_row, self.weight)
-        return np.where(largest > 0, largest, 1.0) ** 2 * self.scaled.gain_scale
-
-    def levels(self) -> NDArray[np.int64]:
-        """Number the (query, label) of each row."""
-        query = self.order.query_of_row
-        order = np.lexsort((self.labels, query))
-        step = (np.diff(query[order]) != 0) | (np.diff(self.labels[order]) != 0)
-        levels = np.empty(self.n_rows, dtype=np.int64)
-        levels[order] = np.concatenate([[0], np.cumsum(step)])[: self.n_rows]
-        return levels
-
     def query_factor(self, average: str, total: FloatVector | None = None) -> FloatVector:
         """Return the number by which a query's sum over pairs enters the mean loss.
 
         `total` is the weight of each query's pairs, by default of those that differ in label.
         """
         total = self._pair_totals if total is None else total
-        importance = self._importance() * (total > 0)
+        importance = _importance(self) * (total > 0)
         if not importance.any():
             raise NoPairsError("There is nothing to rank: every pair weighs nothing.")
         if average == "pairs":
@@ -267,28 +227,37 @@ class Ranking(Preferences):
         return f"There is nothing to rank: {reason}."
 
 
+def _importance(ranking: Ranking) -> FloatVector:
+    """Return the weight of each query, those without rows included, in the mean over queries."""
+    importance = np.ones(ranking.order.n_queries)
+    if ranking.query_weight is not None:
+        importance[ranking.order.query_of_row] = ranking.query_weight
+    return importance
+
+
 class ScaledColumns:
     """Weights and gains at a scale at which products neither overflow nor underflow.
 
     Within a query the largest weight becomes 1 and the smallest gain 0; `query_scale` turns a query's sums
-    back into common units of all queries.
+    back into common units of all queries, and `pair_scale` turns its pair weights back into those given.
     """
 
     def __init__(self, ranking: Ranking):
         index = ranking.order
-        self.query_scale = np.ones(len(index.query_begin) - 1)
+        self.query_scale = largest = np.ones(index.n_queries)
         self.weight = None
         if ranking.weight is not None:
-            largest = np.zeros(len(self.query_scale))
+            largest = np.zeros(index.n_queries)
             np.maximum.at(largest, index.query_of_row, ranking.weight)
             self.query_scale = (largest / (largest.max() or 1.0)) ** 2
             largest[largest == 0] = 1.0
             self.weight = ranking.weight / largest[index.query_of_row]
         self.gain = None
-        self.gain_scale = 1.0
+        gain_scale = 1.0
         if ranking.gain is not None:
-            smallest = np.full(len(self.query_scale), np.inf)
+            smallest = np.full(index.n_queries, np.inf)
             np.minimum.at(smallest, index.query_of_row, ranking.gain)
             centred = ranking.gain - smallest[index.query_of_row]
-            self.gain_scale = float(centred.max() or 1.0)
-            self.gain = centred / self.gain_scale
+            gain_scale = float(centred.max() or 1.0)
+            self.gain = centred / gain_scale
+        self.pair_scale = largest**2 * gain_scale

@@ -30,6 +30,7 @@ class RowOrder:
         n_rows = len(labels)
         if n_rows >= 2**31 - 1:
             raise ValueError(f"A ranking holds at most 2^31 - 2 rows; got {n_rows}.")
+        self.has_query = query is not None
         self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
         kept = None if weight is None else weight > 0
         self.query_begin = _query_begin(query, kept, n_rows)
@@ -42,9 +43,19 @@ class RowOrder:
             begin = positions.stop
 
     @property
+    def n_queries(self) -> int:
+        """The number of queries, those without pairs included."""
+        return len(self.query_begin) - 1
+
+    @cached_property
+    def query_sizes(self) -> NDArray[np.int64]:
+        """The number of rows of each query, 1 if there are none."""
+        return np.maximum(np.bincount(self.query_of_row, minlength=self.n_queries), 1)
+
+    @property
     def query_of_position(self) -> NDArray[np.int64]:
         """The query of each entry of `row`."""
-        return np.repeat(np.arange(len(self.query_begin) - 1), np.diff(self.query_begin))
+        return np.repeat(np.arange(self.n_queries), np.diff(self.query_begin))
 
     @cached_property
     def native(self) -> _native.RankingIndex:
@@ -58,11 +69,17 @@ class RowOrder:
 
     def by_query(self, by_row: FloatVector | float) -> FloatVector:
         """Return the value of each query's first row, 0 for a query without rows."""
-        of_query = np.zeros(len(self.query_begin) - 1)
+        of_query = np.zeros(self.n_queries)
         filled = np.diff(self.query_begin) > 0
         first = self.row[self.query_begin[:-1][filled]]
         of_query[filled] = by_row[first] if isinstance(by_row, np.ndarray) else by_row
         return of_query
+
+    def sum_by_query(self, values: FloatVector) -> FloatVector:
+        """Sum values of rows per query."""
+        if not self.has_query:
+            return values.sum(keepdims=True)
+        return np.asarray(np.bincount(self.query_of_row, values, minlength=self.n_queries), np.float64)
 
     def _ordered(
         self,

@@ -57,7 +57,7 @@ def from_scores(
     ranking = Ranking(labels, query, weight=weight, query_weight=importance)
     ranking.require_pairs()
     if pair_weight is not None:
-        ranking = ranking._replaced(gain=_gains(pair_weight, ranking))
+        ranking = ranking.replaced(gain=_gains(pair_weight, ranking))
     return ranking
 
 
