@@ -14,7 +14,7 @@ from rankwise.core.text import table
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means
-from rankwise.evaluation.labels import labels_and_queries
+from rankwise.evaluation.data import labels_and_queries
 from rankwise.evaluation.measures import (
     Measure,
     Measured,

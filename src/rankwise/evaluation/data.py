@@ -12,7 +12,6 @@ from rankwise.core.checks import as_array, as_codes, as_labels, declared_order, 
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
-from rankwise.evaluation.labels import class_numbers, labels_and_queries
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.preferences import Preferences
@@ -187,3 +186,30 @@ class EvaluationData:
 def _edges_of(preferences: Preferences) -> list[tuple[int, int]] | None:
     edges = preferences.edge_codes
     return None if edges is None else [(int(high), int(low)) for high, low in edges]
+
+
+def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
+    """Return labels or preferences, and queries, in memory; preferences have their own queries."""
+    y, qid = in_memory(y), in_memory(qid)
+    if not isinstance(y, Preferences):
+        return y, qid
+    if qid is not None:
+        raise ValueError("qid must be None when y is a Preferences, which has its own.")
+    return y, y.groups() if y.has_queries else None
+
+
+def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
+    """Return the index of each label among the classes.
+
+    Examples
+    --------
+    >>> class_numbers(["good", "bad", "good"], ["bad", "good"]).tolist()
+    [1, 0, 1]
+    """
+    names = as_array(classes).tolist()
+    number = {value: k for k, value in enumerate(names)}
+    distinct, codes = as_codes(y, "y", n_rows)
+    unknown = [value for value in distinct.tolist() if value not in number]
+    if unknown:
+        raise ValueError(f"y contains {unknown[0]!r}, which is not among the classes {names}.")
+    return np.array([number[value] for value in distinct.tolist()], dtype=np.int64)[codes]

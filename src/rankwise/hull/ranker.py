@@ -32,8 +32,7 @@ from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.estimators.fits import hinted, keep_fit, keep_result
 from rankwise.estimators.inputs import read_rows, require_labels
 from rankwise.estimators.parameters import HullParameters, Strength
-from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty
-from rankwise.hull.constant import constant_optimum
+from rankwise.hull.certificate import HullOptimum, HullStoppingRule, Penalty, constant_optimum
 from rankwise.hull.general import has_general_solver, solve_general
 from rankwise.hull.interior_point import best_of_zero, mean_square, solve_interior_point
 from rankwise.hull.newton import MAX_DIRECT

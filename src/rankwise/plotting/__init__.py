@@ -1,7 +1,6 @@
 """Displays of rankings and models in the style of scikit-learn; they need matplotlib."""
 
-from rankwise.plotting.alpha_path import AlphaPathDisplay
-from rankwise.plotting.certified_path import CertifiedPathDisplay
+from rankwise.plotting.alpha_path import AlphaPathDisplay, CertifiedPathDisplay
 from rankwise.plotting.convergence import ConvergenceDisplay
 from rankwise.plotting.cost import CostDisplay
 from rankwise.plotting.curves import CurveDisplay

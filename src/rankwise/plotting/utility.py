@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.core.checks import as_codes, as_vector
 from rankwise.core.pipelines import before_last_step, last_step
 from rankwise.core.text import plural
-from rankwise.evaluation.labels import class_numbers
+from rankwise.evaluation.data import class_numbers
 from rankwise.figures.utility import LANE, UtilityAxis
 from rankwise.plotting._axes import axes_for, pyplot_for
 
