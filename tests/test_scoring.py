@@ -15,7 +15,6 @@ from rankwise.datasets import dump_svmlight, make_ranking
 from rankwise.metrics import average_precision, kendall_tau, ndcg, precision, ranking_error, reciprocal_rank
 from rankwise.model_selection import EqualErrorsWarning, QueryKFold
 from rankwise.model_selection.scoring import as_scoring, parsed_measure
-from rankwise.preferences.pair_list import pair_folds
 
 X, Y, QID = make_ranking(240, 4, n_queries=12, n_levels=3, noise=1.0, random_state=3)
 ALPHAS = [10.0, 1.0, 1e-1, 1e-2, 1e-3]
@@ -221,7 +220,7 @@ def test_pairs_that_share_rows_are_dealt_out_as_pairs(model):
 
 def test_folds_of_pairs_hold_each_pair_out_once():
     _, pairs = shared_pairs()
-    dealt = pair_folds(pairs, 5, seed=1)
+    dealt = pairs.pair_folds(5, seed=1)
     assert sum(test.n_pairs for _, test in dealt) == pairs.n_pairs
     for train, test in dealt:
         assert train.n_rows == test.n_rows == 60
@@ -231,8 +230,8 @@ def test_folds_of_pairs_hold_each_pair_out_once():
         )
         assert not seen & left
     chosen = Preferences.from_pairs(np.arange(10), np.arange(10) + 10)
-    assert pair_folds(chosen, 5) == []  # ten pairs that share no row are queries of their own
-    assert pair_folds(Preferences.from_scores(Y), 5) == []
+    assert chosen.pair_folds(5) == []  # ten pairs that share no row are queries of their own
+    assert Preferences.from_scores(Y).pair_folds(5) == []
 
 
 def test_too_few_pairs_for_the_folds_are_told():

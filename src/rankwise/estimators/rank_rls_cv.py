@@ -32,7 +32,6 @@ from rankwise.leave_out.leave_out import (
     queries_left_out,
 )
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold, PairFold
-from rankwise.preferences.pair_list import pair_folds
 
 # With more rows, leaving out every pair for 31 alphas takes minutes, and folds are as informative.
 MANY_ROWS = 5000
@@ -212,7 +211,7 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:
     """Choose what to leave out; few rows are dealt out such that two or more are in a fold."""
     pairs = task.outputs[0]
-    if pair_folds(pairs, 2):  # which are all of one component
+    if pairs.pair_folds(2):  # which are all of one component
         return int(max(2, min(DEFAULT_FOLDS, pairs.n_pairs // 2)))
     if has_queries(pairs):
         return "leave-query-out"

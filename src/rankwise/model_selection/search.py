@@ -28,7 +28,6 @@ from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
-from rankwise.preferences.pair_list import pair_folds
 
 RowFold = tuple[NDArray[np.int64], NDArray[np.int64]]
 
@@ -123,7 +122,7 @@ class AlphaSearch:
         """
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
-            pairs = pair_folds(self.held_out[0], int(cv), seed)
+            pairs = self.held_out[0].pair_folds(int(cv), seed)
             if pairs:
                 return [PairFold(*fold) for fold in pairs]
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)

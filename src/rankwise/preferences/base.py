@@ -162,6 +162,13 @@ class Preferences(ABC):
         better, worse, _, _ = self.pairs()
         return connected_parts(better, worse, self.n_rows)
 
+    def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
+        """Return training and test pairs per fold, if rows cannot be assigned to folds.
+
+        Most structures return none: their folds consist of queries or rows.
+        """
+        return []
+
     def renumbered(self) -> Preferences:
         """Return the same pairs with the queries that have rows numbered from 0."""
         return self

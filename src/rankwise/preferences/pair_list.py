@@ -32,6 +32,31 @@ class PairList(Preferences):
         pairs = Pairs(better, worse, magnitude, weight * rows[better] * rows[worse])
         return PairList(_kept(pairs), self.n_rows, self.items)
 
+    def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
+        """Assign the pairs to folds at random if fewer connected components than folds have any.
+
+        Folds of rows would split most pairs then. A pair that occurs several times, in either order, is in
+        one fold.
+        """
+        better, worse, _, _ = self._pairs
+        if len(np.unique(self.groups()[better])) >= n_splits:
+            return []
+        ends = np.stack([np.minimum(better, worse), np.maximum(better, worse)])
+        distinct, number = np.unique(ends, axis=1, return_inverse=True)
+        n_distinct = distinct.shape[1]
+        if n_distinct < n_splits:
+            raise ValueError(
+                f"{n_splits} folds need as many different pairs of rows, or groups of rows that no pair "
+                f"joins; got {n_distinct} different pairs. Use fewer folds."
+            )
+        dealt = np.random.default_rng(seed).permutation(n_distinct) % n_splits
+        fold = dealt[number.ravel()]
+        return [(self._only(fold != k), self._only(fold == k)) for k in range(n_splits)]
+
+    def _only(self, chosen: NDArray[np.bool_]) -> PairList:
+        """Return some of the pairs, among the same rows."""
+        return PairList(_chosen(self._pairs, chosen), self.n_rows)
+
     def _take(self, rows: NDArray[np.int64]) -> PairList:
         """Keep the pairs between the rows taken; a row taken twice takes its pairs twice."""
         better, worse, magnitude, weight = self._pairs
@@ -59,36 +84,6 @@ def _kept(pairs: Pairs) -> Pairs:
 def _chosen(pairs: Pairs, chosen: NDArray[np.bool_]) -> Pairs:
     better, worse, magnitude, weight = pairs
     return Pairs(better[chosen], worse[chosen], magnitude[chosen], weight[chosen])
-
-
-def pair_folds(
-    preferences: Preferences, n_splits: int, seed: int = 0
-) -> list[tuple[Preferences, Preferences]]:
-    """Assign explicit pairs to folds at random if fewer connected components than folds have any.
-
-    Folds of rows would split most pairs then. A pair that occurs several times, in either order, is in one
-    fold. Return training and test pairs per fold, none if folds can consist of queries or rows.
-    """
-    if not isinstance(preferences, PairList):
-        return []
-    pairs, n_rows = preferences.pairs(), preferences.n_rows
-    better, worse, _, _ = pairs
-    if len(np.unique(preferences.groups()[better])) >= n_splits:
-        return []
-    ends = np.stack([np.minimum(better, worse), np.maximum(better, worse)])
-    distinct, number = np.unique(ends, axis=1, return_inverse=True)
-    n_distinct = distinct.shape[1]
-    if n_distinct < n_splits:
-        raise ValueError(
-            f"{n_splits} folds need as many different pairs of rows, or groups of rows that no pair "
-            f"joins; got {n_distinct} different pairs. Use fewer folds."
-        )
-    dealt = np.random.default_rng(seed).permutation(n_distinct) % n_splits
-    fold = dealt[number.ravel()]
-    return [
-        (PairList(_chosen(pairs, fold != k), n_rows), PairList(_chosen(pairs, fold == k), n_rows))
-        for k in range(n_splits)
-    ]
 
 
 def from_pairs(

@@ -34,6 +34,7 @@ class RowOrder:
         self.query_of_row = np.broadcast_to(np.int64(0), n_rows) if query is None else query
         kept = None if weight is None else weight > 0
         self.query_begin = _query_begin(query, kept, n_rows)
+        self.n_queries = len(self.query_begin) - 1  # those without pairs included
         n_kept, begin = int(self.query_begin[-1]), 0
         self.row, self.level_begin = np.empty(n_kept, dtype=np.int32), np.empty(n_kept, dtype=np.int32)
         for block in _blocks_of_queries(query, n_rows):
@@ -41,11 +42,6 @@ class RowOrder:
             positions = slice(begin, begin + len(order))
             self.row[positions], self.level_begin[positions] = order, level
             begin = positions.stop
-
-    @property
-    def n_queries(self) -> int:
-        """The number of queries, those without pairs included."""
-        return len(self.query_begin) - 1
 
     @cached_property
     def query_sizes(self) -> NDArray[np.int64]:
