@@ -108,7 +108,8 @@ def test_a_ranking_keeps_eight_bytes_a_row_beside_what_it_is_given(queries):
     preferences.row_factor()
     given = [preferences.labels, *([preferences.query] if queries else [])]
     kept = [value for value in vars(preferences.order).values() if not any(value is g for g in given)]
-    row_sized = [array for array in kept if len(array) >= m and array.strides != (0,)]
+    arrays = [value for value in kept if isinstance(value, np.ndarray)]
+    row_sized = [array for array in arrays if len(array) >= m and array.strides != (0,)]
     assert sum(array.nbytes for array in row_sized) == 8 * m
     assert preferences.labels is y
 
