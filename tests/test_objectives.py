@@ -479,7 +479,7 @@ def test_what_catboost_cannot_do_is_refused(cb):
         {"eval_metric": "RMSE", "iterations": 3},
         {"metric_period": 2, "iterations": 3},
     ):
-        with pytest.raises(cb.CatBoostError, match="not those that its metric saw"):
+        with pytest.raises(cb.CatBoostError, match="differ from those passed to the metric"):
             cb.CatBoost(cat_parameters(objective, **options)).fit(X, objective.rows)
     with pytest.raises(cb.CatBoostError, match="weights of rows to the preferences"):
         cb.CatBoost(cat_parameters(objective)).fit(X, objective.rows, sample_weight=WEIGHT)

@@ -204,7 +204,7 @@ def test_functional_gradients_and_a_third_derivative():
     assert second(scores.detach()).tolist() == pytest.approx(
         reference.logistic_hessian(pairs, np.array(SCORES))[0]
     )
-    with pytest.raises(NotImplementedError, match="a third was asked for"):
+    with pytest.raises(NotImplementedError, match="a third was requested"):
         torch.func.grad(lambda s: second(s)[0])(scores.detach())
 
 
@@ -244,7 +244,7 @@ MISTAKES = [
     ),
     (lambda loss: loss.of_pairs(tensor(SCORES), tensor(SCORES[1:])), "chosen has 8 scores and rejected 7"),
     (lambda loss: loss.of_pairs(tensor(SCORES), SCORES), "rejected must be a tensor of floating-point"),
-    (lambda loss: objectives.torch("hinge"), "got 'hinge'. The loss is named by loss=..."),
+    (lambda loss: objectives.torch("hinge"), "got 'hinge'. Name the loss with loss=..."),
     (lambda loss: objectives.torch(loss="huber"), "loss must be one of 'hinge', .* got 'huber'"),
     (lambda loss: objectives.torch(average="rows"), "average must be one of"),
     (lambda loss: objectives.torch(cost="cheap"), "cost must be one of"),
@@ -255,7 +255,7 @@ MISTAKES = [
     ),
     (
         lambda loss: objectives.torch(Preferences.from_scores(LABELS)).of_pairs(tensor([1.0]), tensor([0.0])),
-        "of_pairs needs a loss that was made without preferences",
+        "of_pairs needs a loss that was created without preferences",
     ),
 ]
 

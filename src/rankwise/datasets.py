@@ -1,4 +1,4 @@
-"""Ranking data: generators of any size and a small real set.
+"""Ranking data: generators for any size, and a small real data set.
 
 Each generator gives the same data for the same ``random_state``.
 """
@@ -38,7 +38,7 @@ def make_ranking(
     density: float | None = None,
     random_state: Any = None,
 ) -> tuple[Any, ...]:
-    """Make rows whose order is linear but for noise: ``y = X w + noise``.
+    """Generate rows with a linear order plus noise: ``y = X w + noise``.
 
     The true ``w`` is drawn once and shared by all queries. It is scaled so that ``X w`` has a variance of
     about one, whatever the number of features and the density.
@@ -48,14 +48,14 @@ def make_ranking(
     n_samples, n_features : int
         The shape of ``X``.
     n_queries : int, optional
-        When given, rows are divided into this many queries of varying size, each with at least one row.
+        If given, rows are divided into this many queries of varying size, each with at least one row.
     n_levels : int, optional
-        When given, ``y`` is cut into this many equally filled grades ``0, ..., n_levels - 1``.
+        If given, ``y`` is binned into this many grades of equal size, ``0, ..., n_levels - 1``.
     noise : float
         Standard deviation of the noise.
     density : float, optional
-        None gives a dense ``X`` of standard normal entries; a number in (0, 1] gives a CSR matrix with that
-        share of them.
+        None returns a dense ``X`` of standard normal entries; a number in (0, 1] returns a CSR matrix with
+        that fraction of them.
     random_state : int, RandomState instance or None
         Seed.
 
@@ -63,9 +63,9 @@ def make_ranking(
     -------
     X : array or CSR matrix of shape (n_samples, n_features)
     y : array of shape (n_samples,)
-        Floats, or integers when ``n_levels`` is given.
+        Floats, or integers if ``n_levels`` is given.
     qid : array of shape (n_samples,)
-        Only when ``n_queries`` is given; sorted.
+        Only if ``n_queries`` is given; sorted.
 
     Examples
     --------
@@ -104,14 +104,14 @@ def make_text_ranking(
     n_topics: int = 50,
     random_state: Any = None,
 ) -> tuple[sp.csr_matrix, NDArray[np.float64]]:
-    """Make documents in the manner of RCV1, and how near each is to one document held out.
+    """Generate documents similar to RCV1, and the similarity of each to one held-out document.
 
     Words follow a shifted Zipf law. Half of a document is general language, half comes from the vocabulary
-    of its topic. Rows are tf-idf and have unit length; ``y`` is the dot product of each row with the held-out
-    document, the task of Airola, Pahikkala and Salakoski (2011), section 5.1. With the defaults a row has
-    about 76 nonzeros.
+    of its topic. Rows are tf-idf vectors of unit length; ``y`` is the dot product of each row with the
+    held-out document, the task of Airola, Pahikkala and Salakoski (2011), section 5.1. With the defaults, a
+    row has about 76 nonzeros.
 
-    Row ``i`` depends on the other arguments only, so fewer samples are a prefix of more.
+    Row ``i`` does not depend on ``n_samples``: a smaller sample is a prefix of a larger one.
 
     Parameters
     ----------
@@ -153,10 +153,10 @@ def make_text_ranking(
 def make_ordinal(
     n_samples: int = 1000, *, noise: float = 0.125, random_state: Any = None
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Make points of the unit square with five grades.
+    """Generate points of the unit square with five grades.
 
-    The utility ``10 (x1 - 0.5) (x2 - 0.5)`` plus noise is cut at -1, -0.1, 0.25 and 1: the toy problem of
-    Herbrich, Graepel and Obermayer (1999), section 4.1.
+    The utility ``10 (x1 - 0.5) (x2 - 0.5)`` plus noise has the thresholds -1, -0.1, 0.25 and 1: the toy
+    problem of Herbrich, Graepel and Obermayer (1999), section 4.1.
 
     Parameters
     ----------
@@ -210,7 +210,7 @@ def load_diabetes_ranking(return_X_y: bool = False) -> Any:
 
 
 class _Language:
-    """How documents are written; each block of documents has a random stream of its own."""
+    """The generative model of documents; each block of documents has its own random stream."""
 
     block_rows = 4096
     shift = 5.0  # flattens the head of the Zipf law, as the removal of stop words does
@@ -236,7 +236,7 @@ class _Language:
         return np.random.default_rng([self.seed, number])
 
     def _zipf(self, generator: np.random.Generator, size: Any, n: int) -> NDArray[np.int32]:
-        """Ranks below n with density 1 / (rank + shift), by the inverse of their distribution function."""
+        """Draw ranks below n with density 1 / (rank + shift), by inversion of the distribution function."""
         rank = self.shift * np.expm1(generator.random(size) * np.log1p(n / self.shift))
         return np.minimum(rank, n - 1).astype(np.int32)
 
@@ -244,7 +244,7 @@ class _Language:
         return np.diff(np.log1p(np.arange(n + 1) / self.shift)) / np.log1p(n / self.shift)
 
     def _inverse_document_frequency(self) -> NDArray[np.float64]:
-        """Of each rank; expected, not counted, because a prefix would count otherwise than the whole."""
+        """Return the expected idf of each rank; observed counts would depend on the number of documents."""
         special = np.outer(self.topic_share, self._zipf_share(self.topic_words))
         share = np.bincount(self.vocabularies.ravel(), special.ravel(), minlength=self.n_features)
         expected = self.mean_length * (share + self._zipf_share(self.n_features)) / 2
@@ -291,7 +291,7 @@ def _equally_filled_levels(y: NDArray[np.float64], n_levels: int) -> NDArray[np.
 
 
 def _query_ids(generator: np.random.Generator, n_samples: int, n_queries: int) -> NDArray[np.int64]:
-    """One row for each query, the others dealt out unevenly."""
+    """Return sorted query numbers; each query has at least one row, and sizes vary."""
     popularity = generator.dirichlet(np.full(n_queries, 3.0))
     sizes = 1 + generator.multinomial(n_samples - n_queries, popularity)
     return np.repeat(np.arange(n_queries), sizes)

@@ -1,6 +1,6 @@
-"""Pairwise losses as the objectives of other libraries' models: all pairs, any model.
+"""Pairwise losses over all pairs as objectives for models of other libraries.
 
-None of these libraries is imported before its objective is made.
+A library is imported only when its objective is created.
 """
 
 from rankwise.objectives._catboost import catboost

@@ -13,7 +13,7 @@ from rankwise.objectives._objective import PairwiseObjective
 from rankwise.objectives._sets import Rows
 from rankwise.preferences import Preferences
 
-# Scores that differ by no more than this, relative to their size, are the same.
+# Scores whose relative difference is at most this count as equal.
 SAME = 1e-6
 
 ASKED = (
@@ -25,9 +25,9 @@ ASKED = (
 class CatBoostObjective(PairwiseObjective):
     """An objective for CatBoost; `metric` is the ranking error, to stop by.
 
-    CatBoost asks for the derivatives of some hundred rows at a time, whose pairs are with all rows. It shows
-    all scores only to the metric, at the end of each round: there the derivatives are found that the next
-    round asks for. The targets are row numbers, since a block does not say which rows it has.
+    CatBoost requests derivatives for blocks of a few hundred rows, but the pairs of these rows involve all
+    rows. Only the metric receives all scores, at the end of each round, so it computes the derivatives for
+    the next round. The targets are row numbers, because a block does not identify its rows.
     """
 
     preferences: Preferences
@@ -55,16 +55,16 @@ class CatBoostObjective(PairwiseObjective):
     def calc_ders_range(self, approxes: Any, targets: Any, weights: Any) -> FloatVector:
         """Return the derivatives of minus the loss for a block of rows, of shape (n_rows, 2)."""
         if weights is not None:
-            raise ValueError("Give weights of rows to the preferences, not to CatBoost.")
+            raise ValueError("Pass weights of rows to the preferences, not to CatBoost.")
         rows, scores = np.asarray(targets).astype(np.int64), np.asarray(approxes, dtype=np.float64)
         if not self._are_at(rows, scores):
-            self._move_to(self.baseline)  # a new fit begins
+            self._move_to(self.baseline)  # start of a new fit
         if not self._are_at(rows, scores):
-            raise ValueError(f"The scores of a round are not those that its metric saw: {ASKED}.")
+            raise ValueError(f"The scores of this round differ from those passed to the metric: {ASKED}.")
         return self._derivatives[rows]
 
     def evaluate_set(self, scores: FloatVector, targets: FloatVector, weight: FloatVector | None) -> float:
-        """Return the ranking error of a set; after that of the training set, move on to its scores."""
+        """Return the ranking error of a set; for the training set, also update the derivatives."""
         if np.array_equal(targets, self.rows):
             self._move_to(scores)
             return self.error(scores, Rows(self.rows, None))
@@ -89,11 +89,11 @@ class CatBoostMetric:
         return self
 
     def is_max_optimal(self) -> bool:
-        """Return that a lower error is better."""
+        """Return False: lower is better."""
         return False
 
     def evaluate(self, approxes: Any, target: Any, weight: Any) -> tuple[float, float]:
-        """Return the error of a set and what it weighs."""
+        """Return the error of a set and its weight."""
         weights = None if weight is None else np.asarray(weight)
         return self.objective.evaluate_set(np.array(approxes[0]), np.asarray(target), weights), 1.0
 
@@ -113,18 +113,18 @@ def catboost(
 ) -> CatBoostObjective:
     """Return a pairwise loss over all pairs as an objective for CatBoost, with a metric to stop by.
 
-    CatBoost has no place for losses whose derivatives need all rows, so a few settings are asked for; others
-    are noticed and refused. The labels given to it are row numbers, `objective.rows`::
+    CatBoost does not support losses whose derivatives need all rows, so some settings are required; others
+    raise an error. The labels passed to CatBoost are row numbers, `objective.rows`::
 
         objective = objectives.catboost(preferences, validation=other)
         model = CatBoost(dict(loss_function=objective, eval_metric=objective.metric, boosting_type="Plain",
                               leaf_estimation_method="Newton", leaf_estimation_iterations=1))
         model.fit(X, objective.rows, eval_set=(X_other, y_other))
 
-    The labels of `eval_set` have no influence, but CatBoost keeps the best model only where they differ.
-    Categorical features that are not one-hot (`one_hot_max_size`) are scored differently while CatBoost
-    trains, and are refused. Weights belong to the preferences. A call from CatBoost costs a look-up; the
-    loss is computed once a round.
+    The labels of `eval_set` have no effect, but CatBoost keeps the best model only if they are not all equal.
+    Categorical features that are not one-hot (`one_hot_max_size`) are scored differently during training and
+    raise an error. Pass weights to the preferences. The loss is computed once per round; other calls are
+    look-ups.
 
     Parameters
     ----------
@@ -133,8 +133,8 @@ def catboost(
     loss, average, validation, n_threads :
         As in `objectives.lightgbm`.
     baseline : array of shape (n_rows,), optional
-        The scores that the training set begins with, where its `Pool` has a baseline; those of a model that
-        training goes on from (`init_model`).
+        The initial scores of the training set: the baseline of its `Pool`, or the scores of the model from
+        which training continues (`init_model`).
 
     Returns
     -------

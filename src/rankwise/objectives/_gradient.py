@@ -1,4 +1,4 @@
-"""Gradient and curvature of a pairwise loss for each row, on the scale that boosters expect."""
+"""Gradient and curvature of a pairwise loss per row, on the scale that boosters expect."""
 
 from __future__ import annotations
 
@@ -12,23 +12,22 @@ from rankwise.preferences import Preferences
 
 OBJECTIVES: dict[str, type[PairwiseLoss]] = {**LOSSES, "least_squares": LeastSquares}
 
-# The least Hessian of a row, as a share of the mean: boosters divide by sums of them.
+# The smallest Hessian of a row, as a fraction of the mean: boosters divide by sums of Hessians.
 FLOOR = 1e-6
-# A mean Hessian that is none: the mean weight of a row's pairs is about 2 / m.
+# A mean Hessian below this counts as zero: the mean weight of a row's pairs is about 2 / m.
 NOTHING = 1e-200
 
 
 class PairwiseGradient:
-    """The gradient of a pairwise loss by the scores of m rows, and the diagonal of its Hessian.
+    """The gradient of a pairwise loss with respect to the scores of m rows, and the diagonal of its Hessian.
 
-    Both are multiplied by the same number, such that the mean of the Hessian over rows is 1: it is 1 for each
-    row in least-squares regression, and that is what the defaults of `min_child_weight` and of the penalty
-    of leaves are made for. Rows without pairs have gradient 0 and a Hessian of 1e-6, so they go along with
-    the other rows of their leaf.
+    Both are scaled by the same factor, so that the mean of the Hessian over rows is 1. In least-squares
+    regression it is 1 for each row, and the defaults of `min_child_weight` and of the leaf penalty assume
+    that scale. Rows without pairs have gradient 0 and Hessian 1e-6, so they hardly affect their leaf.
 
     The Hessian of pairs is a Laplacian H, whose off-diagonal part a booster cannot use. With its diagonal D,
-    x'Hx <= 2 x'Dx: a full step can be too long by a factor of 2 where better and worse rows of pairs move
-    apart, but learning rates below 1/2 make up for it.
+    x'Hx <= 2 x'Dx: a full step can be too long by a factor of up to 2 if the two rows of each pair move in
+    opposite directions. Learning rates below 1/2 compensate for this.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ class PairwiseGradient:
         """Return the gradient and the diagonal of the Hessian at the scores; each of shape (n_rows,)."""
         gradient, hessian = self.loss.derivatives(scores)
         mean = float(np.mean(hessian))
-        if mean <= NOTHING:  # no pair pushes any more
+        if mean <= NOTHING:  # no pair has any curvature
             return np.zeros(len(gradient)), np.ones(len(gradient))
         hessian = np.maximum(hessian, FLOOR * mean)
         scale = 1.0 / float(np.mean(hessian))
@@ -70,5 +69,5 @@ class PairwiseGradient:
 
 
 def check_loss(loss: str) -> None:
-    """Refuse a name that is not that of a loss."""
+    """Raise an error if no loss has this name."""
     check_choice(loss, "loss", tuple(OBJECTIVES))

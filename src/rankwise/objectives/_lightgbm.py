@@ -15,8 +15,8 @@ from rankwise.preferences import Preferences
 class LightGBMObjective(PairwiseObjective):
     """An objective for both interfaces of LightGBM; `metric` is the ranking error, to stop by.
 
-    The native interface calls both with the scores and a `Dataset`, that of scikit-learn with labels, scores,
-    weights and sizes of queries.
+    The native interface passes the scores and a `Dataset`; the scikit-learn interface passes labels, scores,
+    weights and query sizes.
     """
 
     def __call__(
@@ -28,7 +28,7 @@ class LightGBMObjective(PairwiseObjective):
     def metric(
         self, first: Any, second: Any, weight: Any = None, group: Any = None
     ) -> tuple[str, float, bool]:
-        """Return the name of the ranking error, its value, and that a higher one is not better."""
+        """Return the name of the ranking error, its value, and False: higher is not better."""
         return NAME, self.error(*_scores_and_rows(first, second, weight, group)), False
 
 
@@ -44,28 +44,27 @@ def lightgbm(
 
     For `lgb.train({"objective": objective, ...}, data, valid_sets=[...], feval=objective.metric)` and for
     `LGBMRegressor(objective=objective).fit(X, y, eval_set=[...], eval_metric=objective.metric)`, or
-    `LGBMRanker` with its `group`. Weights of rows make a pair weigh the product of those of its rows.
+    `LGBMRanker` with its `group`. The weight of a pair is the product of the weights of its rows.
     `init_score`, `init_model`, `lgb.cv` and early stopping work as with LightGBM's own objectives. Models
-    predict scores, where higher is better, and no number of rows, grades or queries is too large.
+    predict scores; higher is better. Rows, grades and queries are unlimited in number.
 
-    Cost of a call: that of the loss, O(m log m) for m rows and any number of pairs, or O(m) with the logistic
-    loss.
+    Cost per call: O(m log m) for m rows and any number of pairs, or O(m) with the logistic loss.
 
     Parameters
     ----------
     preferences : Preferences, optional
-        Of the training rows. By default they are ranked by the labels given to LightGBM, which keeps them as
-        float32, within its groups. With preferences the labels have no influence.
+        Preferences of the training rows. By default, rows are ranked within groups by the labels passed to
+        LightGBM, which stores them as float32. With preferences, the labels have no effect.
     loss : "squared_hinge", "logistic", "hinge" or "least_squares"
-        Least squares take the differences of labels, or the magnitudes of pairs, as their targets.
+        The targets of least squares are the differences of labels, or the magnitudes of pairs.
     average : "queries" or "pairs"
-        The mean over queries of each query's mean, or the mean over all pairs; of loss and metric.
+        The mean over queries of each query's mean, or the mean over all pairs; applies to loss and metric.
     validation : Preferences or list of Preferences, optional
-        Of the sets that are evaluated, in their order, where `preferences` is given. Sets are known by their
-        number of rows, and those with the same number by their order. The training set is known already,
-        unless another has as many rows.
+        Preferences of the evaluated sets, in order; required if `preferences` is given. Sets are identified
+        by their number of rows, and sets of equal size by their order. The training set may be omitted,
+        unless another set has the same number of rows.
     n_threads : int
-        Of a call. The result does not depend on it.
+        The number of threads per call. The result does not depend on it.
 
     Returns
     -------
@@ -86,7 +85,7 @@ def lightgbm(
 
 
 def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Rows]:
-    """Return the scores and what is said of the rows, in whichever order the interface hands them over."""
+    """Return the scores and the description of the rows from the arguments of either interface."""
     if hasattr(second, "get_label"):
         taken = None if second.used_indices is None else np.asarray(second.used_indices)
         return first, Rows(second.get_label(), second.get_weight(), second.get_group(), taken)

@@ -21,7 +21,7 @@ NAME = "ranking_error"
 
 
 class PairwiseObjective:
-    """A pairwise loss for boosters: derivatives by row, and an error for early stopping."""
+    """A pairwise loss for boosters: derivatives per row, and an error for early stopping."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""The preferences of the sets of rows of a booster."""
+"""The preferences of the training and validation sets of a booster."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Rows:
         return len(self.labels)
 
     def equals(self, other: Rows) -> bool:
-        """Tell whether two sets are equal."""
+        """Return whether two sets are equal."""
         return all(_same(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
 
     def copied(self) -> Rows:
@@ -62,8 +62,8 @@ class Rows:
 class RowSets:
     """The preferences of the training set of a booster, and of the sets that it is evaluated on.
 
-    A booster does not say which set it hands over, so sets are known by their number of rows, and those with
-    the same number by their order. Without preferences, they are made from the labels.
+    A booster does not identify the set that it passes. Sets are identified by their number of rows, and sets
+    of equal size by their order. Without preferences, rows are ranked by their labels.
     """
 
     def __init__(self, training: Preferences | None, validation: Any):
@@ -72,11 +72,11 @@ class RowSets:
         self._evaluated = 0
 
     def begin_round(self) -> None:
-        """Expect the sets that are evaluated from the first one on."""
+        """Start a new round: the next validation set is the first one."""
         self._evaluated = 0
 
     def next_evaluated(self, rows: Rows) -> int | None:
-        """Return the number of the validation set that is handed over, or None for any other set."""
+        """Return the number of this validation set, or None for any other set."""
         same = [number for number, known in enumerate(self.validation) if known.n_rows == len(rows)]
         if not same:
             return None
@@ -98,13 +98,13 @@ class RowSets:
             return known[rows.taken]
         counts = ", ".join(str(each.n_rows) for each in (known, *self.validation))
         raise ValueError(
-            f"The booster has a set of {len(rows)} rows, but preferences are known for sets of {counts} "
-            "rows: give those of every set that is evaluated as validation=[...]."
+            f"The booster has a set of {len(rows)} rows, but preferences were given for sets of {counts} "
+            "rows: pass those of every evaluated set as validation=[...]."
         )
 
 
 class Memory:
-    """A cache of objects for the last sets of rows, which are the same in each round."""
+    """A cache of objects per set of rows; the sets are the same in each round."""
 
     def __init__(self) -> None:
         self._known: list[tuple[Any, Rows, Any]] = []

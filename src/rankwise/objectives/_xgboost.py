@@ -15,7 +15,7 @@ from rankwise.preferences import Preferences
 class XGBoostObjective(PairwiseObjective):
     """An objective for both interfaces of XGBoost; `metric` is the ranking error, to stop by.
 
-    The native interface calls both with the scores and a `DMatrix`, that of scikit-learn with labels, scores
+    The native interface passes the scores and a `DMatrix`; the scikit-learn interface passes labels, scores
     and weights.
     """
 
@@ -30,7 +30,7 @@ class XGBoostObjective(PairwiseObjective):
 
 
 class XGBoostMetric:
-    """The ranking error as a function with a name, which XGBoost's interface of scikit-learn asks for."""
+    """The ranking error as a named function, which XGBoost's scikit-learn interface requires."""
 
     __name__ = NAME
 
@@ -57,16 +57,17 @@ def xgboost(
     """Return a pairwise loss over all pairs as an objective for XGBoost, with a metric to stop by.
 
     For `xgb.train(parameters, data, obj=objective, evals=[...], custom_metric=objective.metric)` and for
-    `XGBRegressor(objective=objective, eval_metric=objective.metric)`, where `XGBRanker` takes no objective.
-    Weights of rows make a pair weigh the product of those of its rows; where a `DMatrix` has queries, XGBoost
-    has weights of queries. `base_margin`, `xgb_model` and early stopping work as with XGBoost's own
-    objectives. Models predict scores, where higher is better.
+    `XGBRegressor(objective=objective, eval_metric=objective.metric)`; `XGBRanker` takes no objective.
+    The weight of a pair is the product of the weights of its rows; if a `DMatrix` has queries, its weights
+    are per query. `base_margin`, `xgb_model` and early stopping work as with XGBoost's own objectives.
+    Models predict scores; higher is better.
 
     Parameters
     ----------
     preferences : Preferences, optional
-        Of the training rows. By default they are ranked by the labels given to XGBoost, which keeps them as
-        float32, within the queries of its `DMatrix`. With preferences the labels have no influence.
+        Preferences of the training rows. By default, rows are ranked within the queries of the `DMatrix` by
+        the labels passed to XGBoost, which stores them as float32. With preferences, the labels have no
+        effect.
     loss, average, validation, n_threads :
         As in `objectives.lightgbm`.
 
@@ -91,11 +92,11 @@ def _is_matrix(data: Any) -> bool:
 
 
 def _scores_and_rows(first: Any, second: Any, weight: Any) -> tuple[Any, Rows]:
-    """Return the scores and what is said of the rows, in whichever order the interface hands them over."""
+    """Return the scores and the description of the rows from the arguments of either interface."""
     if not _is_matrix(second):
         return second, Rows(first, weight)
     labels, weight = second.get_label(), second.get_weight()
     sizes = np.diff(second.get_uint_info("group_ptr"))
-    if len(labels) == 0:  # preferences need none
+    if len(labels) == 0:  # preferences need no labels
         labels = np.zeros(second.num_row())
     return first, Rows(labels, weight if len(weight) else None, sizes if len(sizes) else None)

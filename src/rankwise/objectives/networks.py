@@ -1,4 +1,4 @@
-"""The losses for networks, by name."""
+"""Pairwise losses for PyTorch and JAX."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from rankwise.preferences.base import AVERAGES, Preferences
 
 @dataclass(frozen=True)
 class NamedLoss:
-    """A loss that waits for its preferences, its options checked."""
+    """A loss with checked options, to be applied to preferences."""
 
     name: str
     average: str
@@ -50,41 +50,41 @@ def torch(
 
     `module(scores, y, qid=None, sample_weight=None)` is the loss of the scores of a batch: one query,
     several, or all rows. For m scores it costs O(m) with the logistic loss and O(m log m) with the hinge
-    losses, besides a sort of the labels; no pair is visited or sampled. `module.of_pairs(chosen, rejected,
-    weight=None)` is the loss of pairs whose two scores are at the same place of two tensors.
+    losses, plus a sort of the labels; pairs are neither enumerated nor sampled. `module.of_pairs(chosen,
+    rejected, weight=None)` is the loss of pairs whose scores have the same index in two tensors.
 
     Parameters
     ----------
     preferences : Preferences, optional
-        Those of every call `module(scores)`, where the rows are the same each time: labels are then sorted
-        once. For a single call, a `Preferences`, such as a slice of one, may stand in place of `y`.
+        Used by every call `module(scores)`, if the rows are always the same; labels are then sorted once.
+        For a single call, pass a `Preferences`, such as a slice of one, as `y`.
     loss : "logistic", "squared_hinge", "hinge" or "least_squares"
         See `rankwise.losses`.
     average : "queries" or "pairs"
         The mean over the queries of the batch of each query's mean, or the mean over all its pairs.
     cost : "magnitude", "unit" or "relative"
-        What `loss="least_squares"` asks of the difference of two scores: see `LeastSquares`.
+        The target of `loss="least_squares"` for the difference of two scores: see `LeastSquares`.
     n_threads : int
-        Has no influence on the result.
+        The result does not depend on it.
 
     Returns
     -------
     module : torch.nn.Module
-        It has no parameters of its own.
+        It has no trainable parameters.
 
     Notes
     -----
     Scores have the shape (n_rows,) or (n_rows, 1) and any floating-point type, on any device. The loss is
-    computed on the CPU in float64. Value and gradient come back on the device and in the type of the scores,
-    except that the value of scores in half precision is in float32. Labels, queries and weights may be
+    computed on the CPU in float64. Value and gradient have the device and the type of the scores, except
+    that the value of half-precision scores is float32. Labels, queries and weights may be
     tensors, arrays or lists.
 
-    The gradient may be differentiated again. The second derivative of the squared hinge is that of its two
-    sides, and that of the hinge is zero. There is no third.
+    The gradient is differentiable once more. The second derivative of the squared hinge is piecewise
+    constant, and that of the hinge is zero. Third derivatives are not available.
 
-    A batch without pairs (one row, equal labels, weights of zero) has the loss 0 and a gradient of zeros, so
-    that it does not end an epoch; `preferences` without pairs are refused. Queries without pairs are left
-    out of the mean.
+    A batch without pairs (one row, equal labels, zero weights) has loss 0 and a zero gradient, so it does not
+    interrupt an epoch; `preferences` without pairs raise an error. Queries without pairs are excluded from
+    the mean.
 
     Examples
     --------
@@ -116,9 +116,9 @@ def jax(
 ) -> Callable[[Any], Any]:
     """Return the mean of a pairwise loss over all pairs of `preferences`, as a function for JAX.
 
-    `function(scores)` may be compiled by `jax.jit`, and differentiated once and twice in reverse mode:
+    `function(scores)` can be compiled by `jax.jit` and differentiated once or twice in reverse mode:
     `jax.grad`, and `jax.jacrev` of that. The parameters are those of `rankwise.objectives.torch`. The loss is
-    computed on the CPU in float64, by a callback; value and derivatives have the type of the scores.
+    computed on the CPU in float64 by a callback; value and derivatives have the type of the scores.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def _jax_function(loss: PairwiseLoss) -> Callable[[Any], Any]:
     from jax import custom_vjp
     from jax.custom_derivatives import SymbolicZero
 
-    # Value and gradient are one function of the scores: its own derivative has the second one of the loss.
+    # One function returns value and gradient, so its derivative contains the second derivative of the loss.
     @custom_vjp
     def both(scores: Any) -> Any:
         return _called_back(loss.value_and_coefficients, (scores[0], scores), scores)
@@ -167,7 +167,7 @@ def _jax_function(loss: PairwiseLoss) -> Callable[[Any], Any]:
 
 
 def _called_back(function: Callable[..., Any], like: Any, *arrays: Any) -> Any:
-    """Return the results of a function of float64 arrays, in the shapes and types of `like`."""
+    """Call a function of float64 arrays and return its results with the shapes and types of `like`."""
     from jax import ShapeDtypeStruct, pure_callback, tree
 
     types = tree.map(lambda array: ShapeDtypeStruct(array.shape, array.dtype), like)

@@ -16,14 +16,14 @@ from rankwise.preferences import NoPairsError, Preferences
 
 
 class PairLoss(torch.nn.Module):
-    """Mean of a pairwise loss over all pairs of a batch; `rankwise.objectives.torch` makes one."""
+    """Mean of a pairwise loss over all pairs of a batch; created by `rankwise.objectives.torch`."""
 
     def __init__(self, named: NamedLoss, preferences: Preferences | None = None):
         super().__init__()
         if preferences is not None and not isinstance(preferences, Preferences):
             raise TypeError(
-                f"preferences must be a Preferences or None; got {preferences!r}. The loss is named by "
-                "loss=..., and labels are given with the scores."
+                f"preferences must be a Preferences or None; got {preferences!r}. Name the loss with "
+                "loss=..., and pass labels with the scores."
             )
         self.named = named
         self.loss = None if preferences is None else named.of(preferences)
@@ -40,20 +40,17 @@ class PairLoss(torch.nn.Module):
         ----------
         scores : tensor of shape (n_rows,) or (n_rows, 1)
         y : tensor, array or list of shape (n_rows,), or Preferences
-            A row should be above the rows of its query with a lower number. None where the module was made
-            with preferences.
+            Labels; higher is better. None if the module was created with preferences.
         qid : tensor, array or list of shape (n_rows,), optional
             The query of each row.
         sample_weight : tensor, array or list of shape (n_rows,), optional
-            A pair weighs the product of its rows' weights. Padding weighs 0.
+            The weight of a pair is the product of its rows' weights. Give padding the weight 0.
         """
         column = _as_column(scores, "scores")
         if self.loss is None:
             return self._mean(column, lambda: _preferences(len(column), y, qid, sample_weight))
         if not (y is None and qid is None and sample_weight is None):
-            raise ValueError(
-                "y, qid and sample_weight must be None: this loss was made with its preferences."
-            )
+            raise ValueError("y, qid and sample_weight must be None: this loss was created with preferences.")
         return _Value.apply(column, self.loss)[0]
 
     def of_pairs(self, chosen: Any, rejected: Any, weight: Any = None) -> Any:
@@ -65,7 +62,7 @@ class PairLoss(torch.nn.Module):
         weight : tensor, array or list of shape (n_pairs,), optional
         """
         if self.loss is not None:
-            raise ValueError("of_pairs needs a loss that was made without preferences.")
+            raise ValueError("of_pairs needs a loss that was created without preferences.")
         above, below = _as_column(chosen, "chosen"), _as_column(rejected, "rejected")
         if len(above) != len(below):
             raise ValueError(f"chosen has {len(above)} scores and rejected {len(below)}; they must match.")
@@ -84,14 +81,14 @@ class PairLoss(torch.nn.Module):
 
 
 class _Value(torch.autograd.Function):
-    """The loss of scores, and its derivative by each; None in place of a loss is that of no pairs."""
+    """The loss and its derivative with respect to each score; None as the loss means no pairs."""
 
     @staticmethod
     def forward(scores: Any, loss: PairwiseLoss | None) -> Any:
         value, coefficients = 0.0, np.zeros(len(scores))
         if loss is not None:
             value, coefficients = loss.value_and_coefficients(_as_numbers(scores))
-        # Half precision would overflow where a scaler multiplies the loss.
+        # Half precision would overflow if a gradient scaler multiplies the loss.
         kind = torch.promote_types(scores.dtype, torch.float32)
         return scores.new_tensor(value, dtype=kind), torch.from_numpy(coefficients)
 
@@ -108,7 +105,7 @@ class _Value(torch.autograd.Function):
 
 
 class _Gradient(torch.autograd.Function):
-    """The gradient of the loss times a slope, multiplied in float64: in half precision it would vanish."""
+    """The gradient of the loss times a slope, in float64: in half precision it would underflow."""
 
     @staticmethod
     def forward(scores: Any, slope: Any, coefficients: Any, loss: PairwiseLoss | None) -> Any:
@@ -125,7 +122,7 @@ class _Gradient(torch.autograd.Function):
 
 
 class _Curvature(torch.autograd.Function):
-    """The derivatives of gradient times direction, by the scores and by the slope."""
+    """The derivatives of gradient times direction with respect to the scores and the slope."""
 
     @staticmethod
     def forward(scores: Any, slope: Any, coefficients: Any, direction: Any, loss: PairwiseLoss | None) -> Any:
@@ -137,17 +134,17 @@ class _Curvature(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Keep nothing: there is no backward."""
+        """Store nothing: there is no backward pass."""
 
     @staticmethod
     def backward(ctx: Any, *slopes: Any) -> Any:
         raise NotImplementedError(
-            "Pairwise losses have a first and a second derivative; a third was asked for."
+            "Pairwise losses have first and second derivatives, but a third was requested."
         )
 
 
 def _as_column(scores: Any, name: str) -> Any:
-    """Return scores as a tensor of one dimension that autograd follows."""
+    """Return scores as a one-dimensional tensor that is tracked by autograd."""
     if not isinstance(scores, torch.Tensor) or not scores.is_floating_point():
         kind = scores.dtype if isinstance(scores, torch.Tensor) else type(scores).__name__
         raise TypeError(f"{name} must be a tensor of floating-point numbers; got {kind}.")
@@ -161,7 +158,7 @@ def _as_column(scores: Any, name: str) -> Any:
     return scores
 
 
-# Types are changed on the CPU: some devices know no float64.
+# Types are converted on the CPU: some devices do not support float64.
 def _as_double(tensor: Any) -> Any:
     return tensor.detach().cpu().double()
 
@@ -175,14 +172,14 @@ def _as_numbers(tensor: Any) -> FloatVector:
 
 
 def _on_cpu(values: Any) -> Any:
-    """Return a tensor as an array, and other things as they are."""
+    """Return a tensor as an array, and other values unchanged."""
     if not isinstance(values, torch.Tensor):
         return values
     return _as_numbers(values) if values.is_floating_point() else values.detach().cpu().numpy()
 
 
 def _weights(values: Any, name: str, length: int) -> Any:
-    """Return weights as an array; if all are 0, no pair is left."""
+    """Return weights as an array; raise NoPairsError if all are 0."""
     if values is None:
         return None
     weights = as_vector(_on_cpu(values), name, length)
@@ -194,11 +191,11 @@ def _weights(values: Any, name: str, length: int) -> Any:
 def _preferences(n_rows: int, y: Any, qid: Any, sample_weight: Any) -> Preferences:
     if y is None:
         raise ValueError(
-            "y is missing: give labels or a Preferences with the scores, or make the loss with preferences."
+            "y is missing: pass labels or a Preferences with the scores, or create the loss with preferences."
         )
     weight = _weights(sample_weight, "sample_weight", n_rows)
     if not isinstance(y, Preferences):
         return Preferences.from_scores(as_vector(_on_cpu(y), "y", n_rows), _on_cpu(qid), weight)
     if qid is not None:
-        raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
+        raise ValueError("qid must be None when y is a Preferences: pass the queries to from_scores.")
     return y if weight is None else y.weighted(weight)

@@ -1,4 +1,4 @@
-"""Features that rankers learn from: brought to a common scale, or cut into curves."""
+"""Transformers of features: scaling within queries, and binning for curves."""
 
 from typing import TYPE_CHECKING
 

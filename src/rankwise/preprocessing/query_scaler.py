@@ -1,4 +1,4 @@
-"""Features brought to a common scale within each query: as a step of a pipeline, or by a function."""
+"""Scaling of features within each query, as a pipeline step or as a function."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
         minmax:    (x - min) / (max - min)
         standard:  (x - mean) / deviation
-        rank:      the share of the other rows of the query with a lower value
+        rank:      the fraction of the other rows of the query with a lower value
 
-    and 0 where all rows of a query have the same value. A feature then means the same in a query with large
-    and in one with small values; "minmax" is what Pahikkala et al. (2009, section 5.3) do to LETOR data.
+    and 0 if all rows of a query have the same value. Features then have comparable scales in all queries.
+    "minmax" is the scaling that Pahikkala et al. (2009, section 5.3) use for LETOR data.
 
-    Nothing is learned from the training rows: a query is scaled by its own rows wherever it comes from, so
-    rows have to be scored query by query, with all the rows that are to be compared. Cost: O(entries), and
-    O(entries log m) for ranks.
+    Nothing is learned from the training rows: each query is scaled by its own rows. Pass whole queries to
+    `transform`, with all rows that are to be compared. Cost: O(entries), and O(entries log m) for ranks.
 
-    `qid` is routed by pipelines and searches without a request, after
+    Pipelines and searches route `qid` without a request, after
     ``sklearn.set_config(enable_metadata_routing=True)``.
 
     Parameters
@@ -41,7 +40,7 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_, feature_names_in_ :
-        As of every transformer.
+        As in every scikit-learn transformer.
     fitted_with_qid_ : bool
         Whether `fit` got queries; then `transform` needs them too.
 
@@ -60,7 +59,7 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     ...     scores = model.predict(X, qid=qid)
     """
 
-    # qid is passed on by pipelines and searches without the user asking for it.
+    # Pipelines and searches pass qid on without a request by the user.
     __metadata_request__fit = {"qid": True}  # noqa: RUF012
     __metadata_request__transform = {"qid": True}  # noqa: RUF012
 
@@ -73,14 +72,14 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
     def fit(self, X: Any, y: Any = None, *, qid: ArrayLike | None = None) -> Self:
-        """Take the number and the names of the features; nothing else is learned.
+        """Store the number and the names of the features; nothing else is learned.
 
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         y : ignored
         qid : array of shape (n_rows,), optional
-            The query of each row; all rows are one query without it.
+            The query of each row; by default all rows are one query.
         """
         check_choice(self.method, "method", METHODS)
         self._validated(X, reset=True)
@@ -93,10 +92,10 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
-            Sparse rows stay sparse: "minmax" and "rank" take them where zeros stay zeros, which is where no
-            feature has both zeros and negative values in a query.
+            Sparse rows stay sparse. "minmax" and "rank" accept them if no feature has both zeros and negative
+            values in a query, so that zeros stay zeros.
         qid : array of shape (n_rows,), optional
-            The query of each row; needed where `fit` got it.
+            The query of each row; required if `fit` got it.
         """
         check_is_fitted(self, "fitted_with_qid_")
         rows = self._validated(X, reset=False)
@@ -120,7 +119,7 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
     """Scale each feature to 0..1 within each query: (x - min) / (max - min), and 0 if it is constant.
 
-    It does to dense rows what `QueryScaler("minmax")` does; missing values stay missing.
+    The same as `QueryScaler("minmax")` for dense rows; missing values stay missing.
 
     Parameters
     ----------
@@ -158,7 +157,7 @@ def _min_max(rows: FloatArray, query: IntArray) -> FloatArray:
 
 
 def _standardised(rows: FloatArray, query: IntArray) -> FloatArray:
-    """Take the mean of each query off and divide by its deviation; a spread of rounding errors is none."""
+    """Standardise within each query; a deviation at the level of rounding errors counts as zero."""
     size = np.bincount(query)[:, None]
     centred = rows - (_query_sums(rows, query) / size)[query]
     deviation = np.sqrt(_query_sums(centred**2, query) / size)
@@ -205,7 +204,7 @@ def _sparse(rows: Any, query: IntArray, method: str) -> Any:
     """Scale the stored entries; a cell is a feature within a query."""
     if method == "standard":
         raise ValueError(
-            "method='standard' takes the mean off and would make sparse rows dense; use method='minmax' or "
+            "method='standard' subtracts the mean and would make sparse rows dense; use method='minmax' or "
             "'rank', or X.toarray()."
         )
     scaled = canonical_csr(rows).copy()
@@ -225,7 +224,7 @@ def _sparse(rows: Any, query: IntArray, method: str) -> Any:
 
 
 def _between_extremes(values: FloatArray, cell: IntArray, has_zeros: Any) -> FloatArray:
-    """Return (x - min) / (max - min) for each cell, whose minimum is 0 where it has zeros."""
+    """Return (x - min) / (max - min) per cell; the minimum is 0 if a cell has zeros."""
     low, high = np.full(cell.max(initial=-1) + 1, np.inf), np.full(cell.max(initial=-1) + 1, -np.inf)
     np.minimum.at(low, cell, values)
     np.maximum.at(high, cell, values)
@@ -235,7 +234,7 @@ def _between_extremes(values: FloatArray, cell: IntArray, has_zeros: Any) -> Flo
 
 
 def _check_zeros(rows: Any, n_zeros: IntArray) -> None:
-    """Refuse features that have zeros beside negative values in a query: their zeros would become others."""
+    """Raise an error if a feature has zeros and negative values in a query: its zeros would change."""
     bad = np.flatnonzero((rows.data < 0) & (n_zeros > 0))
     if len(bad):
         raise ValueError(
