@@ -1,4 +1,4 @@
-"""One feature as a table: which entries a value meets, and how weights make the entries."""
+"""One feature as a lookup table: the entries of a value, and the map from weights to entries."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from numpy.typing import NDArray
 from rankwise.core.types import FloatArray, FloatVector
 
 Codes = NDArray[np.int64]
-# So many comparisons of all values are faster than a search for each.
+# Up to this many knots, comparing all values with each knot is faster than a binary search.
 FEW_KNOTS = 3
 KINDS = ("steps", "lines", "levels")
 
 
 @dataclass(frozen=True)
 class Axis:
-    """How a value meets the entries of a table; the last entry is for missing and unknown values.
+    """The map from values to entries of a table; the last entry is for missing and unknown values.
 
     Attributes
     ----------
     kind : "steps", "lines" or "levels"
-        With "steps" an entry holds from one knot up to the next; with "lines" there is an entry for each
-        knot and a line between two of them; with "levels" each knot is a value with an entry of its own.
+        With "steps", an entry covers the values from one knot to the next. With "lines", each knot has an
+        entry, with linear interpolation in between. With "levels", each knot is a value with its own entry.
     knots : array
         In ascending order.
     """
@@ -34,7 +34,7 @@ class Axis:
 
     @property
     def missing(self) -> int:
-        """The place of the entry for missing and unknown values, which is the number of the others."""
+        """The index of the entry for missing and unknown values, the last one."""
         return len(self.knots) + (self.kind == "steps")
 
     @property
@@ -43,7 +43,7 @@ class Axis:
         return self.missing + 1
 
     def codes(self, x: FloatVector) -> Codes:
-        """Return the entry that each value meets; with lines, the one to the left of it."""
+        """Return the index of the entry of each value; with lines, the entry on its left."""
         places = self._reached(x)
         if self.kind != "steps":
             places = np.maximum(places - 1, 0)
@@ -51,13 +51,13 @@ class Axis:
         return np.where(unknown, self.missing, places)
 
     def _reached(self, x: FloatVector) -> Codes:
-        """Return how many knots each value has reached."""
+        """Return the number of knots that are at most each value."""
         if len(self.knots) > FEW_KNOTS:
             return np.searchsorted(self.knots, x, side="right")
         return sum((x >= knot for knot in self.knots), start=np.zeros(x.shape, dtype=np.int64))
 
     def entries(self, x: FloatVector) -> list[tuple[Codes, Any]]:
-        """Return the entries that each value meets, each with its weight."""
+        """Return the entries of each value and their interpolation weights."""
         codes = self.codes(x)
         if self.kind != "lines":
             return [(codes, 1.0)]
@@ -65,7 +65,7 @@ class Axis:
         return [(codes, 1.0 - share), (np.where(share > 0, codes + 1, codes), share)]
 
     def _share(self, x: FloatVector, codes: Codes) -> FloatVector:
-        """Return how far each value is on its way from one knot to the next: 0 outside of all knots."""
+        """Return the relative position of each value between two knots; 0 outside of all knots."""
         inside = (codes < len(self.knots) - 1) & (x > self.knots[0])
         left = np.where(inside, codes, 0)
         low, high = self.knots[left], self.knots[np.minimum(left + 1, len(self.knots) - 1)]
@@ -74,7 +74,8 @@ class Axis:
     def look_up(self, x: FloatVector, values: FloatVector) -> FloatVector:
         """Return the value of the curve at each x, given the entries of its table.
 
-        Between two entries it never leaves them by rounding, so that lines keep the direction of the entries.
+        Despite rounding, interpolated values stay between their two entries, so that monotone entries give a
+        monotone curve.
         """
         codes = self.codes(x)
         if self.kind != "lines":
@@ -84,7 +85,7 @@ class Axis:
         return np.clip(left + share * (right - left), np.minimum(left, right), np.maximum(left, right))
 
     def counts(self, x: FloatVector) -> FloatVector:
-        """Return the number of values that meet each entry, with fractions if a value meets two."""
+        """Return the number of values per entry; with lines, a value counts in two entries by its weights."""
         parts = (
             np.bincount(codes, np.broadcast_to(share, x.shape), self.size) for codes, share in self.entries(x)
         )
@@ -94,8 +95,8 @@ class Axis:
 def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
     """Return the matrix from weights to the entries of a table, shape (axis.size, n_weights).
 
-    With "differences" the weights of steps and lines are the differences of neighbouring entries, and the
-    entry in the middle of the rows is zero; those of levels are the entries. With "values" all weights are
+    With "differences", the weights of steps and lines are the differences of neighbouring entries, and the
+    entry of the median row is zero; the weights of levels are the entries. With "values", all weights are
     entries. The entry for missing values has a weight if some occurred, and is zero otherwise.
 
     Examples
@@ -137,25 +138,25 @@ def weight_names(
 
 
 def _texts(knots: FloatVector) -> list[str]:
-    """Return short texts that distinguish numbers."""
+    """Format numbers with as few digits as distinguish them."""
     short = [f"{knot:.6g}" for knot in knots]
     return short if len(set(short)) == len(short) else [repr(knot) for knot in knots.tolist()]
 
 
 def middle(counts: FloatVector) -> int:
-    """Return the entry that the row in the middle meets."""
+    """Return the entry of the median row."""
     total = np.cumsum(counts)
     return int(np.searchsorted(total, total[-1] / 2)) if len(counts) and total[-1] > 0 else 0
 
 
 def _differences(n: int, zero: int) -> FloatArray:
-    """Return the sums of differences on the way from the entry `zero` to each of n entries."""
+    """Return the matrix that sums differences from the entry `zero` to each of n entries."""
     entry, step = np.ogrid[:n, 1 : max(n, 1)]
     return ((entry >= step) & (step > zero)).astype(float) - ((entry < step) & (step <= zero))
 
 
 def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
-    """Return the begins of bins of about equal counts: between distinct values if these are few.
+    """Return the lower edges of bins of about equal counts; between distinct values if these are few.
 
     Examples
     --------
@@ -173,7 +174,7 @@ def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
 
 
 def line_knots(x: FloatVector, n_bins: int) -> FloatVector:
-    """Return the ends of about n_bins lines: the lowest and the highest value, and quantiles between."""
+    """Return the knots of about n_bins lines: the lowest value, quantiles and the highest value."""
     known = x[~np.isnan(x)]
     if len(known) == 0:
         return np.zeros(1)

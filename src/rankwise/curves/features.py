@@ -1,4 +1,4 @@
-"""Features cut into bins, lines and levels, so that a linear model of them is a sum of curves."""
+"""Features as bins, lines and levels: a linear model of the result is a sum of curves."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from rankwise.data.product import ProductDesign
 
 SHAPES = ("steps", "lines")
 CODINGS = ("differences", "values")
-# Quantiles of more rows than this are those of a sample.
+# With more rows than this, quantiles are those of a sample.
 SAMPLED_ROWS = 1 << 17
 
 
 class CurveFeatures(TransformerMixin, BaseEstimator):
-    """Cut each feature into about equally full bins, so that a linear model of the result is a sum of curves.
+    """Bin each feature into about equal counts, so that a linear model of the result is a sum of curves.
 
-    A curve is a table with an entry for each bin, for each level of a category and, where values are missing,
-    for these. With `coding="differences"` the weights of a linear model are the differences of neighbouring
-    entries, so that the penalty ||w||^2 of a ranker favours smooth curves, and more bins do little harm; the
-    curve is zero at the bin of the middle row. With `coding="values"` the weights are the entries, each
-    row has a single 1 for each feature, and the penalty favours small values.
+    A curve is a table with an entry per bin or level of a category and, if values are missing, one for
+    these. With `coding="differences"` the weights of a linear model are the differences of neighbouring
+    entries. The penalty ||w||^2 of a ranker then favours smooth curves, and the number of bins matters
+    little; the curve is zero at the bin of the median row. With `coding="values"` the weights are
+    the entries, each row has a single 1 per feature, and the penalty favours small values.
 
     Pairs of features are tables over coarser bins. With differences, their weights are differences of
     differences: the interaction beyond two curves. Such a table is zero if either feature is in its middle
@@ -41,15 +41,15 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_bins : int
-        The largest number of bins of a numeric feature. One with fewer distinct values has a bin for each.
+        The largest number of bins of a numeric feature. With fewer distinct values, each has its own bin.
     shape : "steps" or "lines"
         Bins with one value each, or lines between quantiles.
     coding : "differences" or "values"
     categorical_features : sequence of int or str, optional
-        Columns that hold categories as numbers, by place or name. Categorical columns of a frame are found
-        without it.
+        Columns that hold categories as numbers, by index or name. Categorical columns of a frame are detected
+        automatically.
     pairs : sequence of pairs of int or str, or "all", optional
-        Features that have a table in common. `CurveRanker(interactions=10)` finds pairs that matter.
+        Pairs of features with an interaction table. `CurveRanker(interactions=10)` selects pairs by gain.
     pair_bins : int
         The largest number of bins of a feature in these tables.
 
@@ -58,7 +58,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     kinds_ : list of str
         "steps", "lines" or "levels" for each feature.
     knots_ : list of arrays
-        The begins of each feature's bins, the knots of its lines, or its levels.
+        The lower edges of each feature's bins, the knots of its lines, or its levels.
     counts_ : list of arrays
         The number of rows in each bin or level, with fractions for lines, and last that of missing values.
     pairs_ : array of shape (n_pairs, 2)
@@ -142,17 +142,17 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
 
     @property
     def axes(self) -> list[Axis]:
-        """How the values of each feature meet the entries of its table."""
+        """The map from the values of each feature to the entries of its table."""
         return [Axis(*parts) for parts in zip(self.kinds_, self.knots_, strict=True)]
 
     @property
     def pair_axes(self) -> list[Axis]:
-        """How the values of each feature meet the coarser bins; empty without pairs."""
+        """The map from the values of each feature to the coarser bins; empty without pairs."""
         kinds = ("levels" if kind == "levels" else "steps" for kind in self.kinds_)
         return [Axis(*parts) for parts in zip(kinds, self.pair_knots_, strict=False)]
 
     def with_pairs(self, X: FloatArray, pairs: Any) -> Self:
-        """Set the pairs of features that have a table in common, with bins from the rows X."""
+        """Set the pairs of features with an interaction table, with bins from the rows X."""
         self.pairs_ = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         if len(self.pairs_) and not self.pair_knots_:
             sample = _sample(X)
@@ -164,7 +164,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         return self
 
     def blocks(self) -> list[FloatArray]:
-        """Return the matrix from weights to entries of each table: those of features, then those of pairs."""
+        """Return the matrix from weights to entries of each table, first of features, then of pairs."""
         single = [coding_matrix(*table, self.coding) for table in self._tables()]
         coarse = [coding_matrix(*table, self.coding) for table in self._pair_tables()]
         return single + [np.kron(coarse[j], coarse[k]) for j, k in self.pairs_]
@@ -172,14 +172,14 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     def design(
         self, X: FloatArray, blocks: list[FloatArray] | None = None, n_threads: int = 1
     ) -> ProductDesign:
-        """Return rows, as checked, as the product of their entries and the codings of the tables."""
+        """Return checked rows as the product of their entries and the codings of the tables."""
         blocks = self.blocks() if blocks is None else blocks
         coding = sp.csr_array(sp.block_diag([sp.coo_array(block) for block in blocks], format="csr"))
         met = np.diff(coding.indptr) > 0  # an entry that is always zero need not be stored
         return ProductDesign(self.entries(X, met), coding, n_threads)
 
     def entries(self, X: FloatArray, met: NDArray[np.bool_]) -> sp.csr_array:
-        """Return the entries that each row meets, with their weights, without those that are not `met`."""
+        """Return the entries of each row with their weights, restricted to `met`."""
         rows, columns, shares, start = [], [], [], 0
         for axis, x in zip(self.axes, X.T, strict=True):
             for codes, share in axis.entries(x):
@@ -248,7 +248,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
 
 
 def checked_pair(estimator: Any, pair: Any, name: str) -> tuple[int, int]:
-    """Return two features by their places, the first of them the smaller."""
+    """Return the indices of two features, the smaller one first."""
     places = sorted({place_of(estimator, entry, name) for entry in pair})
     if len(places) != 2 or len(pair) != 2:
         raise ValueError(f"{name} must hold pairs of two different features; got {pair!r}.")
@@ -256,7 +256,7 @@ def checked_pair(estimator: Any, pair: Any, name: str) -> tuple[int, int]:
 
 
 def place_of(estimator: Any, entry: Any, name: str) -> int:
-    """Return the place of a feature that is given by place or name."""
+    """Return the index of a feature given by index or name."""
     names = list(getattr(estimator, "feature_names_in_", ()))
     place = names.index(entry) if entry in names else entry
     is_place = isinstance(place, int | np.integer) and not isinstance(place, bool)

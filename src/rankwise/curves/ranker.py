@@ -1,4 +1,4 @@
-"""A ranker whose score is a sum of curves, one for each feature."""
+"""A ranker whose score is a sum of curves, one per feature."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ from rankwise.losses import LOSSES
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.solvers import chosen_solver
 
-# What the tables of a fit are made of: all that a model keeps of its `CurveFeatures`.
+# The fitted attributes of `CurveFeatures` that a model keeps.
 TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
 
-# The curves by which interactions are searched for have the fourth alpha of the default grid, and this gap.
+# The search for interactions uses curves fitted with the fourth alpha of the default grid and this gap.
 SCREEN_ALPHA, SCREEN_TOL = 3, 1e-2
 
 
@@ -47,16 +47,16 @@ def _is_logistic(model: Any) -> bool:
 
 @dataclass(frozen=True)
 class Curve:
-    """The part of one feature in the score, as a table.
+    """The contribution of one feature to the score, as a table.
 
     Attributes
     ----------
     axis : Axis
-        Which entry a value meets.
+        The map from values to entries.
     values : array of shape (n_entries,)
-        The part of each entry; the last is for missing and unknown values.
+        The contribution of each entry; the last is for missing and unknown values.
     counts : array of shape (n_entries,)
-        The number of training rows that met each entry.
+        The number of training rows per entry.
     """
 
     axis: Axis
@@ -64,7 +64,7 @@ class Curve:
     counts: FloatVector
 
     def __call__(self, x: ArrayLike) -> FloatVector:
-        """Return the part of each value of the feature."""
+        """Return the contribution of each value of the feature."""
         return self.axis.look_up(np.atleast_1d(np.asarray(x, np.float64)), self.values)
 
 
@@ -111,10 +111,10 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return super().predict_pair_proba(A, B)
 
     def explain_pair(self, a: ArrayLike, b: ArrayLike) -> FloatVector:
-        """Return each feature's part in f(a) - f(b); the parts add up to the difference of the scores.
+        """Return the contribution of each feature to f(a) - f(b); they sum to the difference of the scores.
 
-        A part is the difference of the two values of the feature's curve. What the table of two features adds
-        is shared by the two; `terms` keeps it apart.
+        A contribution is the difference of two values of the feature's curve. That of the table of two
+        features is split equally between them; `terms` lists it separately.
 
         Parameters
         ----------
@@ -125,9 +125,9 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return (first - second)[0]
 
     def contributions(self, X: Any) -> FloatArray:
-        """Return each feature's part in the score of each row: shape (n_rows, n_features).
+        """Return the contribution of each feature to the score of each row: shape (n_rows, n_features).
 
-        What the table of two features adds is shared by the two.
+        The contribution of the table of two features is split equally between them.
 
         Parameters
         ----------
@@ -155,9 +155,9 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     @property
     def feature_importances_(self) -> FloatVector:
-        """The fraction of each feature in the spread of all parts; a table counts half for each feature.
+        """The fraction of each feature in the spread of all contributions; a table counts half per feature.
 
-        A spread is the standard deviation over the training rows, for a table as if its features were
+        The spread is the standard deviation over the training rows; for a table, features are assumed
         independent.
         """
         check_is_fitted(self)
@@ -168,7 +168,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return spread / (spread.sum() or 1.0)
 
     def curve(self, feature: int | str) -> Curve:
-        """Return the curve of a feature, given by place or name."""
+        """Return the curve of a feature, given by index or name."""
         check_is_fitted(self)
         place = place_of(self, feature, "feature")
         return Curve(self.curve_features.axes[place], self.values_[place], self.counts_[place])
@@ -193,7 +193,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
             yield values.ravel()[cells]
 
     def tables_fit(self) -> bool:
-        """Return whether the tables, which may come from a file, fit together."""
+        """Return whether the tables, which may come from a file, are consistent."""
         n_features, features = self.n_features_in_, self.curve_features
         fits = all(
             len(found) == n_features for found in (self.kinds_, self.knots_, self.values_, self.counts_)
@@ -210,7 +210,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return all(map(_is_table, self.pair_values_, shapes))
 
     def validated(self, X: Any, reset: bool) -> Any:
-        """Check rows, and turn categories into numbers; `reset` remembers the columns."""
+        """Check rows, and convert categories to numbers; `reset` stores the columns."""
         return validated_numbers(self, X, reset)
 
     def check_parameters(self) -> None:
@@ -270,7 +270,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return directions
 
     def _interactions(self, curves: CurveMap, problem: Problem) -> list[Any]:
-        """Return the pairs of features that have a table in common."""
+        """Return the pairs of features with an interaction table."""
         given = self.interactions
         if isinstance(given, Integral) and not isinstance(given, bool) and int(given) >= 0:
             return self._screened(curves, problem, int(given)) if given else []
@@ -289,9 +289,9 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         return pairs
 
     def _screened(self, curves: CurveMap, problem: Problem, count: int) -> list[Any]:
-        """Return the pairs that would lower the loss of the curves most.
+        """Return the pairs that would reduce the loss of the curves most.
 
-        The alpha of these curves depends on the data alone: a search over alphas has one set of pairs.
+        The alpha of these curves depends on the data only, so a search over alphas has one set of pairs.
         """
         features, free = curves.features, np.flatnonzero(curves.directions == 0)
         pairs = list(combinations(free.tolist(), 2))
@@ -320,14 +320,14 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurveParameters, Strength):
     """Minimise the mean over pairs of a loss of f(better) - f(worse) + alpha ||w||^2, f a sum of curves.
 
-    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. Each curve has a step at
-    about equally many rows, and w holds the heights of all steps, so that the penalty favours smooth curves.
-    A level of a category and missing values have weights of their own. With `interactions`, tables of two
-    features are added, whose weights are the differences of differences beyond two curves. All pairs
-    count, none is sampled, and the result is certified: the objective is within `gap_` of the optimum.
+    The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. The steps
+    of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favours smooth
+    curves. Levels of a category and missing values have their own weights. With `interactions`, tables of two
+    features are added, whose weights are differences of differences: the interaction beyond two curves. All
+    pairs of rows count, without sampling. The objective is certified to be within `gap_` of the optimum.
 
-    Cost: O(n m) an iteration for m rows of n features, whatever the number of bins, pairs of rows and
-    queries; some tens of iterations are usual. The search for interactions has two dense matrix products.
+    Cost: O(n m) per iteration for m rows of n features, independent of the number of bins, pairs of rows and
+    queries, with typically a few dozen iterations. The search for interactions adds dense matrix products.
 
     Parameters
     ----------
@@ -338,39 +338,39 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     n_bins : int
         The largest number of steps of a curve, less one.
     shape : "steps" or "lines"
-        Curves with steps, or of lines that meet at quantiles.
+        Step functions, or piecewise linear functions with knots at quantiles.
     interactions : int, "all", or sequence of pairs of features
-        The number of pairs of features with a table in common, the pairs themselves, by place or name, or all
-        of them. A number takes those pairs whose table would lower the loss of the additive model most, by a
-        Newton step for each.
+        The number of interaction tables, the pairs of features by index or name, or all pairs. A number
+        selects the pairs whose table would reduce the loss of the additive model most, as estimated by one
+        Newton step per pair.
     interaction_bins : int
         The largest number of bins of a feature in these tables.
     monotone : dict or sequence, optional
-        Features, by place or name, with 1 for an increasing and -1 for a decreasing curve; or one
-        of 1, 0 and -1 for each feature. Needs `loss="hinge"`, and numeric features, which then take no part
-        in interactions that are searched for. The gap is certified under the constraints.
+        Features, by index or name, with 1 for an increasing and -1 for a decreasing curve; or a sequence
+        of 1, 0 and -1, one per feature. Requires `loss="hinge"` and numeric features, which the search for
+        interactions then skips. The gap is certified under the constraints.
     categorical_features : sequence of int or str, optional
-        Columns that hold categories as numbers, by place or name. Categorical columns of a frame are found
-        without it.
+        Columns that hold categories as numbers, by index or name. Categorical columns of a frame are detected
+        automatically.
     average, pair_weight, solver, tol, max_iter, warm_start, callback, n_jobs, verbose :
         As in `RankSVM`.
 
     Attributes
     ----------
     values_ : list of arrays
-        The table of each curve, last the entry for missing and unknown values. A curve is zero at the bin of
-        the row in the middle.
+        The table of each curve; the last entry is for missing and unknown values. A curve is zero at the bin
+        of the median row.
     kinds_, knots_, counts_ : lists
-        Of each feature "steps", "lines" or "levels"; the begins of its bins, its knots, or its levels; and
-        the number of training rows in each.
+        For each feature: "steps", "lines" or "levels"; the lower edges of its bins, its knots, or its levels;
+        and the number of training rows in each.
     pairs_ : array of shape (n_interactions, 2)
-        Numbers of the features with a table in common.
+        Indices of the features of each interaction table.
     pair_values_ : list of arrays of shape (n_entries, n_entries)
-        These tables, zero where either feature is in its middle bin.
+        The interaction tables, zero if either feature is in its middle bin.
     pair_knots_, pair_counts_ : lists of arrays
         The coarser bins of each feature; empty without interactions.
     categories_ : dict
-        The categories of the columns of a frame that have some.
+        The categories of the categorical columns of a frame.
     n_pairs_, objective_, gap_, n_iter_, history_, solver_ :
         As in `RankSVM`.
 
@@ -399,14 +399,14 @@ class CurveMap:
     ----------
     features : CurveFeatures
     directions : array of shape (n_features,)
-        1 and -1 where a curve may only rise or only fall.
+        1 for an increasing curve, -1 for a decreasing one, 0 otherwise.
     """
 
     def __init__(self, features: CurveFeatures, directions: NDArray[np.int64]):
         self.features, self.directions = features, directions
 
     def design(self, X: FloatArray, n_threads: int = 1) -> Design:
-        """Return rows as a design, whose weights are steps up for a curve that may only fall, too."""
+        """Return rows as a design; decreasing curves have flipped signs, so their steps are positive, too."""
         self._blocks = self.features.blocks()
         for block, direction in zip(self._blocks, self.directions, strict=False):
             if direction < 0:
@@ -416,7 +416,7 @@ class CurveMap:
         return design
 
     def _nonnegative(self) -> NDArray[np.bool_]:
-        """Return which weights may not be negative: steps of monotone curves, but not to missing values."""
+        """Return which weights must be nonnegative: steps of monotone curves, except for missing values."""
         n_curves = len(self.directions)
         masks = [np.zeros(block.shape[1], dtype=bool) for block in self._blocks]
         for mask, axis, direction in zip(masks[:n_curves], self.features.axes, self.directions, strict=True):
@@ -424,7 +424,7 @@ class CurveMap:
         return np.concatenate(masks)
 
     def dual_coef(self, coef: FloatArray) -> FloatArray:
-        """Return the entries of all tables, one after the other, for one function or for several."""
+        """Return the concatenated entries of all tables, for one function or for several."""
         ends = np.cumsum([block.shape[1] for block in self._blocks])[:-1]
         parts = np.split(coef, ends, axis=-1)
         tables = [part @ block.T for part, block in zip(parts, self._blocks, strict=True)]
@@ -438,7 +438,7 @@ class CurveMap:
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])[:-1]
         parts = [part.copy() for part in np.split(entries, ends)]
         for part, direction in zip(parts, self.directions, strict=False):
-            if direction:  # sums of steps may have been rounded against the direction
+            if direction:  # rounding of the sums can violate the direction
                 part[:-1] = direction * np.maximum.accumulate(direction * part[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
@@ -449,13 +449,13 @@ class CurveMap:
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:
-    """Return the standard deviation of the entries of a table that rows meet."""
+    """Return the standard deviation of the entries of a table over the rows."""
     mean = np.average(values, weights=counts)
     return float(np.sqrt(np.average((values - mean) ** 2, weights=counts)))
 
 
 def _is_axis(axis: Axis, values: Any, counts: Any) -> bool:
-    """Return whether knots ascend, and a table has an entry and a count for each place that they make."""
+    """Return whether knots ascend, and the numbers of entries and counts match them."""
     knots = axis.knots
     fits = _is_table(knots, (len(knots),)) and bool((np.diff(knots) > 0).all())
     fits &= axis.kind == "steps" or len(knots) > 0

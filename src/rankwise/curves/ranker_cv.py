@@ -23,17 +23,17 @@ class CurveRankerCV(
 ):
     """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    Bins and interactions are found anew in the training rows of each fold.
+    Bins and interactions are recomputed from the training rows of each fold.
 
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
-        spread over about one margin.
+        Candidates; by default eight powers of ten relative to the scale of the data. At the first, the range
+        of the scores is about one margin.
     cv : int, splitter or iterable of (train, test)
         An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit.
     scoring : str, callable or scikit-learn scorer, optional
-        What alphas are compared by, as in `RankSVMCV`.
+        The measure to choose alpha by, as in `RankSVMCV`.
     loss, n_bins, ... :
         As in `CurveRanker`.
 

@@ -1,4 +1,4 @@
-"""Which pairs of features would improve the model by an interaction."""
+"""Selection of the pairs of features whose interaction would improve the model."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import row_blocks
 from rankwise.losses import PairwiseLoss
 
-# Entries of a block of rows that is multiplied while it is in a cache.
+# The number of entries of a block of rows that fits into a cache.
 BLOCK_ENTRIES = 1 << 18
 
 
 def best_pairs(
     codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any], count: int
 ) -> list[tuple[int, int]]:
-    """Return the pairs of features whose table would lower the loss most, the best first.
+    """Return the pairs of features whose table would reduce the loss most, the best first.
 
     Parameters
     ----------
     codes, sizes, loss, scores, pairs :
         As for `pair_gains`.
     count : int
-        How many to return at most; a pair that does not lower the loss is never among them.
+        The largest number of pairs to return; pairs that do not reduce the loss are left out.
     """
     gain = pair_gains(codes, sizes, loss, scores, pairs)
     order = np.argsort(-gain, kind="stable")[:count]
@@ -36,13 +36,13 @@ def best_pairs(
 def pair_gains(
     codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
 ) -> FloatVector:
-    """Return twice the decrease of the loss by a table for each pair of features.
+    """Return twice the decrease of the loss by an interaction table, per pair of features.
 
-    With c_i the derivative of the loss by the score of row i and h_i its curvature, a Newton step in one cell
-    of a table lowers the loss by C^2 / (2 H), C and H the sums over the rows of the cell. Noise alone makes
-    C^2 about the sum of c_i^2, which is taken off, or tables with many cells would be preferred; so is what
-    steps in the bins of each feature alone would gain. All cells of all tables come from three matrix
-    products (Lou et al. 2013 have the like for squared residuals).
+    Let c_i and h_i be the first and second derivative of the loss with respect to the score of row i, and C
+    and H their sums over the rows of a cell. A Newton step in the cell reduces the loss by C^2 / (2 H). Under
+    pure noise C^2 is about the sum of c_i^2; this is subtracted, as otherwise tables with many cells would be
+    preferred. The gain of each feature alone is subtracted, too. Three matrix products give all cells of all
+    tables (Lou et al. 2013 do so for squared residuals).
 
     Cost: O(m s^2) for m rows and s bins of all features together, and O(s^2) memory.
 
@@ -68,13 +68,13 @@ def pair_gains(
 
 
 def _cell_sums(codes: list[Any], starts: Any, weights: list[FloatVector]) -> list[FloatArray]:
-    """Return, for each vector of weights, its sum over the rows in each pair of bins."""
+    """Return the sum of each vector of weights over the rows in each pair of bins."""
     n_rows, n_bins = len(codes[0]), int(starts[-1])
     sums = [np.zeros((n_bins, n_bins)) for _ in weights]
     sizes = [float(np.abs(weight).max(initial=0.0)) or 1.0 for weight in weights]
     places = np.stack([start + code for start, code in zip(starts, codes, strict=False)], axis=1)
     for part in row_blocks(n_rows, n_bins, BLOCK_ENTRIES):
-        # Single precision suffices to rank pairs of features, and takes half the time.
+        # Single precision suffices to rank pairs of features, in half the time.
         ones = np.zeros((part.stop - part.start, n_bins), dtype=np.float32)
         np.put_along_axis(ones, places[part], 1.0, axis=1)
         for total, weight, size in zip(sums, weights, sizes, strict=True):
