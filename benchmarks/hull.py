@@ -445,7 +445,7 @@ def main(arguments=None):
         return draw_again(Path("benchmarks/results"), Path("docs/images"))
     options.output.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process: a length at its bound
-    warnings.filterwarnings("ignore", "The scores of all rows are the same")  # at the largest alphas
+    warnings.filterwarnings("ignore", "All scores are equal")  # at the largest alphas
     entries, n_folds, result = datasets(options.quick), 3 if options.quick else 10, {}
     if options.only in (None, "figure"):
         result["figure"] = {name: compare(X, y, n_folds) for name, X, y in entries}

@@ -67,7 +67,7 @@ def test_wrong_input_is_told():
     X, y = data()
     with pytest.raises(ValueError, match="orders must hold at least one order; got none"):
         compare_orders(HullRanker(), X, y, {})
-    with pytest.raises(NoPairsError, match="No fold has pairs of rows that judge orders"):
+    with pytest.raises(NoPairsError, match="No fold has pairs of rows to score"):
         compare_orders(HullRanker(), X, y, judge=[(8, 7)], cv=3)
     with pytest.raises(ValueError, match="cv must be an integer"):
         compare_orders(HullRanker(), X, y, cv=0)

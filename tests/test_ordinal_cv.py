@@ -148,7 +148,7 @@ def test_a_hull_without_slacks_has_no_alpha():
 
 
 @QUIET
-@pytest.mark.filterwarnings("ignore:The scores of all rows are the same")
+@pytest.mark.filterwarnings("ignore:All scores are equal")
 @pytest.mark.filterwarnings("ignore:y holds text")
 @parametrize_with_checks([HullRankerCV([1e-2, 1e-3], cv=2, tol=1e-12)])
 def test_scikit_learn_conventions_of_hulls(estimator, check):

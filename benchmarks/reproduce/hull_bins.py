@@ -52,7 +52,7 @@ def quietly():
     before, logger.disabled = logger.disabled, True
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "The scores of all rows are the same")
+            warnings.filterwarnings("ignore", "All scores are equal")
             warnings.simplefilter("ignore", ConvergenceWarning)
             yield
     finally:

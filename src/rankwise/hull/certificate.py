@@ -92,7 +92,7 @@ class HullOptimum:
         return finalise(*found, n_iter, status, history, rule, self.rounding)
 
     def joined(self, other: HullOptimum) -> HullOptimum:
-        """Return the lower objective of the two with the higher bound."""
+        """Combine the lower objective and the higher bound of two certificates."""
         primal = self if self.objective <= other.objective else other
         dual = self if self.bound >= other.bound else other
         return replace(primal, dual=dual.dual, bound=dual.bound, bound_error=dual.bound_error)
@@ -133,7 +133,7 @@ def certified(
 ) -> HullOptimum:
     """Move thresholds and multipliers into their feasible sets and compute both objectives there.
 
-    So the gap is right however inaccurate the solver was.
+    The gap is therefore valid however inaccurate the solver was.
     """
     precision, dual = design.precision, dual.balanced(program)
     pull = design.rmatvec(dual.pull(program))

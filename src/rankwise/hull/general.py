@@ -1,4 +1,4 @@
-"""The convex-hull program by a general solver of quadratic programs."""
+"""The convex-hull program, solved by a general solver of quadratic programs."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _objective(n: int, program: HullProgram, penalty: Penalty) -> tuple[Any, Any
 
 
 def _constraints(design: Design, program: HullProgram) -> tuple[Any, Any, Any]:
-    """Return A x <= right for x = (w, t, y): lower, upper, slack, edge constraints, and their ends."""
+    """Return A and right of A x <= right for x = (w, t, y): lower, upper, slack and edge constraints."""
     p, m = program, program.n_units
     X = sp.csr_matrix(design.X).astype(np.float64)[p.row]
     lower, upper = np.flatnonzero(p.low >= 0), np.flatnonzero(p.high >= 0)

@@ -16,9 +16,10 @@ from rankwise.solvers.run import iterate
 
 # A step ends at this fraction of the distance to the nearest bound.
 STEP_FRACTION = 0.995
-# The method stalls after this many iterations without a better objective or bound; fewer may be rounding.
+# The method has stalled after this many iterations without a better objective or bound; fewer can be
+# caused by rounding.
 PATIENCE = 5
-# Without slacks: a usual margin, relative to the size of the rows.
+# Without slacks: a typical margin, relative to the size of the rows.
 USUAL_MARGIN = 0.1
 # The objective of the zero function is computed to this relative gap.
 ZERO_TOL = 1e-10
@@ -45,8 +46,8 @@ def solve_interior_point(
 class InteriorPoint:
     """Mehrotra's predictor-corrector method; the best objective and the best bound are kept.
 
-    The cost of an iteration is that of `HullNewton`, and some twenty are usual. The method stalls if the
-    bound exceeds `ceiling`: without slacks there may be no solution.
+    The cost per iteration is that of `HullNewton`, and about twenty iterations are typical. The method stops
+    if the bound exceeds `ceiling`: without slacks there may be no solution.
     """
 
     def __init__(self, design: Design, program: HullProgram, penalty: Penalty, ceiling: float = np.inf):
@@ -85,7 +86,7 @@ class InteriorPoint:
 
 
 def best_of_zero(program: HullProgram) -> HullOptimum | None:
-    """Return the zero function with its best thresholds, or None without slacks: it is not feasible then."""
+    """Return the zero function with its best thresholds; None without slacks, as it is infeasible then."""
     if program.slack == "none":
         return None
     small = program.of_zero()
@@ -104,15 +105,15 @@ def _relative(optimum: HullOptimum) -> float:
 
 
 class _Iterate:
-    """Weights w, thresholds t, slacks y, and for each constraint its distance s and its multiplier z.
+    """Weights w, thresholds t, slacks y, and for each constraint its residual s and its multiplier z.
 
     The constraints, one after the other in s and z:
 
         lower   f + y - L >= 0,    upper   -f + y + U >= 0,    slack   y >= 0,    edge   L - U - 1 >= 0.
 
-    Units without L or U keep a place for it, with a multiplier of zero. Only absolute slacks need the third
-    kind. The objective is multiplied by the number of units, which makes multipliers of size one; without
-    slacks it is the inverse square of the margin, and multiplied by the square of a usual one, too.
+    Units without L or U have a placeholder with a zero multiplier. Only absolute slacks need the third kind.
+    The objective is multiplied by the number of units, so that multipliers are of order one; without slacks
+    it is the inverse square of the margin, and is also multiplied by the square of a typical margin.
     """
 
     def __init__(self, design: Design, program: HullProgram, penalty: Penalty):
@@ -134,7 +135,7 @@ class _Iterate:
         self.z = self.exists.astype(np.float64)
 
     def _left(self, f: FloatVector, t: FloatVector, y: FloatVector, edge: float) -> FloatVector:
-        """Return the left sides of the constraints; `edge` is 1, or 0 for the change of the left sides."""
+        """Return the left-hand sides of the constraints; `edge` is 1, or 0 for their change along a step."""
         p, bounds = self.program, np.append(t, 0.0)
         positive = y[: self.cuts[2] - self.cuts[1]]
         edges = t[p.edge_low] - t[p.edge_high] - edge
@@ -202,7 +203,7 @@ class _Iterate:
 
 
 def _longest(s: FloatVector, change_s: FloatVector, z: FloatVector, change_z: FloatVector) -> float:
-    """Return the largest step in (0, 1] that leaves both nonnegative; a z that is zero stays so."""
+    """Return the largest step in (0, 1] that keeps both nonnegative; a zero z stays zero."""
     falls = float(np.max(-change_s / s, initial=0.0))
     falls = max(falls, float(np.max(np.divide(-change_z, z, out=np.zeros_like(z), where=z > 0), initial=0.0)))
     return min(1.0, 1.0 / falls) if falls > 0 else 1.0

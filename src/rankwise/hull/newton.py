@@ -26,7 +26,7 @@ class HullNewton:
 
     The objective is multiplied by `scale`.
 
-    With D = z / s of the constraints, each unit's slack is eliminated by itself; the remaining system is
+    With D = z / s of the constraints, the slack of each unit is eliminated first. The remaining system is
 
         [2 P + X'R X   X'C'] [w]
         [    C X        T  ] [t]
@@ -76,7 +76,7 @@ class HullNewton:
 
     def _threshold_block(self, edge: FloatVector) -> sp.csc_matrix:
         p, n = self.program, self.program.n_thresholds + 1
-        low, high = p.low % n, p.high % n  # -1 becomes a threshold that is cut off again
+        low, high = p.low % n, p.high % n  # -1 becomes an extra threshold, which is removed below
         both = self.below * self.above * self.inverse
         entries = [
             (low, low, self.below - self.below**2 * self.inverse),
@@ -155,7 +155,7 @@ def _threshold_solver(T: sp.csc_matrix) -> Any:
 
 
 def _scaled_cholesky(H: NDArray) -> Any:
-    """Factor a positive definite matrix whose rows may differ much in scale, destroying it."""
+    """Factor a positive definite matrix whose rows may differ in scale; overwrites the matrix."""
     if (H.diagonal() < 0).any():
         raise LinAlgError("Rounding made the matrix indefinite.")
     size = 1.0 / np.sqrt(np.maximum(H.diagonal(), 1e-300))
@@ -167,7 +167,7 @@ def _scaled_cholesky(H: NDArray) -> Any:
 
 
 def _weighted_gram(design: Design, weight: FloatVector) -> NDArray:
-    """Compute X' diag(weight) X for weights that are not negative but by rounding."""
+    """Compute X' diag(weight) X for weights that are nonnegative up to rounding."""
     root = np.sqrt(np.maximum(weight, 0.0))[:, None]
     scaled = design.X.multiply(root).tocsr() if isinstance(design, SparseDesign) else design.X * root
     return _dense(scaled.T @ scaled)

@@ -1,4 +1,4 @@
-"""Which order graph of classes to learn from: candidates compared by cross-validation."""
+"""Comparison of order graphs of classes by cross-validation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rankwise.preferences.order_graph import present_edges
 
 @dataclass
 class OrderComparison:
-    """How well models of different order graphs rank rows that they did not see; printed, it is a table.
+    """Held-out ranking quality of models with different order graphs; it prints as a table.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class OrderComparison:
     scores : array of shape (n_orders, n_folds)
         The generalised Wilcoxon-Mann-Whitney statistic of each fold over the same edges for all candidates.
     alphas : array of shape (n_orders,)
-        The alpha of each candidate, the best of those to choose from.
+        The best alpha of each candidate.
     n_edges : list of int
     """
 
@@ -52,7 +52,7 @@ class OrderComparison:
 
     @property
     def best(self) -> int:
-        """The number of the order with the highest mean, the first such."""
+        """The index of the order with the highest mean; the first one if there are ties."""
         return int(np.argmax(self.mean))
 
     @property
@@ -62,11 +62,11 @@ class OrderComparison:
 
     @property
     def behind(self) -> FloatArray:
-        """By how much each order is behind the best, fold by fold: shape (n_orders, n_folds)."""
+        """The difference of each order to the best one per fold: shape (n_orders, n_folds)."""
         return self.scores[self.best] - self.scores
 
     def __str__(self) -> str:
-        """Return the table: the best first, with the range over folds and the distance from the best."""
+        """Return the table, best first, with the range over folds and the difference to the best."""
         width = max(5, *map(len, self.names))
         lines = [f"{'order':<{width}} edges    alpha    mean   least    most  behind the best"]
         n_folds = self.scores.shape[1]
@@ -90,14 +90,13 @@ def compare_orders(
     alphas: ArrayLike | None = None,
     cv: Any = 10,
 ) -> OrderComparison:
-    """Compare order graphs by how well models that learned from them rank rows held out.
+    """Compare order graphs by the held-out ranking quality of models fitted with them.
 
     A graph with more edges has more constraints and may rank worse: section 3 of Fung et al. (2005) leaves
-    open how to find a good one. All candidates see the same folds and are judged over the same edges,
-    `judge`, so that their scores can be compared; a model's own `score` is over the edges that it learned
-    from.
+    open how to find a good one. All candidates have the same folds and are scored over the same edges,
+    `judge`, so their scores are comparable; the `score` of a model is over the edges of its own graph.
 
-    Cost: a fit for each order, alpha and fold.
+    Cost: one fit per order, alpha and fold.
 
     Parameters
     ----------
@@ -109,12 +108,12 @@ def compare_orders(
     orders : dict of names and orders, or sequence of orders
         Each is "chain", "full", a list of (higher, lower) labels or a networkx.DiGraph.
     judge : as one of `orders`
-        The edges whose pairs are counted; by default all pairs of rows of different classes.
+        The edges to score over; by default all pairs of rows of different classes.
     alphas : array, optional
-        Candidates for each order, of which the best counts; by default the model's own.
+        Candidates; the best one is used for each order. By default, the alpha of the model.
     cv : int, splitter or iterable of (train, test)
-        An int deals the rows out to folds at random, the same at each call. Folds without a pair to judge by
-        are left out.
+        An int assigns rows to folds at random, the same in each call. Folds without pairs to score are left
+        out.
 
     Returns
     -------
@@ -138,7 +137,7 @@ def compare_orders(
     tried = np.array([last_step(model).alpha]) if alphas is None else as_alphas(alphas)
     folds = [fold for fold in _folds(cv, X, y) if _has_pairs(_rows(y, fold[1]), judge)]
     if not folds:
-        raise NoPairsError("No fold has pairs of rows that judge orders; use fewer folds.")
+        raise NoPairsError("No fold has pairs of rows to score; use fewer folds.")
     comparison = OrderComparison(list(named), list(named.values()), np.empty((0, len(folds))), tried[:0], [])
     for order in named.values():
         scores = np.empty((len(tried), len(folds)))
@@ -153,7 +152,7 @@ def compare_orders(
 
 
 def _named(orders: Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
-    """Return the orders by name; those without one are called by their word or their number."""
+    """Return the orders by name; an unnamed order is named by its keyword or its number."""
     if isinstance(orders, Mapping):
         named = dict(orders)
     elif isinstance(orders, str):
@@ -177,13 +176,13 @@ def _folds(cv: Any, X: Any, y: Any) -> Iterable[tuple[Any, Any]]:
 def _held_out(
     model: Any, X: Any, y: Any, order: Any, alpha: float, judge: Any, train: Any, test: Any
 ) -> tuple[float, int]:
-    """Return the statistic of one fold, and the number of edges that were learned from."""
+    """Return the statistic of one fold, and the number of edges in the fit."""
     step = f"{model.steps[-1][0]}__" if hasattr(model, "steps") else ""
     fitted = clone(model).set_params(**{f"{step}order": order, f"{step}alpha": alpha})
     X_train, X_test = _rows(X, train), _rows(X, test)
     if get_tags(fitted).input_tags.pairwise:
         X_train, X_test = X_train[:, train], X_test[:, train]
-    with warnings.catch_warnings():  # a fit that ties all rows has the score of one half
+    with warnings.catch_warnings():  # a constant fit has a score of 1/2
         warnings.simplefilter("ignore", UserWarning)
         scores = fitted.fit(X_train, _rows(y, train)).predict(X_test)
     return _judged(_rows(y, test), scores, judge), len(last_step(fitted).edges_)

@@ -7,7 +7,7 @@ max(0, L - f, f - U). The program (27) reads
 
     minimise over f, L, U:   sum over units u of weight_u slack_u^p + f's penalty.
 
-A unit is what has one slack: a row, or a row and an edge.
+A unit has one slack. It is a row, or a row and an edge.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ class HullProgram:
     Attributes
     ----------
     row : array of shape (n_units,)
-        The row whose score the unit has.
+        The row of each unit.
     weight : array of shape (n_units,)
-        The weights of the rows add up to 1.
+        The weights sum to 1 over rows.
     low, high : arrays of shape (n_units,)
-        The thresholds that are the unit's L and U, -1 if it has none.
+        The indices of the unit's thresholds L and U, -1 if it has none.
     edge_low, edge_high : arrays of shape (n_edges,)
         For each edge the L of its higher class and the U of its lower class.
     slack : "squared", "absolute" or "none"
@@ -58,11 +58,11 @@ class HullProgram:
 
     @cached_property
     def row_begin(self) -> IntVector:
-        """The begins of the units of each row; they are in the order of the rows."""
+        """The first unit of each row; units are sorted by row."""
         return np.searchsorted(self.row, np.arange(self.n_rows + 1))
 
     def of_zero(self) -> HullProgram:
-        """Return the program of the zero function: units with the same bounds are one."""
+        """Return the program of the zero function: units with the same bounds are merged."""
         bounds, unit = np.unique(np.stack([self.low, self.high]), axis=1, return_inverse=True)
         weight = np.asarray(np.bincount(unit.ravel(), self.weight), np.float64)
         row = np.arange(len(weight))
@@ -80,7 +80,7 @@ class HullProgram:
 
     def slacks(self, scores: FloatVector, thresholds: FloatVector) -> FloatVector:
         """Return the slack of each unit: its largest violation."""
-        bounds = np.append(thresholds, 0.0)  # -1 finds an entry, which is not used
+        bounds = np.append(thresholds, 0.0)  # index -1 refers to the extra entry, which is not used
         f = scores[self.row]
         below = np.where(self.low >= 0, bounds[self.low] - f, 0.0)
         above = np.where(self.high >= 0, f - bounds[self.high], 0.0)
@@ -104,7 +104,7 @@ class HullProgram:
         return float(np.min(thresholds[self.edge_low] - thresholds[self.edge_high]))
 
     def row_sums(self, values: FloatVector) -> FloatVector:
-        """Add up the values of each row's units."""
+        """Sum the values of the units of each row."""
         return np.bincount(self.row, values, self.n_rows).astype(np.float64, copy=False)
 
 
@@ -112,8 +112,8 @@ class HullProgram:
 class DualPoint:
     """Multipliers: `below` of f + y >= L, `above` of f - y <= U, `edge` of L >= U + 1; all nonnegative.
 
-    They are feasible for the dual program when for each threshold those of its units add up to those of its
-    edges, and with absolute slacks below + above <= weight.
+    They are feasible for the dual program if for each threshold the sum over its units equals the sum over
+    its edges and, with absolute slacks, below + above <= weight.
     """
 
     below: FloatVector
@@ -121,7 +121,7 @@ class DualPoint:
     edge: FloatVector
 
     def balanced(self, program: HullProgram) -> DualPoint:
-        """Return feasible multipliers near these, scaled threshold by threshold."""
+        """Return nearby feasible multipliers, scaled per threshold."""
         edge = np.maximum(self.edge, 0.0)
         below = _matched(self.below, program.low, edge, program.edge_low, program.n_thresholds)
         above = _matched(self.above, program.high, edge, program.edge_high, program.n_thresholds)
@@ -131,11 +131,11 @@ class DualPoint:
         return DualPoint(below, above, edge)
 
     def pull(self, program: HullProgram) -> FloatVector:
-        """Return the force on each row's score, upwards where positive; the loss has slope minus that."""
+        """Return the force on each row's score, positive upwards: minus the slope of the loss."""
         return program.row_sums(self.below - self.above)
 
     def imbalance(self, program: HullProgram) -> FloatVector:
-        """Return the force on each threshold, upwards where positive; it is zero at feasible multipliers."""
+        """Return the force on each threshold, positive upwards; it is zero at feasible multipliers."""
         n = program.n_thresholds
         edges = np.bincount(program.edge_low, self.edge, n) - np.bincount(program.edge_high, self.edge, n)
         units = np.bincount(program.high + 1, self.above, n + 1) - np.bincount(
@@ -144,7 +144,7 @@ class DualPoint:
         return edges + units[1:]
 
     def value(self, program: HullProgram) -> float:
-        """Return the dual objective less the penalty's part: the loss is at least value - pull'f."""
+        """Return the dual objective without the penalty term: the loss is at least value - pull'f."""
         total = float(self.edge.sum())
         if program.slack == "squared":
             total -= float(np.sum((self.below + self.above) ** 2 / (4.0 * program.weight)))
@@ -154,7 +154,7 @@ class DualPoint:
 def _matched(
     units: FloatVector, threshold: IntVector, edge: FloatVector, edge_threshold: IntVector, n: int
 ) -> FloatVector:
-    """Scale the units of each threshold so that they add up to the same as its edges."""
+    """Scale the multipliers of the units of each threshold so that their sum equals that of its edges."""
     bounded = threshold >= 0
     values = np.where(bounded, np.maximum(units, 0.0), 0.0)
     wanted = np.bincount(edge_threshold, edge, n)
@@ -176,13 +176,13 @@ def hull_program(
     Parameters
     ----------
     codes : array of shape (n_rows,)
-        The class of each row; -1 for a row that has none and takes no part.
+        The class of each row; -1 for a row without a class, which is ignored.
     edge_codes : array of shape (n_edges, 2)
         Higher and lower class of each edge.
     weight : array of shape (n_rows,), optional
-        Rows of weight zero take no part, and edges of classes without rows are left out.
+        Rows of weight zero and edges of classes without rows are ignored.
     slack_per : "row" or "edge"
-        One slack for a row, or one for a row in each edge that its class has.
+        One slack per row, or one per row and edge of its class.
     """
     codes = np.where(np.ones(len(codes)) if weight is None else weight, codes, -1)
     present = np.isin(np.arange(codes.max(initial=0) + 1), codes)
@@ -212,7 +212,7 @@ def hull_program(
 
 
 def _units_of_edges(codes: IntVector, edges: IntVector) -> tuple[IntVector, IntVector, IntVector]:
-    """Return each edge two classes of its own: rows and classes of the units, and the edges between these."""
+    """Give each edge two classes of its own; return rows and classes of the units, and the new edges."""
     ends = edges.ravel()
     incidence = sp.csr_matrix((np.ones(len(ends)), (ends, np.arange(len(ends)))))
     classes = np.where(codes < incidence.shape[0], codes, -1)
@@ -223,7 +223,7 @@ def _units_of_edges(codes: IntVector, edges: IntVector) -> tuple[IntVector, IntV
 
 
 def _number_thresholds(group: IntVector, edges: IntVector) -> tuple[IntVector, IntVector, int]:
-    """Number the L and U that edges need; the last entry, which -1 finds, is -1."""
+    """Number the L and U that edges need; the last entry, for index -1, is -1."""
     n_groups = max(int(group.max(initial=-1)), int(edges.max(initial=-1))) + 1
     low_of, high_of = np.full((2, n_groups + 1), -1)
     with_low, with_high = np.unique(edges[:, 0]), np.unique(edges[:, 1])

@@ -45,22 +45,22 @@ from rankwise.preferences import Preferences
 from rankwise.preferences.order_graph import OrderGraph, order_edges, present_edges, warn_of_absent_classes
 from rankwise.solvers.result import Monitor, SolverResult
 
-# Hulls that are closer than this fraction of the size of the data count as touching.
+# Hulls closer than this fraction of the size of the data count as touching.
 SEPARATION = 1e-7
-# Beyond MAX_DIRECT weights Newton's system is solved inexactly, and a closer gap would cost many more steps.
+# Beyond MAX_DIRECT weights the Newton system is solved inexactly, and a smaller gap would cost many steps.
 INEXACT_TOL = 1e-4
-# Means of features that are this much larger than their spread would cost the interior point digits.
+# Features whose means are this many times larger than their spread are centred, to avoid cancellation.
 OFFSET = 10.0
 
 SLACKS = ("squared", "absolute", "none")
-# What the penalty measures.
+# The argument of the penalty.
 NORMS = {"function": "‖f‖²", "coefficients": "‖v‖²"}
 
 
 class BaseHullRanker(BaseRanker):
-    """A score that keeps the convex hulls of classes apart."""
+    """A score that separates the convex hulls of classes."""
 
-    # A class has one interval for all rows, so there are no queries.
+    # The interval of a class holds for all rows, so there are no queries.
     __metadata_request__fit = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
     __metadata_request__score = {"qid": UNUSED, "sample_weight": True}  # noqa: RUF012
 
@@ -75,26 +75,26 @@ class BaseHullRanker(BaseRanker):
         return f"mean over rows{over} of slack{power}{penalty}, the slack from the rows to the thresholds"
 
     def _why_constant(self) -> str:
-        """Return the cause of scores that are all the same, and what helps against it."""
+        """Explain why all scores are equal, and suggest remedies."""
         cause = (
-            "no direction of these features tells the classes of the edges apart on average, or by so little "
-            "that rounding hides it at this alpha"
+            "no direction of these features separates the classes of the edges on average by more than the "
+            "rounding errors at this alpha"
         )
         ways = ["a smaller alpha"]
         if self.slack == "absolute":
-            cause = "telling the classes apart by these features costs more slack than it saves"
+            cause = "separating the classes by these features costs more slack than it saves"
             ways.insert(0, "slack='squared'")
         if self.slack_per == "row":
             cause = (
-                "with one slack per row it costs less to give up the rows of some classes than to tell them "
-                "apart by these features"
+                "with one slack per row, violating all constraints of some classes costs less than "
+                "separating them by these features"
             )
             ways.insert(0, "slack_per='edge'")
         ways += ["other features"] * (len(ways) == 1)
-        return f"The scores of all rows are the same: {cause}. Try {' or '.join(ways)}."
+        return f"All scores are equal: {cause}. Try {' or '.join(ways)}."
 
     def check_parameters(self) -> None:
-        """Check all parameters that a choice of alpha shares."""
+        """Check the parameters that do not depend on alpha."""
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         check_count("n_neighbors", self.n_neighbors)
@@ -108,13 +108,13 @@ class BaseHullRanker(BaseRanker):
             check_positive("laplacian_weight", self.laplacian_weight)
 
     def _joined(self, X: Any, known: NDArray[np.bool_], unlabelled: Any) -> tuple[Any, NDArray[np.bool_]]:
-        """Put the rows of `unlabelled` below those of X."""
+        """Append the rows of `unlabelled` to X."""
         if unlabelled is None:
             return X, known
         if is_precomputed(self):
             raise ValueError(
-                "unlabelled does not go with kernel='precomputed': give the kernel matrix of all rows, and y "
-                "with missing labels (NaN or None)."
+                "unlabelled cannot be used with kernel='precomputed': pass the kernel matrix of all rows, "
+                "and y with missing labels (NaN or None)."
             )
         more = self.validated(unlabelled, reset=False)
         rows = (
@@ -125,7 +125,7 @@ class BaseHullRanker(BaseRanker):
         return rows, np.append(known, np.zeros(more.shape[0], dtype=bool))
 
     def _order_graph(self, y: Any, sample_weight: Any, n_rows: int) -> tuple[NDArray[np.bool_], OrderGraph]:
-        """Tell which rows have a label; give these rows' classes, order and weights."""
+        """Return which rows have a label, and the classes, order and weights of these rows."""
         weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", n_rows)
         if isinstance(y, Preferences):
             known, graph = np.ones(y.n_rows, dtype=bool), self._checked_graph(y, weight)
@@ -159,14 +159,14 @@ class BaseHullRanker(BaseRanker):
         if self.order == "chain" and looks_continuous(classes, len(codes)):
             raise ValueError(
                 f"Unknown label type: continuous. y holds {len(classes)} different numbers in {len(codes)} "
-                "rows, and a chain compares each with the next alone: put them into bins, take order='full', "
+                "rows, and a chain compares each only with the next: bin them, use order='full', "
                 "or use RankSVM."
             )
         counted = codes if weight is None else codes[weight > 0]
         return OrderGraph(codes, classes, order_edges(self.order, classes, counted), weight)
 
     def _warn_of_order(self, labels: Any, classes: NDArray[Any]) -> None:
-        """Tell of text that is taken in the order of the alphabet, and of edges that name no class."""
+        """Warn of text labels in alphabetical order, and of edges without rows of their classes."""
         warn_of_absent_classes(self.order, classes, "labels of y")
         if isinstance(self.order, str) and holds_text(classes) and declared_order(labels) is None:
             shown = " < ".join(map(repr, classes[:8].tolist()))
@@ -176,7 +176,7 @@ class BaseHullRanker(BaseRanker):
             )
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
-        """Return the labels: which classes there are, and so the order, depends on the rows fitted."""
+        """Return the labels: the classes, and so the order, depend on the fitted rows."""
         return [as_array(y)]
 
     def _program(self, known: NDArray[np.bool_], graph: OrderGraph) -> tuple[NDArray[np.int64], HullProgram]:
@@ -189,7 +189,7 @@ class BaseHullRanker(BaseRanker):
         )
 
     def space(self, problem: Problem) -> Space:
-        """Return the features; if there are many features and few rows, as many features as rows."""
+        """Return the features; if there are many features and few rows, reduce them to as many as rows."""
         if self.penalty == "coefficients":
             return self._kernel_columns(problem.X)
         m, n = problem.X.shape
@@ -199,14 +199,14 @@ class BaseHullRanker(BaseRanker):
         return Space(as_design(kernel_map.fit_transform(problem.X)), kernel_map)
 
     def _kernel_columns(self, X: Any) -> Space:
-        """Return the kernel values with the basis rows as features: their weights are the coefficients v."""
+        """Return the kernel values with the basis rows as features; the weights are the coefficients v."""
         kernel_map = kernel_map_of(self)
         kernel_map.fit_kernel(X)
         values = kernel_values(X, kernel_map.basis_rows, **kernel_map.kernel_arguments)
         return Space(as_design(values, n_threads=thread_count(self.n_jobs)), kernel_map)
 
     def _centre(self, X: Any) -> FloatVector | None:
-        """Return the means of features far from zero: moving them moves the thresholds and no more."""
+        """Return the means of features far from zero: centring only shifts the thresholds."""
         if not is_linear(self) or sp.issparse(X):
             return None
         centre, spread = X.mean(axis=0, dtype=np.float64), X.std(axis=0, dtype=np.float64)
@@ -238,7 +238,7 @@ class BaseHullRanker(BaseRanker):
         degree = np.asarray(joined.sum(axis=1)).ravel()
         return (sp.diags(degree) - joined).tocsr(), joined.nnz // 2
 
-    @np.errstate(over="ignore", invalid="ignore")  # an overflow proves nothing and is refused
+    @np.errstate(over="ignore", invalid="ignore")  # a bound that overflows is invalid and rejected
     def _solve(
         self, design: Design, program: HullProgram, penalty: Penalty, graph: OrderGraph
     ) -> tuple[HullOptimum, SolverResult]:
@@ -255,7 +255,7 @@ class BaseHullRanker(BaseRanker):
         if self.solver_ == "clarabel":
             optimum, result = solve_general(design, program, penalty, **options)
         else:
-            # If the penalty is above this, the margin is lost in the rounding of the data.
+            # If the penalty is above this, the margin is below the rounding errors of the data.
             hard = self.slack == "none"
             ceiling = 1.0 / (SEPARATION**2 * mean_square(design, penalty)) if hard else np.inf
             optimum, result = solve_interior_point(design, program, penalty, ceiling=ceiling, **options)
@@ -278,13 +278,13 @@ class BaseHullRanker(BaseRanker):
     def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:
         if result.status != "stalled":
             return (
-                f"No function that keeps the classes apart was found in {result.n_iter} iterations "
-                f"({result.status}); slack='none' has no model to give before."
+                f"No function that separates the classes was found in {result.n_iter} iterations "
+                f"({result.status}), so slack='none' has no model to return."
             )
         strain = optimum.dual.edge
         tight = [graph.edges[k] for k in np.flatnonzero(strain > 0.01 * strain.max())]
         return (
-            "slack='none' needs classes that a function can keep apart, but along the edges "
+            "slack='none' needs separable classes, but along the edges "
             f"{tight} the convex hulls intersect or the edges contradict each other. Use slack='squared' or "
             "slack='absolute', or a richer kernel."
         )
@@ -313,8 +313,8 @@ class BaseHullRanker(BaseRanker):
     def predict_class(self, X: Any) -> NDArray[Any]:
         """Return the class of each row: the one whose interval is nearest to its score.
 
-        Classes between which no chain of edges decides may have intervals that overlap; of two that are as
-        near, the earlier in `classes_` is taken. See `intervals_`.
+        The intervals of classes that are not connected by a path of edges may overlap. If two intervals are
+        equally near, the class that comes first in `classes_` is returned. See `intervals_`.
         """
         scores = np.asarray(self.predict(X))
         what = f"predict_class of {len(scores)} rows and {len(self.classes_)} classes"
@@ -351,14 +351,13 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
 
     For each edge (i, j) of the graph, all rows of class i should score at least 1 higher than all rows of
     class j, and so should the convex hulls of the two: there is a threshold between them. A row's slack is
-    the largest amount by which it misses the thresholds of its class, so that there are as many slacks as
-    rows and not as pairs: program (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
-    1. With `slack_per="edge"` the rows of each edge have slacks of their own, and their mean is still over
-    rows.
+    its largest violation of the thresholds of its class, so the number of slacks is that of rows, not of
+    pairs: program (27) and (28) of Fung, Rosales and Krishnapuram (2005), with p = 2 or
+    1. With `slack_per="edge"`, a row has one slack per edge, and the mean is still over rows.
 
-    Cost: an interior point method of some twenty iterations. With n features or basis rows, O(m n^2 + n^3)
-    each up to n = 2000, and conjugate gradients, O(nnz) a step, beyond. The objective is certified to be
-    within `gap_` of the optimum.
+    Cost: about twenty iterations of an interior point method. With n features or basis rows, an iteration is
+    O(m n^2 + n^3) up to n = 2000; beyond, it uses conjugate gradients with O(nnz) per step. The
+    objective is certified to be within `gap_` of the optimum.
 
     Parameters
     ----------
@@ -367,46 +366,45 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         absolute slacks the function is half of that of an SVM with C = 1 / (alpha m).
     order : "chain", "full", list of (higher, lower) pairs of labels, or networkx.DiGraph
         "chain" puts each class above the next lower one, "full" above every lower one. Under "full" the
-        labels may be real numbers: rows of equal labels are a class, most of them of a single row, and with
-        a slack per edge and row this is the ranking SVM over all pairs, at their price.
+        labels may be real numbers: each distinct label is a class, often of a single row. With one slack per
+        edge and row this is the ranking SVM over all pairs, at the cost of listing them.
     slack : "squared", "absolute" or "none"
         "none" allows no violation (the separable case, constraints (2) to (7)) and then minimises
-        ||f||^2; there is no solution when hulls intersect.
+        ||f||^2; there is no solution if hulls intersect.
     slack_per : "edge" or "row"
-        One slack per row and edge, with thresholds per edge, so that every edge counts; or one per row, the
-        paper's program, for which it may be cheapest to give up all rows of the classes in the middle of a
-        chain. A warning reports it if all scores become equal.
+        One slack per row and edge, with thresholds per edge, so that every edge counts; or one per row, as
+        in the paper. With the latter, the optimum may violate all constraints of the classes in the middle
+        of a chain. A warning is issued if all scores are equal.
     penalty : "function" or "coefficients"
-        What R(v) of (27) is for a kernel: the norm ||f||^2 of the function in the kernel's space, or ||v||^2
-        of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
+        The penalty R(v) of (27) for a kernel: the norm ||f||^2 of the function in the kernel's space, or
+        ||v||^2 of its coefficients, `dual_coef_`, which needs no positive semidefinite kernel.
     laplacian_weight : float
-        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b: rows that lie close together, also those
-        whose label is not known, should score alike.
+        Weight of the mean of (f(a) - f(b))^2 over neighbours a, b, with or without labels: neighbouring rows
+        should have similar scores.
     n_neighbors : int
-        Number of neighbours of each row, by Euclidean distance (by the kernel's, if it is precomputed).
+        Number of neighbours of each row, by Euclidean distance, or by that of a precomputed kernel.
     class_weight : "balanced", dict or None
-        Weights of the classes, by which the weights of their rows' slacks are multiplied; "balanced" gives
-        all classes the same weight in sum.
+        Factors of the weights of the slacks, per class; "balanced" gives all classes the same total weight.
     kernel : "linear", "precomputed", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it (constraints (26)).
     n_components : int, optional
         Number of basis rows for a kernel; all training rows, which is exact, by default.
     solver : "auto", "interior_point" or "clarabel"
-        "clarabel" uses a general solver (extra `rankwise[hull]`), which "auto" does when
-        ours gets stuck.
+        "clarabel" uses a general solver (extra `rankwise[hull]`); "auto" uses it if the interior point method
+        stalls.
     tol : float
-        The fit ends when the gap is at most `tol` times the objective and, as in all estimators, times the
+        The fit stops when the gap is at most `tol` times the objective and, as in all estimators, times the
         attainable improvement, J(0) - J*. With more than 2000 features and rows, 1e-4 is enough.
     max_iter : int
     callback : callable, optional
         Called with a state (iteration, objective, bound, gap, seconds, coef) after each iteration; a true
-        return value ends the fit.
+        return value stops the fit.
     n_jobs : int, optional
         Number of threads; None means 1, -1 all.
     random_state : int, optional
-        Draws the basis rows.
+        The seed of the choice of basis rows.
     verbose : int
-        1 prints a line for each iteration.
+        1 prints a line per iteration.
 
     Attributes
     ----------
@@ -422,7 +420,7 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
     n_pairs_ : int
         The number of pairs of rows that the edges order.
     objective_, gap_ : float
-        The objective reached and a bound on its distance to the optimum.
+        The objective, and an upper bound on its suboptimality.
     n_iter_ : int
     history_ : dict of arrays
         Objective, bound, gap and seconds for each iteration.
@@ -454,10 +452,10 @@ class HullRanker(BaseHullRanker, HullParameters, Strength):
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             With `kernel="precomputed"`, the kernel matrix.
         y : array of shape (n_rows,), or Preferences from `Preferences.from_order`
-            The class of each row, anything that can be compared with `order`. Rows whose label is missing
-            (NaN or None) count in the Laplacian only.
+            The class of each row, of any type that `order` can refer to. Rows without a label (NaN or None)
+            count in the Laplacian only.
         unlabelled : array, sparse matrix or frame of shape (n_more, n_features), optional
-            More rows without a label.
+            Additional rows without labels.
         sample_weight : array of shape (n_rows,), optional
             The weight of each row's slack.
         """

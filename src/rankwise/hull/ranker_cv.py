@@ -35,10 +35,10 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         An int assigns rows to stratified folds at random, the same in each fit.
         Rows without a label are in no fold.
     scoring : str or callable, optional
-        What alphas are compared by, as in `RankSVMCV`; by default the ranking error over the pairs of the
+        The measure to choose alpha by, as in `RankSVMCV`; by default the ranking error over the pairs of the
         order.
     order, slack, kernel, ... :
-        As in `HullRanker`, with slacks: without them there is no alpha.
+        As in `HullRanker`; `slack="none"` is not available, as it has no alpha.
 
     Attributes
     ----------
@@ -76,9 +76,9 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         Parameters
         ----------
         X, y, unlabelled, sample_weight :
-            As for `HullRanker.fit`; rows without a label take part in the last fit alone.
+            As for `HullRanker.fit`; rows without a label are used in the final fit only.
         validation : tuple (X, y), optional
-            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
+            Validation rows for the choice of alpha, instead of folds; the model is fitted to X only.
         """
         if self.slack == "none":
             raise ValueError("slack='none' has no alpha to choose; use HullRanker.")
@@ -90,7 +90,7 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         rows = checked[known][:, known] if is_precomputed(self) else checked[known]
         labels = y if isinstance(y, Preferences) else as_array(y)[known]
         search = self._search(Problem(rows, [graph]), labels, None)
-        search.model.set_params(class_weight=None)  # it is in the weights of the graph
+        search.model.set_params(class_weight=None)  # already included in the weights of the graph
         self.alphas_ = search.candidates(self.alphas)
         folds = self._folds(search, labels, None, validation)
         choice = self._choice(search, folds)
@@ -119,9 +119,9 @@ class HullRankerCV(ChoosesAlpha, BaseHullRanker, HullParameters, Comparison, Can
         )
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
-        """Return the pairs of the order among labels."""
+        """Return the preferences between rows with these labels."""
         if isinstance(y, Preferences):
             return [y]
-        with warnings.catch_warnings():  # not every class need be among the rows
+        with warnings.catch_warnings():  # some classes may have no rows
             warnings.simplefilter("ignore", UserWarning)
             return [Preferences.from_order(np.asarray(as_array(y)), self.edges_)]
