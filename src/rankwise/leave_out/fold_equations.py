@@ -17,10 +17,10 @@ from rankwise.solvers.spectrum import Spectrum, joined_paths
 
 
 class FoldEquations:
-    """What the rows that each fold holds out add to X'L X and X'r.
+    """The contributions of the held-out rows of each fold to X'L X and X'r.
 
-    No pair joins two folds, so that the sums over all folds are the equations of all rows, and those over all
-    folds but one, divided by their weight in the mean over pairs, are the equations of a fit without it.
+    No pair joins two folds, so the sums over all folds are the equations of all rows. The sums over all folds
+    but one, divided by their weight in the mean over pairs, are those of a fit without that fold.
 
     Cost: O(m n^2) for all folds, and O(n^3) for each.
 

@@ -1,4 +1,4 @@
-"""Exact cross-validation of RankRLS for the price of a few fits."""
+"""Exact cross-validation of RankRLS at the cost of a few fits."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LeaveOutResult:
         ``1 - error``; the area under the ROC curve if there are two labels.
     alphas : array of shape (n_alphas,)
     method : "closed form" or "downdates"
-        How the scores were found; they are those of refits up to rounding.
+        The method of computation. The scores equal those of refits up to rounding.
     """
 
     error: Any
@@ -83,15 +83,15 @@ def leave_pair_out(
 ) -> LeaveOutResult:
     """Leave every pair of rows with different labels out once, exactly, in O(m^2) after one decomposition.
 
-    The scores are those of a clone of the model with the same alpha for rows i and j when it is fitted to the
-    other m - 2 rows. The error is the fraction of pairs in the wrong order, an almost unbiased
+    The scores of rows i and j are those of a clone of the model with the same alpha, fitted to the other
+    m - 2 rows. The error is the fraction of pairs in the wrong order, an almost unbiased
     estimate of 1 - AUC for two labels. Sections 3.4 and 4.1 of Pahikkala et al. (2009); equations (36) to
     (39) with the lambda that belongs to m - 2 rows, alpha (m - 2)^2 / 2.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and O(m^2 (r + v)) for each alpha
-    with v outputs, when ties are kept or there are two labels; with a kernel and one alpha it is some
-    three or four fits. Otherwise (survival, weights, other labels with ties dropped, listed pairs) the two
-    rows are taken out of the normal equations, O(m^2 r^2) once and O(r^3) for each pair and alpha.
+    with v outputs, if ties are kept or there are two labels; with a kernel and one alpha, about three or four
+    fits. Otherwise (survival, weights, other labels with ties dropped, explicit pairs) the two rows are
+    removed from the normal equations, O(m^2 r^2) once and O(r^3) per pair and alpha.
 
     Rounding errors of the scores are about 1e-16 times the mean squared distance of two rows, divided by
     alpha. Scores of a pair that differ by less than 1e-11 of their spread count as equal.
@@ -106,8 +106,8 @@ def leave_pair_out(
     alphas : array, optional
         Instead of the model's alpha; the result gets an axis for them.
     keep : "alpha" or "lambda"
-        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
-        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
+        The quantity that is the same in all fits: alpha, the weight of the penalty relative to the mean over
+        pairs, as in a refit; or lambda, its weight relative to the sum over pairs, as in the paper.
 
     Returns
     -------
@@ -140,21 +140,21 @@ def leave_query_out(
     alphas: ArrayLike | None = None,
     keep: str = "alpha",
 ) -> LeaveOutResult:
-    """Leave each query, or each fold of queries, out once, exactly, for the price of a few fits.
+    """Leave each query, or each fold of queries, out once, exactly, at the cost of a few fits.
 
-    The scores are those of a clone of the model with the same alpha for the rows U of the queries
-    that leave when it is fitted to the others. With G = K (L K + lambda I)^-1 it is
+    The scores of the held-out rows U are those of a clone of the model with the same alpha, fitted to the
+    other rows. With G = K (L K + lambda I)^-1,
 
         f_U = (I - G_UU L_UU)^-1 ((G M N)_U - G_UU (M N)_U),
 
     equation (33) of Pahikkala et al. (2009); lambda is alpha times the queries (`average="pairs"`: pairs)
-    that remain. Any cost, any weights: a query's pairs leave with it. Rounding errors grow as in
-    `leave_pair_out` when alpha is small against the scale of the rows.
+    that remain. Every cost and all weights are supported. As in `leave_pair_out`, rounding errors grow if
+    alpha is small relative to the scale of the rows.
 
     Cost, for a function space of r <= m dimensions: O(m r^2 + r^3) once and, for each fold of b rows, the
-    lesser of O(b^2 r + b^3) an alpha and O(b r^2) for all alphas together, with some steps of conjugate
-    gradients of O(r^2) per alpha, or O(r^3) if the fold is a large part of all rows. With a kernel and one
-    alpha it is some two fits where queries weigh the same.
+    smaller of O(b^2 r + b^3) per alpha and O(b r^2) for all alphas together, plus a few steps of conjugate
+    gradients of O(r^2) per alpha, or O(r^3) if the fold is a large part of all rows. With a kernel, one
+    alpha and queries of equal weight, it is about two fits.
 
     Parameters
     ----------
@@ -163,17 +163,17 @@ def leave_query_out(
         (`n_components`) and `gamma="scale"` are those of all rows.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,) or (m, v), or Preferences, or a list of them
-        Of a Preferences, queries or connected components of listed pairs leave.
+        For a Preferences, queries or connected components of explicit pairs are left out.
     qid : array of shape (m,), optional
         The query of each row, unless y is a Preferences.
     folds : int or array of shape (m,), optional
-        By default each query leaves alone. An int deals the queries out to as many folds at random, the same
-        at each call; an array names the fold of each row.
+        By default, each query is a fold. An int assigns the queries to this many folds at random, the same in
+        each call; an array has the fold of each row.
     alphas : array, optional
         Instead of the model's alpha; the result gets an axis for them.
     keep : "alpha" or "lambda"
-        What stays the same without the rows that leave: alpha, the weight of the penalty against the mean
-        over pairs, as in a fit to the others; or lambda, its weight against the sum, as in the paper.
+        The quantity that is the same in all fits: alpha, the weight of the penalty relative to the mean over
+        pairs, as in a refit; or lambda, its weight relative to the sum over pairs, as in the paper.
 
     Returns
     -------
@@ -236,7 +236,7 @@ class HeldOutTask:
         return self._features
 
     def spectrum(self, form: LeastSquares) -> Spectrum:
-        """Return the normal equations Phi'L Phi and Phi'r, one column an output, decomposed."""
+        """Return the decomposed normal equations Phi'L Phi and Phi'r, one column per output."""
         gram, pull = as_design(self.features()).centred().normal_equations(form)
         self.system = gram.copy(), pull
         return Spectrum.of(gram, pull.reshape(len(pull), -1), check=False)
@@ -248,7 +248,7 @@ class HeldOutTask:
         return self._kernel_matrix
 
     def batches(self) -> list[list[int]]:
-        """Return the outputs that share a Laplacian together: all with ties kept, otherwise each alone."""
+        """Group the outputs that share a Laplacian: all of them if ties are kept, otherwise each alone."""
         numbers = list(range(len(self.outputs)))
         shared = all(
             keeps_ties(output, self.cost["cost"], self.cost["ties"])
@@ -267,22 +267,22 @@ class HeldOutTask:
 
 
 def _weigh_the_same(first: Any, other: Any) -> bool:
-    """Tell whether the rows and queries of two rankings have the same weights."""
+    """Return whether the rows and queries of two rankings have the same weights."""
     return np.array_equal(first.row_weight(), other.row_weight()) and np.array_equal(
         first.query_importance(), other.query_importance()
     )
 
 
 def has_queries(preferences: Preferences) -> bool:
-    """Return whether the pairs fall into several queries or components."""
+    """Return whether the pairs belong to several queries or components."""
     return len(np.unique(preferences.groups())) > 1
 
 
 def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
-    """Return the preferences of each output, and whether there is one that was given as such."""
+    """Return the preferences of each output, and whether y was a single output."""
     if isinstance(y, Preferences):
         if qid is not None:
-            raise ValueError("qid must be None when y is a Preferences: give the queries to from_scores.")
+            raise ValueError("qid must be None when y is a Preferences: pass the queries to from_scores.")
         return [y], True
     if isinstance(y, list) and y and all(isinstance(output, Preferences) for output in y):
         return list(y), False
@@ -343,14 +343,14 @@ def _penalties(folds: list[list[Block]], blocks: list[Block], task: HeldOutTask)
     whole = sum(block.mass for block in blocks)
     leaving = np.array([sum(block.mass for block in fold) for fold in folds])
     remaining = np.full(len(folds), whole) if task.keep == "lambda" else whole - leaving
-    # Sums of masses that are equal differ in their last bits, and each lambda is a factor of its own.
+    # Equal sums of masses may differ in their last bits, and each distinct lambda needs a factorization.
     return np.multiply.outer(np.round(remaining, 14), task.alphas)
 
 
 def _scores_by_factors(
     task: HeldOutTask, form: LeastSquares, folds: list[list[Block]], penalties: FloatArray
 ) -> FloatArray | None:
-    """Score each row by the model without its fold, one factor per lambda; None if these are many."""
+    """Score each row by the model without its fold, with one factorization per lambda; None if too many."""
     different = np.unique(penalties)
     if len(different) > FACTORS or not form.root_is_sparse or not QuerySystem.suits(form.root):
         return None
@@ -383,16 +383,16 @@ def _fold_numbers(folds: int | ArrayLike | None, groups: IntArray) -> IntArray:
     else:
         numbers = as_codes(folds, "folds", len(groups))[1]  # type: ignore[arg-type]
         if any(len(np.unique(numbers[rows])) > 1 for rows in rows_by_group(groups)):
-            raise ValueError("folds must not tear queries apart: a query has rows of several folds.")
+            raise ValueError("folds must not split queries: a query has rows in several folds.")
     if len(np.unique(numbers)) < 2:
         raise ValueError("Leaving a query out needs at least two queries, or folds of them; got one.")
     return numbers
 
 
 def _require_pairs_outside(preferences: Preferences, fold_of_row: IntArray) -> None:
-    """Refuse folds without which no pair is left to learn from."""
+    """Raise an error if a fold holds all pairs."""
     if len(np.unique(fold_of_row[preferences.partner_weights()[0] > 0])) < 2:
-        raise NoPairsError("All pairs are in one fold: nothing remains to learn from when it is left out.")
+        raise NoPairsError("All pairs are in one fold: without it, no pair remains to learn from.")
 
 
 # Pairs
@@ -447,20 +447,20 @@ def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
 
 
 def _all_pairs(task: HeldOutTask, labels: FloatArray) -> AllPairs:
-    """Return the closed form by a factor of the kernel matrix for one alpha, and by its spectrum for more."""
+    """Return the closed form: by a factor of the kernel matrix for one alpha, by its spectrum for several."""
     m = len(labels)
     factor = (m / (m - 2)) ** 2 if task.keep == "lambda" else 1.0
     K = task.kernel_matrix() if len(task.alphas) == 1 else None
     if K is not None:
         try:
             return KernelPairs(K, labels, float(task.alphas[0]), factor)
-        except LinAlgError:  # alpha is lost in the rounding of the matrix
+        except LinAlgError:  # alpha is below the rounding errors of the matrix
             pass
     return AllPairs(task.features(), labels, factor)
 
 
 def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
-    """Return the closed form of the cost: (20) sees labels 0 and 1, (22) is (21) with another alpha."""
+    """Return the closed form of the cost: (20) has labels 0 and 1, (22) is (21) with another alpha."""
     low, high = labels.min(), labels.max()
     sizes = np.array([np.count_nonzero(labels == low), np.count_nonzero(labels == high)])
     factor = float(np.prod(sizes / (sizes - 1))) if task.keep == "lambda" else 1.0
@@ -472,17 +472,17 @@ def _two_classes(task: HeldOutTask, labels: FloatArray) -> TwoClasses:
     if K is not None:
         try:
             return KernelClasses(K, labels, float(task.alphas[0]), factor)
-        except LinAlgError:  # alpha is lost in the rounding of the matrix
+        except LinAlgError:  # alpha is below the rounding errors of the matrix
             pass
     return TwoClasses(task.features(), labels, factor)
 
 
 def _require_pairs_without_any_pair(ranking: Any) -> None:
-    """Refuse labels of which a pair can leave such that all others are equal."""
+    """Raise an error if, without some pair of rows, all other labels are equal."""
     levels, counts = np.unique(ranking.labels, return_counts=True)
     others = len(ranking.labels) - counts.max()
     if others == 1 or (others == 2 and len(levels) == 3) or (len(levels) == 2 and counts.min() < 2):
         raise NoPairsError(
-            "Without some pairs of rows all remaining labels are equal and there is nothing to learn: each "
+            "Without some pairs of rows, all remaining labels are equal: each "
             "label needs at least two rows, or there must be more labels."
         )

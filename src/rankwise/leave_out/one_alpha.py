@@ -5,7 +5,8 @@ B = (R K R' + lambda I)^-1, b = B z and the rows V of a fold, the residuals of t
 
     z_V - (R f)_V = B_VV^-1 b_V,
 
-and what the scores of a query share, which no pair sees, follows from the mean of its rows of K.
+and the common offset of the scores of a query, which cancels in each pair, follows from the mean of its rows
+of K.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ def kernel_matrix(model: KernelModel, X: Any, scales: Scales | None = None) -> F
     if not (is_linear(model) or uses_kernel_matrix(model, n_rows)):
         return None
     if is_precomputed(model) and X.dtype == np.float32:
-        return None  # what is lost in its rounding has to be left out
+        return None  # directions below its rounding errors have to be dropped
     kernel_map = kernel_map_of(model, scales)
     if is_linear(model):
         kernel_map.n_components = None
@@ -54,7 +55,7 @@ def cholesky(matrix: FloatArray, shift: float) -> FloatArray:
     matrix[np.diag_indices_from(matrix)] += shift
     factor, failed = dpotrf(matrix, lower=1, clean=1, overwrite_a=1)
     if failed:
-        raise LinAlgError("The penalty is lost in the rounding of the kernel matrix.")
+        raise LinAlgError("The penalty is below the rounding errors of the kernel matrix.")
     return factor
 
 
@@ -62,7 +63,7 @@ def shifted_inverse(matrix: FloatArray, shift: float) -> FloatArray:
     """Return (matrix + shift I)^-1 of a symmetric matrix, which is overwritten if possible."""
     inverse, failed = dpotri(cholesky(matrix, shift), lower=1, overwrite_c=1)
     if failed:
-        raise LinAlgError("The penalty is lost in the rounding of the kernel matrix.")
+        raise LinAlgError("The penalty is below the rounding errors of the kernel matrix.")
     inverse = np.tril(inverse)
     inverse += np.tril(inverse, -1).T
     return inverse
@@ -71,7 +72,7 @@ def shifted_inverse(matrix: FloatArray, shift: float) -> FloatArray:
 class QuerySystem:
     """R K R' for rankings within queries, ready to be factored for a lambda.
 
-    O(m^2) to set up; O(m^3) for each lambda, some two fits, and O(m b^2 + b^3) for a fold of b rows.
+    O(m^2) to set up; O(m^3) per lambda, about two fits, and O(m b^2 + b^3) per fold of b rows.
     """
 
     def __init__(self, K: FloatArray, root: LevelRoot, groups: IntArray):
@@ -109,8 +110,8 @@ class QuerySystem:
 class KernelSmoother:
     """The smoother P = I - mu (K_c + mu I)^-1 of the centred kernel matrix, O(m^3) for its one mu.
 
-    K_c maps a common offset of all rows to zero. There the inverse would be 1 / mu, beside which small
-    entries lose digits: instead a multiple of 1 1'/m is added first, and its contribution to the inverse is
+    K_c maps a common offset of all rows to zero. There the inverse would be 1 / mu, which would cancel digits
+    of small entries. So a multiple of 1 1'/m is added first, and its contribution to the inverse is
     subtracted.
     """
 

@@ -1,4 +1,4 @@
-"""The least-squares cost of RankRLS by query, so that the part of a query can be removed."""
+"""The least-squares cost of RankRLS as a sum over queries, so that a query can be removed."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _CACHE_ENTRIES = 1 << 17
 
 @dataclass
 class Block:
-    """One query's part f'L f - 2 f'r + constant of the cost, with ``alpha * mass`` of the penalty.
+    """The term f'L f - 2 f'r + constant of one query in the cost, with ``alpha * mass`` of the penalty.
 
     All masses sum to 1. The sum of some blocks, divided by the sum of their masses, is the cost of their rows
-    alone: taking a block away with its mass leaves the objective of the remaining rows, times a number.
+    alone: removing a block and its mass leaves the objective of the remaining rows, times a constant.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Block:
 
 
 def joint_loss(outputs: list[Preferences], cost: str, ties: str, average: str) -> LeastSquares:
-    """Return the cost of one output, or of several where `keeps_ties`: they have the same L."""
+    """Return the cost of one output or, if `keeps_ties`, of several with the same L."""
     shared = keeps_ties(outputs[0], cost, ties)
     labels = np.column_stack([np.asarray(output.values) for output in outputs]) if shared else None
     return LeastSquares(outputs[0], cost=cost, ties=ties, average=average, labels=labels)
@@ -70,7 +70,7 @@ def rows_by_group(groups: IntArray) -> list[IntArray]:
 
 
 def centred(A: FloatArray) -> FloatArray:
-    """Take the mean off each column; no pair of rows sees it."""
+    """Subtract the mean of each column; it cancels in each pair of rows."""
     return A - A.mean(axis=0)
 
 
@@ -78,7 +78,7 @@ def features(model: KernelModel, X: Any, scales: Scales | None = None) -> FloatA
     """Return the rows in coordinates in which ||w|| is the norm of the function: at most as many as rows.
 
     The features themselves if they are fewer than the rows, otherwise those of the kernel map. The kernel,
-    its basis rows and `gamma="scale"` are fixed by all rows and stay when rows leave.
+    its basis rows and `gamma="scale"` are determined by all rows, including held-out ones.
     """
     linear = is_linear(model)
     if linear and X.shape[1] <= X.shape[0]:
@@ -103,7 +103,7 @@ def _check_memory(X: Any) -> None:
 def mean_squared_distance(design: Design, loss: LeastSquares) -> float:
     """Return the mean over pairs of ||phi_i - phi_j||^2, averaged as the cost is: the scale of alpha.
 
-    It is the trace of Phi'L Phi, from some rows of R Phi at a time, or from some columns of Phi.
+    It is the trace of Phi'L Phi, computed in blocks of rows of R Phi or of columns of Phi.
     """
     if design.location is not None:
         return float(np.trace(design.normal_equations(loss)[0]))
@@ -125,6 +125,6 @@ def mean_squared_distance(design: Design, loss: LeastSquares) -> float:
 def distance_alphas(mean_square: float) -> FloatArray:
     """Return powers of two times the mean squared distance of the two rows of a pair.
 
-    With alphas far above that distance the weights only shrink; far below it little is penalised.
+    Alphas far above that distance only shrink the weights; far below it the penalty has little effect.
     """
     return np.asarray((mean_square or 1.0) * 2.0 ** np.arange(5, -26, -1), dtype=np.float64)

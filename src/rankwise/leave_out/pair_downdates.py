@@ -1,4 +1,4 @@
-"""Scores of pairs of rows by the model that was trained without the two, for preferences of any kind."""
+"""Scores of pairs of rows by the model fitted without them, for preferences of any kind."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _ENTRIES_AT_ONCE = 1 << 20
 class AnyPairs:
     """Leave-pair-out for pairs with any weights, directions and targets: survival, gains, explicit pairs.
 
-    The cost is a sum over pairs of W_ij (t_ij - d_ij'w)^2 with d_ij = phi_i - phi_j, so that what leaves with
-    the rows i and j is the sum over their own pairs. With A_i = sum_k W_ik d_ik d_ik' and b_i = sum_k W_ik
-    t_ik d_ik, the weights of the model that saw neither solve
+    The cost is a sum over pairs of W_ij (t_ij - d_ij'w)^2 with d_ij = phi_i - phi_j. Removing rows i and j
+    removes the terms of their pairs. With A_i = sum_k W_ik d_ik d_ik' and b_i = sum_k W_ik t_ik d_ik, the
+    weights of the model without both rows solve
 
         (S - A_i - A_j + W_ij d_ij d_ij' + alpha mass) w = p - b_i - b_j + W_ij t_ij d_ij,
 
@@ -37,8 +37,8 @@ class AnyPairs:
     cost, ties, average : str
         Those of the model.
     keep : {"alpha", "lambda"}
-        Quantities that the models without a pair have in common with that of all rows: alpha, which
-        multiplies the penalty of a mean over pairs, or the penalty of their sum, so that mass is 1.
+        The quantity that is the same in all fits: alpha, the weight of the penalty relative to the mean over
+        pairs; or its weight relative to their sum, so that mass is 1.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class AnyPairs:
         """Return the weighted fraction of the pairs in the wrong order: shape (n_alphas, 1)."""
         better, worse, _, weight = self.preferences.pairs()
         first, second, place = unordered(better, worse, self.preferences.n_rows)
-        rows = self.Phi - self.Phi.mean(axis=0)  # differences do not feel a common offset
+        rows = self.Phi - self.Phi.mean(axis=0)  # a common offset cancels in differences
         scores = self._scores(rows, first, second, alphas, advance)
         difference = (scores[:, 0] - scores[:, 1])[:, place] * np.where(better < worse, 1.0, -1.0)
         smallest = TIE * np.abs(scores).max(axis=(1, 2))[:, None]
@@ -83,7 +83,7 @@ class AnyPairs:
     def _scores(
         self, rows: FloatArray, first: IntArray, second: IntArray, alphas: FloatArray, advance: Advance
     ) -> FloatArray:
-        """Score both rows of each pair by the model that saw neither: shape (n_alphas, 2, n_pairs)."""
+        """Score both rows of each pair by the model without them: shape (n_alphas, 2, n_pairs)."""
         terms = pair_terms(self.preferences, self.cost, self.ties, self.average)
         self._check_what_remains(first, second)
         equations = _Equations(self.Phi - self.Phi.mean(axis=0), terms)
@@ -98,7 +98,7 @@ class AnyPairs:
         return scores
 
     def _check_what_remains(self, first: IntArray, second: IntArray) -> None:
-        """Refuse preferences of which two rows hold all pairs."""
+        """Raise an error if some two rows are involved in all pairs."""
         better, worse = self.preferences.pairs()[:2]
         count = np.zeros((self.preferences.n_rows,) * 2)
         np.add.at(count, (better, worse), 1.0)
@@ -106,16 +106,16 @@ class AnyPairs:
         touched = count.sum(axis=1)
         if (touched[first] + touched[second] - count[first, second] == len(better)).any():
             raise NoPairsError(
-                "Without some pairs of rows no pair remains and there is nothing to learn: each pair of rows "
-                "must leave another pair that it has no part in."
+                "Without some pairs of rows, no pair remains to learn from: for any two rows, there must be "
+                "a pair that involves neither."
             )
 
 
 class PairTerms(NamedTuple):
-    """What each pair of rows adds to the cost, as matrices of shape (m, m).
+    """The terms of each pair of rows in the cost, as matrices of shape (m, m).
 
-    `weight` is symmetric and `pull`, the weight times the target of s_i - s_j, changes its sign with the
-    order. `share` is the weight of the pair in the mean, and `own` the part of a row that no other row has.
+    `weight` is symmetric; `pull`, the weight times the target of s_i - s_j, is antisymmetric. `share` is the
+    weight of the pair in the mean, and `own` the part of a row that involves no other row.
     """
 
     weight: FloatArray
@@ -143,7 +143,7 @@ def pair_terms(preferences: Preferences, cost: str, ties: str, average: str) -> 
 
 
 def _terms_with_ties(ranking: Preferences) -> PairTerms:
-    """Let all pairs count by their rows' weights; the mean divides by (sum of weights)^2 / 2."""
+    """Weight all pairs by the product of their rows' weights; the mean divides by (sum of weights)^2 / 2."""
     rows: FloatArray = ranking.row_weight()  # type: ignore[attr-defined]
     rows = rows / rows.sum()
     weight = 2.0 * rows[:, None] * rows
@@ -192,7 +192,7 @@ def _solutions(gram: FloatArray, right: FloatArray, penalty: FloatArray) -> Floa
 
 
 def unordered(better: IntArray, worse: IntArray, m: int) -> tuple[IntArray, IntArray, IntArray]:
-    """Return the two rows of each pair once, the lower number first, and the place of each given pair.
+    """Return each pair of rows once, the lower number first, and the index of each given pair.
 
     Examples
     --------

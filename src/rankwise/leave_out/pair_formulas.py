@@ -1,4 +1,4 @@
-"""Scores of every pair of rows by the model that was trained without the two, in O(1) per pair."""
+"""Scores of every pair of rows by the model fitted without them, in O(1) per pair."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from rankwise.losses.roots import LevelRoot
 
 Signs = NDArray[np.int8]
 
-# Differences of scores below this part of the spread of the scores are those of equal rows, rounded.
+# Differences of scores below this fraction of their spread are rounding errors of equal scores.
 TIE = 1e-11
-# The terms of such a difference are known to this part of their size.
+# The relative rounding error of the terms of such a difference.
 ROUNDING = 1e-15
 _BLOCK_BYTES = 1_000_000
-# What a pair takes for each alpha and output, on a core of these years.
+# The time per pair, alpha and output on a current core.
 SECONDS_PER_PAIR = 1e-8
-# Rows and partners of a tile whose arrays stay in a cache.
+# The numbers of rows and partners of a tile whose arrays fit into a cache.
 _TILE = 256, 512
 
 Advance = Callable[[float], Any]
 
 
 def ignore_progress(amount: float) -> None:
-    """Tell nobody of progress."""
+    """Ignore progress."""
 
 
 def _check_pair_matrices(n_rows: int, n_matrices: int) -> None:
@@ -45,11 +45,11 @@ class AllPairs:
     Without rows i and j the cost, divided by m - 2, is that of least squares with a free intercept and the
     penalty mu ||f||^2, mu = alpha (m - 2) / 2. Let P = Z (S + mu)^-1 Z' be the smoother of the centred rows
     Phi_c = Z V' with Phi_c'Phi_c = V S V', and H = P + 1 1'/m that with the intercept. Then the predictions
-    p_U for U = {i, j} of the model that did not see U satisfy
+    p_U for U = {i, j} of the model without U satisfy
 
         (I - H_UU) p_U = (H y)_U - H_UU y_U,
 
-    two equations for each pair. O(m r^2 + r^3) once for rank r, then O(m^2 (r + v)) for each alpha.
+    two equations per pair. O(m r^2 + r^3) once for rank r, then O(m^2 (r + v)) per alpha.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class AllPairs:
         return wrong / n_pairs
 
     def predictions(self, alpha: float) -> FloatArray:
-        """Solve the two equations for all pairs and take the intercept off again; tied pairs are NaN."""
+        """Solve the two equations for all pairs and subtract the intercept; tied pairs are NaN."""
         _check_pair_matrices(self.n_rows, 6 * self.Y.shape[1] + 4)
         m, Y = self.n_rows, self.Y
         P, offset = self._matrix_and_offset(alpha)
@@ -100,7 +100,7 @@ class AllPairs:
         with np.errstate(invalid="ignore", divide="ignore"):
             determinant = np.outer(d, d) - H**2
             p = (d[None, :, None] * rest + H[:, :, None] * rest.swapaxes(0, 1)) / determinant[:, :, None]
-        moved = p - Y[:, None]  # by how much the label would have to move for the row to be as predicted
+        moved = p - Y[:, None]  # the change of the label that would make its residual zero
         shift = (offset - 1.0 / m)[:, None, None] * moved
         scores = p + shift + shift.swapaxes(0, 1) + offset @ Y
         scores[Y[:, None] == Y[None]] = np.nan  # tied pairs are not left out
@@ -113,7 +113,7 @@ class AllPairs:
         return 1.0 / (self.curvature + self._penalty(alpha))
 
     def _smoother(self, alpha: float, order: NDArray[np.int64]) -> _Smoother:
-        """Return P of the rows in an order, made tile by tile."""
+        """Return P of the rows in the given order, computed tile by tile."""
         Z, Y, weights = self.Z[order], self.Y[order], self._weights(alpha)
         fitted = Z @ (weights[:, None] * (Z.T @ Y))
         return _Smoother(Y, Z**2 @ weights, fitted, lambda rows, before: (Z[rows] * weights) @ Z[before].T)
@@ -125,7 +125,7 @@ class AllPairs:
 
 
 class KernelPairs(AllPairs):
-    """`AllPairs` for a kernel matrix and one alpha: by an inverse, which takes as long as some three fits."""
+    """`AllPairs` for a kernel matrix and one alpha: by an inverse, at the cost of about three fits."""
 
     def __init__(self, K: FloatArray, Y: FloatArray, alpha: float, factor: float = 1.0):
         self.Y, self.factor, self.n_rows = centred(Y), factor, len(Y)
@@ -184,13 +184,13 @@ class _Smoother:
 
 
 class TwoClasses:
-    """Leave-pair-out for pairs of a positive and a negative row, where only such pairs count in training.
+    """Leave-pair-out for pairs of a positive and a negative row, if only such pairs count in training.
 
     With p - 1 positive and q - 1 negative rows left, the mean over their pairs is the variance of the errors
-    y - f in each class plus the squared difference of the classes' means. It is also what remains of a
-    weighted sum of squares, weights D = 1 / (p - 1) and 1 / (q - 1), with an intercept for each class, at its
-    stationary point; a row leaves such a sum when its label is moved to where the others predict it. Over all
-    rows the form is
+    y - f in each class plus the squared difference of the classes' means. It is also the
+    stationary value of a weighted sum of squares, with weights D = 1 / (p - 1) and 1 / (q - 1) and an
+    intercept per class. Changing the label of a row to its prediction by the others removes the row from such
+    a sum. Over all rows the form is
 
         y'L y = sum of D (y - mean of the class)^2 + c (difference of the means)^2,   c = 1 / (1 - 1/p - 1/q),
 
@@ -199,7 +199,7 @@ class TwoClasses:
 
         J_UU e_U = (J y)_U,   f_U = (G L y)_U - (G L)_UU e_U.
 
-    O(m r^2 + r^3) once for rank r, then O(p q r) for each alpha. Two rows in each class have no such c.
+    O(m r^2 + r^3) once for rank r, then O(p q r) per alpha. With two rows in each class, c is undefined.
 
     Parameters
     ----------
@@ -226,7 +226,7 @@ class TwoClasses:
         return float(len(self.positive)) * len(self.negative) * len(alphas)
 
     def errors(self, alphas: FloatArray, advance: Advance = ignore_progress) -> FloatArray:
-        """Count positive rows below negative ones; differences do not feel a common offset of the rows."""
+        """Count positive rows below negative ones; a common offset of the rows cancels in differences."""
         decomposed = self._decomposed(centred(self.Phi))
         wrong = np.zeros((len(alphas), 1))
         step = max(1, _BLOCK_BYTES // len(self.negative))
@@ -263,7 +263,7 @@ class TwoClasses:
         return Z, self._times(Z), np.maximum(curvature, 0.0)
 
     def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
-        """Return the scores G L y of the rows by the model that saw them all."""
+        """Return the scores G L y of the rows by the model of all rows."""
         Z, LZ, curvature = decomposed
         return Z @ ((LZ.T @ self.y) / (curvature + alpha * self.factor))
 
@@ -294,7 +294,7 @@ class TwoClasses:
 
 
 class KernelClasses(TwoClasses):
-    """`TwoClasses` for a kernel matrix and one alpha: by an inverse, some four fits long."""
+    """`TwoClasses` for a kernel matrix and one alpha: by an inverse, at the cost of about four fits."""
 
     def __init__(self, K: FloatArray, y: FloatArray, alpha: float, factor: float = 1.0):
         super().__init__(np.empty((len(y), 0)), y, factor)
@@ -304,11 +304,11 @@ class KernelClasses(TwoClasses):
         self.system = ClassSystem(K, root, alpha * factor)
 
     def _decomposed(self, Phi: FloatArray) -> tuple[Any, Any, Any]:
-        """Return nothing: the system is solved already."""
+        """Do nothing: the system is already solved."""
         return None, None, None
 
     def _fitted(self, decomposed: tuple[Any, Any, Any], alpha: float) -> FloatArray:
-        """Return the scores G L y of the rows by the model that saw them all."""
+        """Return the scores G L y of the rows by the model of all rows."""
         return self.system.GL @ self.y
 
     def _scores(

@@ -1,4 +1,4 @@
-"""Is there anything to learn? A permutation test that costs about one cross-validation."""
+"""A permutation test of the ranking, at the cost of about one cross-validation."""
 
 from __future__ import annotations
 
@@ -57,13 +57,13 @@ def permutation_test(
     """Compare the cross-validated ranking with that of labels shuffled among the rows of each query.
 
     The statistic is the fraction of held-out pairs in the right order, by `leave_query_out` with qid and by
-    `leave_pair_out` without. Under the hypothesis that the labels of a query could be in any order, the
+    `leave_pair_out` without. Under the null hypothesis that the labels of a query are exchangeable, the
     p-value is valid for any number of permutations. Section 4.1 of Pahikkala et al. (2009).
 
     With `cost="magnitude"` and ties kept, the permuted labels are further outputs of one decomposition:
     O(m^2) per permutation without queries, O(m r) and the folds' O(b^2) with them. Otherwise each permutation
-    has a Laplacian, and a decomposition, of its own; where leaving a pair out has no closed form it costs as
-    much as `leave_pair_out` does for survival.
+    needs its own Laplacian and decomposition; if leaving a pair out has no closed form, it costs as much as
+    `leave_pair_out` for survival.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def permutation_test(
         It is not changed, and need not be fitted. With `verbose=1` it reports progress.
     X : array or sparse matrix of shape (m, n_features)
     y : array of shape (m,), or Preferences
-        Of a `Preferences` the rows are shuffled with all that belongs to them, time and censoring or label
-        and weight, within queries or, for explicit pairs, among the rows that pairs join.
+        For a `Preferences`, rows are shuffled together with their label and weight, or time and censoring,
+        within queries or, for explicit pairs, within connected components.
     qid : array of shape (m,), optional
         Labels are shuffled within queries.
     n_permutations : int
@@ -99,7 +99,7 @@ def permutation_test(
         outputs = [y, *permuted_preferences(y, n_permutations, generator)]
         return _tested(HeldOutTask(model, X, outputs, qid), y.has_queries)
     labels = as_labels(y, "y")
-    if qid is None:  # labels are shuffled and rows decomposed before the first pair tells how long it takes
+    if qid is None:  # shuffling and decomposition precede the first estimate of the time
         n_pairs = len(labels) ** 2 / 2 * (n_permutations + 1)
         Progress("The permutation test", n_pairs).foresee(SECONDS_PER_PAIR)
     query = np.zeros(len(labels), np.int64) if qid is None else as_codes(qid, "qid", len(labels))[1]
@@ -115,7 +115,7 @@ def _tested(task: HeldOutTask, by_query: bool) -> PermutationTestResult:
 def permuted_preferences(
     preferences: Preferences, n_permutations: int, generator: np.random.Generator
 ) -> Iterator[Preferences]:
-    """Shuffle the rows within each query, or group of rows that pairs join, once for each permutation."""
+    """Shuffle the rows within each query or connected component, once per permutation."""
     order = np.arange(preferences.n_rows)
     groups = rows_by_group(preferences.groups())
     for _ in range(n_permutations):
@@ -128,8 +128,8 @@ def permuted_preferences(
 def permuted_labels(
     labels: FloatArray, query: NDArray[np.int64], n_permutations: int, generator: np.random.Generator
 ) -> FloatArray:
-    """Shuffle the labels within each query, once for each column: shape (m, n_permutations)."""
-    shuffled = np.repeat(labels[None], n_permutations, axis=0).T  # columns are shuffled where they lie
+    """Shuffle the labels within each query, once per column: shape (m, n_permutations)."""
+    shuffled = np.repeat(labels[None], n_permutations, axis=0).T  # columns are shuffled in place
     for rows in rows_by_group(query):
         shuffled[rows] = generator.permuted(shuffled[rows], axis=0)
     return shuffled

@@ -1,7 +1,7 @@
-"""The scores of each fold of queries by the model that did not see it, for many alphas at once.
+"""The scores of each fold of queries by the model fitted without it, for many alphas at once.
 
 With Phi'L Phi = V diag(s) V' and Z = Phi V, the weights without the rows U solve, in the basis V,
-(diag(s) - G + lambda I) w = p - q, where G = Z_U'L_U Z_U and q = Z_U'r_U belong to the rows that leave.
+(diag(s) - G + lambda I) w = p - q, where G = Z_U'L_U Z_U and q = Z_U'r_U belong to the held-out rows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from rankwise.solvers.spectrum import Spectrum
 # many steps, or if the first ones help little: the fold is a large part of all rows.
 STEP_ERROR = 1e-12
 MOST_STEPS, FIRST_STEPS, FIRST_SHARE = 12, 3, 1e-3
-# Steps that are usual, and operations of a decomposition by the cube of the features.
+# The typical number of steps, and the operations of a decomposition divided by the cube of the features.
 USUAL_STEPS, DECOMPOSITION = 5, 12
 TINY = float(np.finfo(np.float64).tiny)
 
@@ -31,9 +31,8 @@ def scores_without_fold(
 ) -> FloatArray:
     """Score each row by the model without its fold: shape (n_alphas, m, v).
 
-    Cost for a fold of b rows of n features: O(b n^2), and some steps of O(n^2) for each alpha. In place of
-    the steps it is O(n^3) if the fold is a large part of all rows; if b is small, O(b^2 n + b^3) for each
-    alpha is all.
+    Cost for a fold of b rows of n features: O(b n^2), and a few steps of O(n^2) per alpha. If the fold is a
+    large part of all rows, O(n^3) instead of the steps; if b is small, only O(b^2 n + b^3) per alpha.
     """
     Z = Phi @ spectrum.vectors
     n_alphas, (n, n_outputs) = penalties.shape[1], spectrum.rotated.shape
@@ -58,7 +57,7 @@ def scores_without_fold(
 
 
 def _leaving(Z: FloatArray, fold: list[Block]) -> tuple[FloatArray, FloatArray]:
-    """Return G and q of the rows that leave."""
+    """Return G and q of the held-out rows."""
     gram, pull = np.zeros((Z.shape[1],) * 2), np.zeros((Z.shape[1], fold[0].pull.shape[1]))
     for block in fold:
         part = centred(Z[block.rows])
@@ -70,9 +69,9 @@ def _leaving(Z: FloatArray, fold: list[Block]) -> tuple[FloatArray, FloatArray]:
 def _weights_by_steps(
     Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
 ) -> FloatArray | None:
-    """Solve by conjugate gradients, for all alphas side by side: shape (n, n_alphas, v); None where slow.
+    """Solve by conjugate gradients for all alphas at once: shape (n, n_alphas, v); None if slow.
 
-    diag(s) + lambda is so near to what remains without a few rows that few steps do.
+    The preconditioner diag(s) + lambda is close to the system without a few rows, so few steps suffice.
     """
     gram, pull = _leaving(Z, fold)
     n_outputs = pull.shape[1]
@@ -106,7 +105,7 @@ def _products(first: FloatArray, second: FloatArray) -> FloatArray:
 def _weights_by_features(
     Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
 ) -> FloatArray:
-    """Decompose what remains without the fold."""
+    """Decompose the equations without the fold."""
     gram, pull = _leaving(Z, fold)
     remaining = np.diag(spectrum.eigenvalues) - (gram + gram.T) / 2
     rest = Spectrum.of(remaining, spectrum.rotated - pull, check=False)
@@ -119,8 +118,8 @@ def _weights_by_rows(
 ) -> FloatArray:
     """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
 
-    L maps a common offset of the rows of a query to zero, so the rows are centred within queries: the
-    products of rows stay small where lambda is.
+    L maps a common offset of the rows of a query to zero, so the rows can be centred within queries. This
+    keeps the products of rows small relative to lambda.
     """
     part = np.concatenate([centred(Z[block.rows]) for block in fold])
     pull = np.concatenate([block.pull for block in fold])
