@@ -1,9 +1,9 @@
-# Everything a contributor runs. `make` alone lists the targets.
+# The commands of a contributor. `make` alone lists the targets.
 
 PYTHON ?= python3
 VENV ?= .venv
 JOBS ?= 2
-# What `make test-machines` and `make test-oldest` run: everything, or TESTS=tests/test_losses.py.
+# The tests of `make test-machines` and `make test-oldest`: all, or for example TESTS=tests/test_losses.py.
 TESTS ?=
 FUZZ_SECONDS ?= 60
 
@@ -11,15 +11,15 @@ BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
 # Editable installs see changed Python files at once, new packages only after a new build.
 BUILD_INPUTS := pyproject.toml CMakeLists.txt $(wildcard native/*.hpp native/*.cpp src/rankwise/*/__init__.py)
-# Scripts have a main; the rest of the folder is what they share.
+# Scripts have a main; the other files of the folder are shared by them.
 BENCHMARKS = $(shell grep -l __main__ benchmarks/*.py)
 
-# A test worker is one thread: the workers already share out the cores.
+# One thread per test worker: the workers already use all cores.
 TEST_ENV := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 HYPOTHESIS_PROFILE ?= ci
 export HYPOTHESIS_PROFILE
 
-# Real data sets, where they lie beside the repository; tests that need them are skipped elsewhere.
+# Real data sets, if they are in a folder beside the repository; without them, some tests are skipped.
 ifneq ($(wildcard ../shared/data),)
 RANKWISE_DATA ?= $(abspath ../shared/data)
 export RANKWISE_DATA
@@ -69,7 +69,7 @@ $(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt
 	  --config-settings=build-dir=build/oldest
 	touch $@
 
-test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest versions that are declared (Python 3.11)
+test-oldest: $(VENV)-oldest/.installed ## All tests with the oldest supported versions of all packages (Python 3.11)
 	$(TEST_ENV) $(VENV)-oldest/bin/python -m pytest -n $(JOBS) $(TESTS)
 
 lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native headers, workflows, templates and citation
@@ -82,7 +82,7 @@ lint: $(VENV)/.dev headers ## Check style, formatting, types, imports, native he
 	$(BIN)/check-jsonschema --builtin-schema vendor.github-issue-forms .github/ISSUE_TEMPLATE/bug.yml .github/ISSUE_TEMPLATE/feature.yml
 	$(BIN)/check-jsonschema --builtin-schema vendor.citation-file-format CITATION.cff
 
-# Every native header compiles alone. The build itself shows this of python_arrays.hpp, the first include of bind.cpp.
+# Every native header compiles alone. For python_arrays.hpp, the first include of bind.cpp, the build checks this.
 HEADER_CHECKS := $(patsubst native/%.hpp,build/headers/%.checked,$(filter-out native/python_arrays.hpp,$(wildcard native/*.hpp)))
 
 build/headers/%.checked: native/%.hpp
@@ -93,19 +93,19 @@ build/headers/%.checked: native/%.hpp
 
 -include $(wildcard build/headers/*.d)
 
-headers: ## Compile each native header that has changed by itself
+headers: ## Compile each changed native header separately
 	@if command -v $(CXX) >/dev/null; then $(MAKE) --no-print-directory -j $(JOBS) $(HEADER_CHECKS); \
 	else echo "There is no $(CXX): the native headers are not checked."; fi
 
 bench: $(VENV)/.dev ## Run every benchmark in its quick mode
 	@set -e; for script in $(BENCHMARKS); do echo "== $$script"; $(BIN)/python $$script --quick; done
 
-docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/, warnings as errors, and ask its search
+docs: $(VENV)/.docs ## Run the gallery, build docs/_build/html/ with warnings as errors, and test its search
 	$(TEST_ENV) $(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	$(TEST_ENV) $(BIN)/python -m pytest -q tests/test_documentation.py
 
-# The tests find what is on the path, and what npm fetched to build/browser/.
-browser: ## Install the browser that the tests of pages need: with apt where there are rights, else with npm
+# The tests find a browser on the path or in build/browser/, where npm installs it.
+browser: ## Install the browser for the tests of pages, with apt if permitted, otherwise with npm
 	@if command -v chromedriver && { command -v chromium || command -v google-chrome; }; then \
 	  echo "There is a browser and its driver."; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
@@ -118,21 +118,21 @@ browser: ## Install the browser that the tests of pages need: with apt where the
 	    "which must be within reach." >&2; exit 1; }; \
 	else echo "Neither apt (as root) nor npx is here: install chromium and chromedriver by hand." >&2; exit 1; fi
 
-reproduce: $(VENV)/.dev ## Run the papers' experiments again (real data: RANKWISE_DATA) and write docs/reproduction.md
+reproduce: $(VENV)/.dev ## Repeat the papers' experiments (real data: RANKWISE_DATA) and write docs/reproduction.md
 	$(BIN)/python -m benchmarks.reproduce
 
 $(VENV)/.race: $(VENV)/.dev
 	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[race]"
 	touch $@
 
-race: $(VENV)/.race ## Race against other packages; adds to docs/reproduction.md
+race: $(VENV)/.race ## Compare with other packages; extends docs/reproduction.md
 	$(BIN)/python -m benchmarks.reproduce --only race --force
 
 build/fuzz/svmlight_native: tests/fuzz/svmlight_fuzz.cpp $(wildcard native/*.hpp)
 	mkdir -p $(@D)
 	$(CXX) -std=c++20 -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -DPLAIN_MAIN -I native $< -o $@ -pthread
 
-# New finds go to build/; what is worth keeping is moved to the seeds by hand.
+# New inputs are saved in build/; useful ones are added to the seeds by hand.
 fuzz: $(VENV)/.fuzz build/fuzz/svmlight_native ## Fuzz every reader, each for FUZZ_SECONDS (60)
 	@echo "== svmlight, natively"; build/fuzz/svmlight_native $(FUZZ_SECONDS)
 	@set -e; for target in tests/fuzz/fuzz_*.py; do \
@@ -149,7 +149,7 @@ $(VENV)-mutate/.installed: $(BUILD_INPUTS)
 	touch $@
 
 mutate: HYPOTHESIS_PROFILE := mutate
-mutate: $(VENV)-mutate/.installed ## Change losses, certificates and thresholds, and list the changes that no test notices
+mutate: $(VENV)-mutate/.installed ## Mutation tests of losses, certificates and thresholds: list the mutants that no test detects
 	$(TEST_ENV) $(VENV)-mutate/bin/mutmut run --max-children $(JOBS) $(MUTANTS)
 	$(VENV)-mutate/bin/mutmut results
 
@@ -175,7 +175,7 @@ wheel: $(VENV)/.wheel ## Build sdist and wheel in dist/, check them, and test th
 release-check: | $(BIN)/python ## Check that version, changelog, citation and tree are ready for a release
 	$(BIN)/python tools/release.py
 
-# One after the other: a tree that is not ready is not built, and only a build that passed its tests is tagged.
+# In sequence: the tree is checked before the build, and the tag is made only after the tests of the build.
 release: ## Check the tree, build and test sdist and wheel, and tag the version (DRY_RUN=1: no tag); pushes nothing
 	$(MAKE) release-check
 	$(MAKE) wheel
@@ -217,7 +217,7 @@ test-portable: $(VENV)-portable/.installed ## Run the native code's tests on the
 
 sanitize sanitize-threads: HYPOTHESIS_PROFILE := quick
 
-# CPython does not free everything at exit, so leaks are not looked for.
+# CPython does not free everything at exit, so leak detection is off.
 sanitize: $(VENV)-address/.installed ## Run the native code's tests under address and UB sanitizers
 	$(TEST_ENV) ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=print_stacktrace=1 $(call preload,libasan.so) \
 	  $(VENV)-address/bin/python -m pytest -p no:cacheprovider $(NATIVE_TESTS)

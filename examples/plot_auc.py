@@ -2,13 +2,13 @@
 AUC on breast cancer: a draw
 ============================
 
-On scikit-learn's breast cancer data RankSVM, which optimises the order itself, does not beat
-LogisticRegression and LinearSVC: all three reach an AUC of 0.995, and RankRLS comes last with 0.992.
+On scikit-learn's breast cancer data, RankSVM optimises the order itself but does not beat LogisticRegression
+and LinearSVC: all three reach an AUC of 0.995, and RankRLS is last with 0.992.
 
-With two classes the share of pairs in the right order *is* the area under the ROC curve, so a pairwise loss
-looks like the natural choice. It is; but on easy data a good loss for classes is a good loss for order too.
-The comparison is honest: the strength of every penalty is chosen on training rows only, and all models are
-judged on the same held-out rows.
+With two classes, the fraction of pairs in the right order *is* the area under the ROC curve, so a pairwise
+loss is a natural choice. On easy data, however, a good classification loss also gives a good order. The
+regularization of every model is chosen on training rows only, and all models are evaluated on the same
+held-out rows.
 """
 
 import matplotlib.pyplot as plt
@@ -52,7 +52,7 @@ for name, values in auc.items():
     print(f"{name:<20} AUC {values.mean():.4f} +/- {values.std():.4f}")
 
 # %%
-# Each line is one fold of held-out rows. Where lines cross, no model is the better one.
+# Each line is one fold of held-out rows. The lines cross: no model is better on all folds.
 
 figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
 table = np.array(list(auc.values()))

@@ -2,13 +2,14 @@
 Keep the trees, change the loss
 ===============================
 
-Boosted trees that learn from all pairs order rows with long-tailed labels as well as any others, where the
-same trees that learn the labels put up to two thirds more pairs in the wrong order.
+With a loss over all pairs, boosted trees rank rows equally well however long the tail of the labels is. With
+a regression loss, the same trees put up to two thirds more pairs in the wrong order.
 
-The labels are made: a curved function of six features, stretched such that a few rows have very large labels,
-as prices and incomes have. Regression spends its trees on those few; without a tail it is as good. The
-pairwise losses see the order alone, and no stretching of the labels changes their trees. Everything else is
-equal: LightGBM, its learning rate, its leaves, and validation rows that end the fit by the ranking error.
+The labels are generated: a nonlinear function of six features, transformed so that a few rows have very large
+labels, as is usual for prices and incomes. Regression fits mainly those few rows; without a tail it is as
+good. The pairwise losses depend on the order only, so monotone transformations of the labels do not change
+their trees. Everything else is equal: LightGBM, its learning rate, its leaves, and early stopping by the
+ranking error of validation rows.
 """
 
 import lightgbm as lgb
@@ -53,7 +54,7 @@ def boosted(loss, y):
 
 
 # %%
-# The share of test pairs in the wrong order, for labels with longer and longer tails.
+# The fraction of test pairs in the wrong order, for labels with increasingly long tails.
 
 
 def error(scores):

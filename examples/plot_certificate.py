@@ -2,11 +2,11 @@
 How far from the optimum? The certificate while it falls
 ========================================================
 
-An exact line search brings the cutting-plane method to a certified gap of 0.001 in some ten iterations,
-where the method as published needs more than two hundred.
+With an exact line search, the cutting-plane method reaches a certified gap of 0.001 in about ten iterations;
+the published method needs more than two hundred.
 
-``gap_`` is no estimate: the optimum lies between ``objective_ - gap_`` and ``objective_``. Both ends come
-with every iteration, so that a fit can be watched, stopped early by a callback, and trusted.
+``gap_`` is a bound, not an estimate: the optimum is between ``objective_ - gap_`` and ``objective_``. Both
+are available in every iteration, so a fit can be monitored and stopped early by a callback.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ for name, model in models.items():
     print(f"{name:<20} {model.n_iter_:>4} iterations, objective {model.objective_:.5f}, gap {model.gap_:.1e}")
 
 # %%
-# Between the lines of one colour lies the optimum, on which both methods agree.
+# The optimum is between the two lines of each colour.
 
 # sphinx_gallery_thumbnail_panel = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")

@@ -2,14 +2,13 @@
 Clicks: undoing the position
 ============================
 
-Where people mostly look at the first results, a model of the raw clicks learns from what the old ranking
-showed; weighting each click by the inverse of the chance that its position was looked at gives the quality
-back.
+If users mostly look at the first results, a model of raw clicks learns the order of the old ranking.
+Weighting each click by the inverse of the probability that its position was examined recovers the quality.
 
-Clicks are cheap and biased. A document in tenth place is clicked when it is relevant *and* someone looks
-there. With the chance of looking, the *propensity*, known (from swapping results now and then), a click in
-tenth place counts for all the looks that did not happen. A pair weighs the product of its rows' weights, so
-``sample_weight`` is all it takes.
+Clicks are cheap and biased. A document in tenth place is clicked if it is relevant *and* the user examines
+that position. The probability of examination, the *propensity*, can be estimated by occasionally swapping
+results. Its inverse is the weight of a click. The weight of a pair is the product of its rows' weights, so
+``sample_weight`` suffices.
 """
 
 import matplotlib.pyplot as plt
@@ -42,7 +41,7 @@ X_test = generator.normal(size=(len(qid), n_features))
 grade = np.digitize(X_test @ quality, [0.0, 0.5, 1.0])
 
 # %%
-# The stronger the position bias, the more the weights are worth.
+# The benefit of the weights grows with the position bias.
 
 biases = [0.0, 0.5, 1.0, 1.5, 2.0]
 gains = np.empty((len(biases), 2, 5))
@@ -56,8 +55,8 @@ for row, bias in enumerate(biases):
     print(f"bias {bias}: NDCG@5 {raw:.3f} from raw clicks, {weighted:.3f} from weighted clicks")
 
 # %%
-# On the left, clicks at a bias of 1: the weights lift the clicks to the share of documents that are relevant,
-# which is what would be clicked if all places were looked at.
+# On the left, clicks at a bias of 1: the weighted clicks match the fraction of relevant documents, which is
+# the click rate if all positions were examined.
 
 X, click, weight, position, relevant = impressions(1.0)
 # sphinx_gallery_thumbnail_panel = 1

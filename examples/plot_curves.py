@@ -2,12 +2,12 @@
 A ranking that can be read
 ==========================
 
-A sum of curves and one table of two features have less than a third of a linear ranker's error here, and what
-they learned fits on a page: each picture shows what a feature adds to the score.
+Here, a sum of curves and one table of two features has less than a third of the error of a linear ranker, and
+the whole model fits on a page: each panel shows the contribution of one feature to the score.
 
-The labels are made: one feature matters up to a point, one is best in the middle, one goes up in a step, and
-two count only together. The step is a feature of which it is known that more is never worse, so its curve is
-told to be monotone. The search for interactions finds the two that belong together.
+The labels are generated: the effect of one feature saturates, one is best in the middle, one has a step, and
+two matter only in combination. More of the feature with the step is never worse, so its curve is constrained
+to be increasing. The search for interactions finds the pair of features that interact.
 """
 
 import numpy as np
@@ -24,7 +24,7 @@ X[::10, 1] = np.nan  # every tenth age is missing
 train, test = np.arange(3000), np.arange(3000, 4000)
 
 # %%
-# Missing values have a part of their own, so a linear ranker needs them filled in, and curves do not.
+# Curves have a separate value for missing data; for a linear ranker, missing values must be imputed.
 
 filled = np.nan_to_num(X)
 linear = RankSVM(1e-4).fit(filled[train], y[train])
@@ -37,6 +37,7 @@ print(f"the two features: {names[pairs.pairs_[0, 0]]} and {names[pairs.pairs_[0,
 print(f"the objective is within {pairs.gap_:.1g} of the optimum")
 
 # %%
-# The curves, the widest first. Grey is the density of the rows; the dotted line is what a missing age adds.
+# The curves, the widest first. Grey is the density of the rows; the dotted line is the contribution of a
+# missing age.
 
 CurveDisplay.from_estimator(pairs, feature_names=names)

@@ -2,11 +2,11 @@
 Rows on Dask: the same model
 ============================
 
-Cut into eight Dask blocks, the rows give the same model as in memory: the weights agree to the last digits,
-and no pair is lost where a block's border cuts a query.
+A fit on eight Dask blocks gives the same model as a fit in memory: the weights agree up to rounding, and
+pairs of queries that extend over two blocks are included.
 
-Scores travel up, one number per row, and coefficients travel down; the rows stay where they are. Here the
-blocks are held by threads of this process. With a ``dask.distributed`` client the same lines run on a cluster
+Only scores and coefficients are sent, one number per row; the rows do not move. Here the blocks belong to
+threads of this process. With a ``dask.distributed`` client the same code runs on a cluster
 (``pip install '.[dask]'``).
 """
 
@@ -26,7 +26,7 @@ border = np.arange(2500, 20_000, 2500)
 print(f"{len(rows.chunks[0])} blocks; {np.sum(qid[border] == qid[border - 1])} of 7 borders cut a query")
 
 # %%
-# Fit both; and, to compare, a model to each block by itself, whose weights are then averaged.
+# Fit both. For comparison, fit a model to each block separately and average the weights.
 
 whole = RankSVM(loss="squared_hinge", tol=1e-9).fit(X, y, qid=qid)
 blocks = RankSVM(loss="squared_hinge", tol=1e-9).fit(rows, y, qid=qid)
@@ -41,8 +41,8 @@ averaged = np.mean(
 )
 
 # %%
-# Both take the same steps to the same weights. Averaging models of single blocks, which is what one does
-# without a common loss, loses the pairs across borders, and its weights are others.
+# Both have the same iterates and the same weights. Averaging the models of single blocks loses the pairs
+# across blocks and gives different weights.
 
 rows_of_table = [
     ["in memory", f"{whole.n_pairs_:,}", len(whole.history_["gap"]), f"{whole.gap_:.0e}", ""],

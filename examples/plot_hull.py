@@ -2,15 +2,15 @@
 Order graphs of classes
 =======================
 
-A model need not be told how all classes compare: it keeps to the edges of an order graph, and each edge shows
-how many pairs of rows it puts in the order asked for.
+Not all pairs of classes need an order: a model can be fitted to the edges of an order graph and evaluated by
+the fraction of pairs in the right order per edge.
 
 Guests call a hotel "superb", "for families", "for business" or "dull". Superb is above both of the middle
-ones and these are above dull, but nobody says whether families or business come first: an order graph with
-two branches. `HullRanker` learns a score that keeps to its edges. The picture shows the graph with the share
-of pairs of new rows in the right order, and beside it a chain and a full graph of five grades.
+ones and these are above dull, but "for families" and "for business" have no order: an order graph with two
+branches. `HullRanker` learns a score that respects its edges. The figure shows the graph with the fraction of
+pairs of new rows in the right order, and beside it a chain and a full graph of five grades.
 
-The script shows the figure, or saves it where a path is given:
+The script shows the figure, or saves it if a path is given:
 
     python examples/plot_hull.py [hull_order_graph.png]
 """

@@ -2,11 +2,11 @@
 A kernel where no straight line will do
 =======================================
 
-Where the order does not follow a straight line, a linear RankSVM is at chance, an RBF kernel puts 98% of
-pairs right, and thirty basis rows out of a thousand are as good as all of them at a fraction of the time.
+On a nonlinear order, a linear RankSVM is at chance level and an RBF kernel puts 98% of pairs in the right
+order. Thirty basis rows out of a thousand are as good as all of them, in a fraction of the time.
 
-A kernel is exact with all training rows as its basis, at O(m^3) time and O(m^2) memory. ``n_components``
-takes some of them instead.
+A kernel is exact with all training rows as its basis, in O(m^3) time and O(m^2) memory. ``n_components``
+selects a smaller basis.
 """
 
 from time import perf_counter

@@ -2,17 +2,17 @@
 A leaderboard from matches alone
 ================================
 
-Nine models are ranked by 2,700 votes on pairs of answers. Who leads is clear, third place is not, and one
-model would be two places too high only because its answers were shown first.
+Nine models are ranked by 2,700 votes on pairs of answers. The leader is clear, third place is not, and
+without the order effect one model would be two places too high because its answers were usually shown first.
 
-There are no features here, only names: ``BradleyTerry`` learns one score for each. The difference of two
-scores is the logarithm of the odds that one is preferred, so that the table also says who would win.
+There are no features here, only names: ``BradleyTerry`` learns one score per name. The difference of two
+scores is the log odds that one is preferred.
 """
 
 # %%
 # The votes are generated. The better answer is preferred with a probability that grows with the difference,
-# and the one shown first a little more often than it deserves. A fifth of the votes are ties. The answers of
-# Juniper stand first in nine votes of ten, as can happen when a web page is built in a hurry.
+# and the answer shown first has a small advantage. A fifth of the votes are ties. The answers of Juniper are
+# shown first in nine votes of ten.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,15 +34,15 @@ vote = np.where(generator.random(2700) < odds / (1 + odds), "win", "loss")
 vote[generator.random(2700) < 0.2] = "tie"
 
 # %%
-# One call. ``outcome`` is that of the item named first; ties get a chance of their own by Davidson's model.
+# One call. ``outcome`` is that of the first item; Davidson's model includes the probability of ties.
 
 model = BradleyTerry(ties="davidson", order_effect=True).fit(names[a], names[b], outcome=vote)
 print(model.leaderboard())
 print(f"\nBeing shown first is worth {model.order_effect_:.2f}; it was made to be {shown_first}")
 
 # %%
-# The column of ranks says which ones the votes leave open. Two models can be compared in detail, and a match
-# has three possible ends.
+# The column of ranks shows the uncertainty of each position. For two models, the probabilities of a win, a
+# tie and a loss can be predicted.
 
 apart = model.difference("Birch", "Cedar")
 print(f"Birch is {apart.difference:.2f} ahead of Cedar ({apart.low:.2f} to {apart.high:.2f})")
@@ -50,7 +50,7 @@ win, tie, loss = model.predict_match_proba("Birch", "Cedar")
 print(f"Birch, shown first, against Cedar: {win:.0%} win, {tie:.0%} tie, {loss:.0%} loss")
 
 # %%
-# Without the order effect the votes for Juniper are taken at face value.
+# Without the order effect, Juniper's score includes the advantage of being shown first.
 
 naive = BradleyTerry(ties="davidson").fit(names[a], names[b], outcome=vote)
 for name, fitted in (("with", model), ("without", naive)):

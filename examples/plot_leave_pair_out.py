@@ -2,23 +2,23 @@
 Which AUC to report for a small sample
 ======================================
 
-With thirty rows, pooling the predictions of ten folds understates the AUC by three to five points, averaging
-the folds varies more than it must, and leave-pair-out does neither.
+With thirty rows, pooling the predictions of ten folds underestimates the AUC by three to five points, and
+averaging over folds has a larger variance than necessary. Leave-pair-out has neither problem.
 
-With thirty patients there is no test set to spare, and the area under the ROC curve is estimated by cross-
-validation. Three ways are in use:
+With thirty patients there are too few rows for a test set, and the area under the ROC curve is estimated by
+cross-validation. Three methods are common:
 
-- *pooled*: predict every row in ten folds, put the predictions of all folds into one list, take its AUC.
-  It compares scores of different models. Where a fold holds more positive rows than its share, its model saw
-  fewer and scores lower: the estimate is too low (Parker, Gunter and Bedo 2007).
-- *averaged*: take the AUC of each fold and average. A fold has few pairs, so the estimate varies more than it
-  must, and a fold of one class has none.
+- *pooled*: predict every row in ten folds, and compute one AUC from all predictions. This compares scores of
+  different models. If a fold has more positive rows than average, its model was fitted to fewer of them and
+  its scores are lower: the estimate is too low (Parker, Gunter and Bedo 2007).
+- *averaged*: average the AUC of the folds. A fold has few pairs, so the variance is larger, and the AUC of a
+  fold of one class is undefined.
 - *leave-pair-out*: leave each pair of a positive and a negative row out, and count the pairs in the right
   order. Each comparison is made by one model, and every pair counts once. For RankRLS it is exact and takes
   about as long as one fit (Pahikkala et al. 2009, sections 3.4 and 4.1).
 
-Many small samples are drawn from a population that is known, so that the AUC that each model truly has is
-known too. What is plotted is the difference.
+Many small samples are drawn from a known population, so the true AUC of each model is known as well. The
+figure shows the difference between estimate and true AUC.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ from rankwise.model_selection import leave_pair_out
 
 N_ROWS, N_FEATURES, N_SAMPLES = 30, 10, 200
 SIGNALS = {"nothing to learn": 0.0, "weak signal": 0.25, "strong signal": 0.6}
-# One grey for what is common, one colour for the estimate to use.
+# Grey for the common estimates, a colour for the recommended one.
 COLOURS = {"pooled": "#9aa0a6", "averaged": "#9aa0a6", "leave-pair-out": "#c8452f"}
 
 

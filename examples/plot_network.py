@@ -2,12 +2,12 @@
 A network on all pairs
 ======================
 
-Trained on all 200 million pairs of 20,000 rows, a small network orders fresh rows better than the same
-network that predicts their labels, and as well as one that predicts their ranks; trained on chosen and
-rejected answers, it finds what a linear reward head cannot.
+Trained on all 200 million pairs of 20,000 rows, a small network ranks new rows better than the same network
+trained to predict labels, and as well as one trained to predict ranks. Trained on chosen and rejected
+answers, it learns a nonlinear quality that a linear reward head cannot represent.
 
-``objectives.torch`` makes a loss module for PyTorch (`pip install '.[torch]'`): scores in, gradient
-out, without visiting a pair. Any network that returns a number a row can be trained with it.
+``objectives.torch`` returns a loss module for PyTorch (`pip install '.[torch]'`). It computes loss and
+gradient without enumerating pairs, for any network that returns one number per row.
 """
 
 try:
@@ -113,7 +113,7 @@ for name, shares in heads.items():
     print(f"{name}: {shares[-1]:.0%} of unseen pairs in their true order")
 
 # %%
-# Left, the order of fresh rows as training goes on; right, the order of answers.
+# Left, the ranking of new rows during training; right, the ranking of answers.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.2), layout="constrained")
 for (name, errors), colour in zip(curves.items(), ("#c8452f", "#40688c", "#9aa0a6"), strict=True):

@@ -2,19 +2,18 @@
 Ordinal regression on the axis of its utility
 =============================================
 
-With grades that no straight line separates, OrdinalSVM with a quadratic kernel grades four points in five
-right if its boundaries are placed where the fewest training points are missed, and three in four if they are
-placed by the margin.
+On grades that are not linearly separable, OrdinalSVM with a quadratic kernel predicts four grades in five
+correctly if its thresholds minimise the training error, and three in four if the margin determines them.
 
-After figure 1 of Herbrich, Graepel and Obermayer (1999): points of the unit square have five grades, cut from
-a utility that is a product of the two coordinates, plus noise. The model learns a utility from 200 points and
-puts boundaries between the grades, in two ways:
+After figure 1 of Herbrich, Graepel and Obermayer (1999): points of the unit square have five grades,
+defined by thresholds of a utility, the product of the two coordinates plus noise. The model learns a utility
+from 200 points and places thresholds between the grades in two ways:
 
 - ``thresholds="midpoint"``, equation (12): halfway between the closest pairs of neighbouring grades that the
   utility puts at least one margin apart;
-- ``thresholds="min_error"``: where the fewest training points are missed.
+- ``thresholds="min_error"``: with the fewest training errors.
 
-At this alpha the grade "fair" is narrower than one margin, and equation (12) looks only at pairs that are a
+At this alpha the grade "fair" is narrower than one margin, and equation (12) uses only pairs that are a
 margin apart.
 """
 
@@ -32,8 +31,8 @@ X, rank = make_ordinal(1000, random_state=0)
 y = np.array(GRADES)[rank]
 
 # %%
-# 800 points that the model has not seen, a lane for each grade. A lane is shaded between the boundaries of
-# its grade, and the share of points inside stands at its end.
+# 800 new points, one lane per grade. The shaded part of a lane is between the thresholds of its grade, and
+# the number at its end is the fraction of points inside.
 
 # sphinx_gallery_thumbnail_panel = 1
 figure, panels = plt.subplots(2, 1, figsize=(8, 7), sharex=True, layout="constrained")

@@ -2,8 +2,8 @@
 Ten rankings from one factorisation
 ===================================
 
-RankRLS ranks 1,797 images by how much they look like a 0, a 1, ..., a 9, ten rankings in about twice the
-time of one, and puts 99% of held-out pairs in the right order on average.
+RankRLS ranks 1,797 images by their similarity to each of ten digits. Ten rankings take about twice the time
+of one, and 99% of held-out pairs are in the right order on average.
 
 A ``y`` with several columns is several rankings of the same rows. With ``cost="magnitude"`` and ties kept
 they share one matrix decomposition, and the cross-validation over 31 candidates of alpha shares it too.
@@ -25,7 +25,7 @@ X_train, X_test, y_train, y_test = train_test_split(X / 16, y, test_size=0.5, ra
 alpha = RankRLSCV(cv=5).fit(X_train, y_train).alpha_
 
 # %%
-# What do more columns cost?
+# The cost of additional columns.
 
 for columns in (0, slice(None)):
     start = perf_counter()
@@ -36,9 +36,8 @@ auc = roc_auc_score(y_test, model.predict(X_test), average=None)
 print(f"mean AUC {auc.mean():.4f}")
 
 # %%
-# Each output has weights of its own, which can be looked at as an image, below the mean image of its digit:
-# ink on red pixels moves an image up in the ranking, ink on blue ones down. The number is the AUC on images
-# that were held out.
+# The weights of each output, shown as an image below the mean image of its digit: ink on red pixels raises
+# the score, ink on blue pixels lowers it. The number is the AUC on held-out images.
 
 # sphinx_gallery_thumbnail_panel = 13
 figure, panels = plt.subplots(2, 10, figsize=(11, 2.9), layout="constrained")

@@ -2,13 +2,13 @@
 The path over alpha
 ===================
 
-On 442 diabetes patients every alpha below 1 ranks equally well, so the choice of alpha is one between
-weights that can be explained and weights that cannot: below 0.1 two correlated serum values (s1 and s2) grow
-against each other, and gain nothing.
+On 442 diabetes patients, every alpha below 1 ranks equally well, so alpha can be chosen for interpretable
+weights: below 0.1, the weights of two correlated serum values (s1 and s2) grow with opposite signs, without
+any improvement of the ranking.
 
 All 81 models of the path, and the leave-pair-out error of each, come from one decomposition: ``RankRLS.path``
-gives the weights, ``RankRLSCV`` the errors. Losses without a closed form have ``alpha_path``: some fits and a
-proof that for every alpha between two ends one of them is good enough.
+returns the weights, ``RankRLSCV`` the errors. For losses without a closed form, ``alpha_path`` returns a few
+fits with a certificate: for every alpha in a range, one of them is within the tolerance.
 """
 
 from time import perf_counter
@@ -32,7 +32,7 @@ print(f"81 models, 97,020 pairs left out of each: {perf_counter() - start:.2f} s
 print(f"best alpha {chosen.alpha_:.2g}, {1 - chosen.cv_errors_.min():.1%} of pairs in the right order")
 
 # %%
-# Above the weights, below the share of pairs that the model puts in the right order when they are left out.
+# Top: the weights. Bottom: the fraction of held-out pairs in the right order.
 
 figure, (top, bottom) = plt.subplots(
     2, 1, figsize=(8, 6), sharex=True, height_ratios=[2, 1], layout="constrained"
@@ -61,8 +61,9 @@ for axes in (top, bottom):
 plt.show()
 
 # %%
-# The hinge loss has no formula for its path. At every alpha one of these fits is proven to win all but a
-# thousandth of the attainable improvement there. If the penalty is small, a fit serves a decade and more.
+# The path of the hinge loss has no closed form. At every alpha, the certified suboptimality of one of these
+# fits is at most a thousandth of the attainable improvement. For small alphas, one fit covers a decade or
+# more.
 
 path = alpha_path(RankSVM(), X, y, (10.0, 1e-5), tol=1e-3)
 print(f"{len(path.alphas)} fits for every alpha from 0.00001 to 10")

@@ -2,14 +2,14 @@
 The probability that one is above the other
 ===========================================
 
-On held-out pairs of patients the probabilities of RankLogistic come close to what happens. With next to no
-penalty they are too sure of themselves: of the pairs that get 0.93, 0.88 turn out that way. The alpha that
-RankLogisticCV chooses by the log loss nearly halves the gap.
+On held-out pairs of patients, the probabilities of RankLogistic are close to the observed frequencies. With
+almost no penalty they are overconfident: among pairs with a probability of 0.93, the frequency is 0.88. The
+alpha that RankLogisticCV chooses by the log loss nearly halves this difference.
 
-RankLogistic minimises the logistic loss over all pairs, so that differences of its scores are log odds and
-``predict_pair_proba`` is the probability that the first of two patients will be worse off in a year. A
-probability is a promise that can be checked: among the pairs with a probability near 0.7, seven in ten should
-turn out that way. The model and its alpha see one half of the patients, and the pairs are those of the other.
+RankLogistic minimises the logistic loss over all pairs, so differences of its scores are log odds, and
+``predict_pair_proba`` is the probability that the first of two patients will be worse off in a year. The
+model is calibrated if among the pairs with a probability near 0.7, seven in ten are in that order. The model
+and its alpha are fitted to one half of the patients; the pairs are those of the other half.
 """
 
 import matplotlib.pyplot as plt
@@ -25,18 +25,16 @@ bold = RankLogistic(alpha=1e-6).fit(X_train, y_train)
 print(f"P(the first above the second) = {bold.predict_pair_proba(X_test[:1], X_test[1:2])[0]:.2f}")
 
 # %%
-# Every pair is looked at from the side of the patient who is more likely to be worse off, so that
-# probabilities run from one half to 1. All pairs of held-out patients count; none is listed, as the pairs of
-# a bin are those whose scores differ by so much.
+# The patient who is more likely to be worse off comes first in each pair, so probabilities are from 0.5 to 1.
+# All pairs of held-out patients count. They are not listed: a bin is a range of differences of scores.
 
 figure, axes = plt.subplots(1, 2, figsize=(9, 4.4), layout="constrained")
 found = ReliabilityDisplay.from_estimator(bold, X_test, y_test, name="alpha 1e-06", ax=axes[0]).reliability
 print(found)
 
 # %%
-# Why too sure? The smallest penalty puts the training pairs in the best order and believes in it.
-# ``RankLogisticCV`` takes the alpha with the lowest log loss on pairs that a fold holds out, and so one that
-# keeps its promises better.
+# The smallest penalty overfits the training pairs, hence the overconfidence. ``RankLogisticCV`` chooses the
+# alpha with the lowest log loss on held-out pairs, which is better calibrated.
 
 chosen = RankLogisticCV(cv=5).fit(X_train, y_train)
 name = f"chosen alpha {chosen.alpha_:.0e}"

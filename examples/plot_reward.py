@@ -2,13 +2,13 @@
 A reward head from chosen and rejected answers
 ==============================================
 
-A linear head on frozen embeddings, learned from 2,000 choices of noisy annotators, puts fresh pairs of
-answers in their true order in nine cases of ten, although one choice in five was wrong, and says how sure
-it is.
+A linear head on frozen embeddings, fitted to 2,000 choices of noisy annotators, puts nine in ten new pairs of
+answers in their true order, although one choice in five was wrong, and its probabilities are nearly
+calibrated.
 
 Preference data of language models come as pairs: this answer was chosen, that one rejected. Each answer is a
-row, its embedding; ``pair_data`` stacks them and remembers which belong together. There are no queries and no
-grades.
+row, its embedding; ``pair_data`` stacks the rows and returns them with their pairs. There are no queries and
+no grades.
 """
 
 # %%
@@ -47,9 +47,9 @@ def orders_well(weights):
 fresh = generator.normal(size=(2, 20_000, n_features)) @ mixing
 
 # %%
-# Fitting is one call. A pair weighs what ``weight`` says, for instance how sure the annotator was.
-# ``RankLogistic`` is the model by which the annotators were made, so that the difference of two rewards is
-# the log odds of a choice.
+# Fitting is one call. ``weight`` has the weight of each pair, such as the confidence of the annotator. The
+# annotators follow the model of ``RankLogistic``, so the difference of two rewards is the log odds of a
+# choice.
 
 chosen, rejected, correct = choices(2000)
 X, preferences = pair_data(chosen, rejected)
@@ -63,9 +63,9 @@ print(
 )
 
 # %%
-# Are these probabilities true? On 20,000 choices that were not learned from they nearly are, as they come
-# out of the fit. The margins of ``RankSVM`` are no log odds: a temperature, fitted to other choices, turns
-# them into probabilities, which do about as well. It changes no order.
+# On 20,000 held-out choices, these probabilities are nearly calibrated without any adjustment. The margins of
+# ``RankSVM`` are not log odds: a temperature, fitted to other choices, turns them into probabilities of about
+# the same quality. It does not change the order.
 
 held_out, judged = (pair_data(*choices(size)[:2]) for size in (2000, 20_000))
 margins = RankSVM(alpha=1e-2).fit(X, preferences)
@@ -81,8 +81,8 @@ for ax, (name, scores) in zip(axes, log_odds.items(), strict=True):
 print(f"RankSVM without: log loss {pair_log_loss(judged[1], margins.predict(judged[0])):.3f}")
 
 # %%
-# How many choices does it take? ``RankLogistic`` is a little ahead. It has the weights of a logistic
-# regression of the differences, and needs no copy of the data with the signs flipped.
+# Accuracy by the number of choices. ``RankLogistic`` is slightly ahead. Its weights are those of a logistic
+# regression of the differences, but it needs no copy of the data with flipped signs.
 
 sizes = [60, 125, 250, 500, 1000, 2000, 4000]
 kinds = {"RankLogistic": RankLogistic(alpha=1e-2), "RankSVM": RankSVM(alpha=1e-2)}

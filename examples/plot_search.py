@@ -2,8 +2,8 @@
 Search results: why the query matters
 =====================================
 
-Told which rows belong to the same query, RankSVM puts 93% of held-out pairs in the right order; without being
-told, it learns the wrong sign for the most telling feature and is no better than chance.
+With queries, RankSVM puts 93% of held-out pairs in the right order. Without them, it learns the wrong sign
+for the most informative feature and is no better than chance.
 
 Grades of search results can be compared within a query only. Here a match in the title makes a document
 better than the others of its query. But people who type in a long query, which has many matches, are also
@@ -50,8 +50,8 @@ for name, model in models.items():
     print(f"{name:<12} {right:.1%} of pairs right, NDCG@5 {gains[name]:.3f}, weights {model.coef_.round(2)}")
 
 # %%
-# On the left, four queries: within each the line rises, over all rows it falls. On the right, each query that
-# was not trained on is a dot.
+# On the left, four queries: the line rises within each query and falls over all rows. On the right, each dot
+# is a held-out query.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 shown = np.argsort([query_length[qid == q][0] for q in range(n_queries)])[[3, 20, 40, 57]]

@@ -2,18 +2,18 @@
 Survival times: what to do with patients who left the study
 ===========================================================
 
-When most times are censored, a ranking of patients loses little if the pairs are chosen with care, and much
-if censored rows are dropped or taken at face value.
+If most times are censored, a ranking of patients loses little accuracy if only comparable pairs are used, and
+much if censored rows are dropped or treated as events.
 
-In a study some patients are still alive when they are last seen. Their time is *censored*: they lived at
-least that long. ``Preferences.from_survival`` uses every pair whose order is known for sure, and no other.
+In a study, some patients are still alive at their last visit. Their time is *censored*: they lived at least
+that long. ``Preferences.from_survival`` uses exactly the pairs whose order is known with certainty.
 """
 
 # %%
 # The data
 # --------
-# Times until an event follow an exponential law whose rate depends on six of twelve measurements. What ends
-# the observation depends on a seventh: patients with a high value of it leave early.
+# Times until an event follow an exponential law whose rate depends on six of twelve measurements. Censoring
+# depends on a seventh: patients with a high value of it leave early.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,8 +35,8 @@ def patients(n_rows, log_rate, generator):
 # %%
 # Three ways to read the same table
 # ---------------------------------
-# Each model is judged by the true times of 2,000 other patients, which only a generator knows: the share of
-# pairs in the right order is the concordance index without censoring.
+# Each model is evaluated on the true times of 2,000 other patients, which are known because the data are
+# generated: the fraction of pairs in the right order is the concordance index without censoring.
 
 WAYS = ("pairs known for sure", "censored rows dropped", "censoring ignored")
 COLOURS = ("#c8452f", "#40688c", "#9aa0a6")
@@ -64,8 +64,8 @@ for row, rate in enumerate(rates):
     print(f"{censored[row]:.0%} censored  {shares}")
 
 # %%
-# Bands are the middle half of 10 draws of 300 patients. The dashed line is the best that any ranking can do,
-# that of the true risks.
+# Bands are the middle half of 10 draws of 300 patients. The dashed line is the concordance of the true
+# risks, the best possible ranking.
 
 figure, axes = plt.subplots(figsize=(8, 4.4), layout="constrained")
 best = 1 - ranking_error(true_time, -X_test @ RISK)

@@ -2,13 +2,13 @@
 Grades of wine: order without distance
 ======================================
 
-OrdinalSVM misses the grade of a wine by less than a classifier that does not know that grades have an order,
-and by less than a regression that takes their numbers at face value.
+OrdinalSVM has a smaller error of the grade of a wine than a classifier, which ignores the order of grades,
+and than a regression, which assumes equal steps between grades.
 
-The data are generated in the likeness of the well-known wine quality tables: eleven measurements and a grade
-between 3 and 8, most wines being in the middle. The steps between grades are uneven: a 5 covers much, a 6
-little. (Where all steps are about equal, as with ``CUTS = [-4.4, -2.6, -0.1, 1.5, 3.2]``, the rounded
-regression is as good as OrdinalSVM.)
+The data are generated to resemble the well-known wine quality tables: eleven measurements and a grade between
+3 and 8, with most wines in the middle. The steps between grades are uneven: grade 5 covers a wide range,
+grade 6 a narrow one. (If all steps are about equal, as with ``CUTS = [-4.4, -2.6, -0.1, 1.5, 3.2]``, the
+rounded regression is as good as OrdinalSVM.)
 """
 
 import matplotlib.pyplot as plt
@@ -38,7 +38,7 @@ def rounded(ridge, X):
 
 
 # %%
-# Twenty samples of 300 wines, each model judged by 2,000 others. The boundaries are those of the least
+# Twenty samples of 300 wines, each model evaluated on 2,000 others. The thresholds are those of the least
 # training error.
 
 generator = np.random.default_rng(0)
@@ -56,8 +56,8 @@ for name, values in misses.items():
     print(f"{name:<20} missed by {np.mean(values):.3f} grades, sd {np.std(values):.3f}")
 
 # %%
-# On the left, the utility that was learned from the last sample: a lane for each grade, shaded where the
-# grade is predicted, the share of wines inside at its end. On the right, each sample is a line.
+# On the left, the utility learned from the last sample: one lane per grade, shaded where the grade is
+# predicted, with the fraction of wines inside at its end. On the right, each line is a sample.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(11, 4.4), width_ratios=[3, 2], layout="constrained")
 UtilityDisplay.from_estimator(ordinal, X_test[:500], y_test[:500], ax=left)
