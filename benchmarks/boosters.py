@@ -1,25 +1,25 @@
-"""Pairwise losses in LightGBM, XGBoost and CatBoost, beside these libraries' own objectives.
+"""Pairwise losses in LightGBM, XGBoost and CatBoost, compared with the objectives of these libraries.
 
     python benchmarks/boosters.py [--quick] [--sets "cadata;ohsumed"] [--libraries lightgbm,xgboost] [--cost]
 
-The error is the share of pairs in the wrong order on test rows: mean and standard error over splits. All
+The error is the fraction of test pairs in the wrong order: mean and standard error over splits. All
 objectives of a library have the same budget: one thread, learning rate 0.1, trees of 31 leaves (depth 6), at
 most 500 trees, and the number of trees where the ranking error of validation rows is lowest. A split is 60%
 training, 20% validation and 20% test rows; of sets of more than 5,000 rows each split draws as many. OHSUMED
 is whole and has its official five folds. "on ranks" is regression on the rank of each label. LightGBM's
-lambdarank knows whole grades and queries of up to 10,000 rows, so other labels become 31 grades of equal
+lambdarank supports integer grades and queries of up to 10,000 rows, so other labels become 31 grades of equal
 counts and longer queries are cut; "whole list" has gains that grow by one and looks below the top of the
 list, at the cost of all pairs, so that its queries are cut to 200 rows. XGBoost's rank:pairwise takes labels
 as they are. The verdict compares the better of the two rankwise losses with the best of the library's own
 objectives, each as chosen by validation rows, by a paired t-test over splits: it is clear where p < 0.05.
 
 The errors go to benchmarks/results/boosters.json after each split, and as tables to docs/boosters.md at the
-end. A run that is stopped goes on where it was: what the file holds is not run again. Runs of different sets
-may go at the same time. With --quick nothing is read or written.
+end. An interrupted run resumes: results in the file are not computed again. Runs of different sets may be
+simultaneous. With --quick nothing is read or written.
 
-Then the time of one call of an objective at 500,000 rows, as a share of a LightGBM tree of 63 leaves over 28
-features with one thread. Real data come from the folder named by RANKWISE_DATA; sets that are not there, and
-libraries that are not installed, are named and left out.
+Then the time of one call of an objective at 500,000 rows, as a fraction of a LightGBM tree of 63 leaves over
+28 features with one thread. Real data come from the folder named by RANKWISE_DATA; missing sets and libraries
+are reported and left out.
 """
 
 import argparse
@@ -77,7 +77,7 @@ class Problem:
 
 
 def censored(X, time, seed=0):
-    """Hide half of the ends of lives: each is cut off at a time drawn from the others."""
+    """Censor half of the rows, each at a time drawn from the others."""
     limit = np.random.default_rng(seed).permutation(time)
     return Problem(X, np.minimum(time, limit), event=time <= limit)
 
@@ -347,7 +347,7 @@ def is_ours(name):
 
 
 def gain(errors):
-    """Return by how much the better of our losses is below the best other, its standard error, and a word."""
+    """Return the gain of our better loss over the best other one, its standard error, and a verdict."""
     ours = [name for name in errors if is_ours(name)]
     lower = chosen(errors, [name for name in errors if name not in ours]) - chosen(errors, ours)
     mean, spread = mean_and_error(lower)
@@ -356,7 +356,7 @@ def gain(errors):
 
 
 def verdict(errors):
-    """Say whether the losses of rankwise, chosen by validation rows, beat the library's own."""
+    """Return whether the losses of rankwise, chosen by validation rows, beat those of the library."""
     mean, spread, word = gain(errors)
     return f"{word}: lower by {mean:+.4f} ± {spread:.4f}"
 
@@ -378,7 +378,7 @@ class Results:
         self.read()
 
     def read(self):
-        """Take what the file holds: other runs, of other sets, may write to it too."""
+        """Load the results of the file, which runs of other sets may have extended."""
         if self.path is not None and self.path.exists():
             self.splits = json.loads(self.path.read_text(encoding="utf-8"))
 
@@ -407,7 +407,7 @@ def installed(names):
 
 
 def race(results, names, libraries, n_splits, n_trees):
-    """Run what the results lack, the smallest sets first."""
+    """Run the missing experiments, the smallest sets first."""
     found = []
     for name, problem in sorted(loaded(names).items(), key=lambda entry: len(entry[1].y)):
         for library in libraries:
@@ -475,7 +475,7 @@ def tables(results, n_splits):
 
 
 def write_page(results, n_splits):
-    """Put the tables between their marks on the page."""
+    """Write the tables between their markers on the page."""
     begin, end = "<!-- boosters: begin -->\n", "<!-- boosters: end -->"
     page, n_tables = re.subn(
         f"(?<={begin}).*?(?={end})",
@@ -488,7 +488,7 @@ def write_page(results, n_splits):
 
 
 def cost(n_rows, repeats):
-    """Time a call of each loss, beside a tree."""
+    """Time a call of each loss, compared with a tree."""
     generator = np.random.default_rng(0)
     X = generator.normal(size=(n_rows, 28)).astype(np.float32)
     y = X[:, 0] + generator.normal(size=n_rows)

@@ -1,11 +1,10 @@
-"""How long commands take to start, beside a Python that imports numpy and does nothing else.
+"""The start-up time of commands, compared with a Python process that only imports numpy.
 
     python benchmarks/commands.py [--quick]
 
-The commands learn from and score 200 rows, so that next to all of their time goes into starting. They take
-turns with the yardstick, each in a process of its own with one thread; the processor time (user and system)
-counts, and of it the least. The last two lines are a command that needs scikit-learn, and scikit-learn
-itself.
+The commands train on and score 200 rows, so nearly all of their time is start-up. They alternate with the
+reference, each in a new process with one thread. The result is the minimum CPU time (user and system). The
+last two lines are a command that needs scikit-learn, and scikit-learn itself.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What the pairwise hinge costs: value and coefficients as a ratio to a stable np.argsort of the scores.
+"""The cost of the pairwise hinge loss and its gradient, as a ratio to a stable np.argsort of the scores.
 
     python benchmarks/counting.py            # up to 8 million rows: some minutes, 2 GB
     python benchmarks/counting.py --quick    # up to 64,000 rows

@@ -1,13 +1,13 @@
-"""Sums of curves beside a linear ranker, boosted trees and explainable boosting machines.
+"""Sums of curves compared with a linear ranker, boosted trees and explainable boosting machines.
 
     python benchmarks/curves.py [--quick] [--rows 20000,100000] [--repeats 3] [--bags 14]
 
-The error is the share of test pairs in the wrong order; the time is CPU time of a fit, the least of several,
+The error is the fraction of test pairs in the wrong order; the time is the minimum CPU time of several fits,
 and its ratio to that of the linear ranker in the same process. California housing in five grades of equal
 counts has 16,000 training and 4,000 test rows; of covtype, the most common class against the others, there
-are as many training rows as --rows says and 20,000 test rows. `interpret`'s ExplainableBoostingRegressor
-learns the ranks of the labels, once; it and LightGBM are left out where they are not installed. Data come
-from the folder named by RANKWISE_DATA; without it, and with --quick, generated rows stand in.
+are --rows training rows and 20,000 test rows. `interpret`'s ExplainableBoostingRegressor is fitted once, to
+the ranks of the labels; it and LightGBM are left out if they are not installed. Data come from the folder
+named by RANKWISE_DATA; without it, and with --quick, rows are generated.
 """
 
 import argparse

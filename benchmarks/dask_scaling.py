@@ -1,4 +1,4 @@
-"""Rows on Dask: time and bytes of a round, a fit beside the one in memory, and what to expect of a cluster.
+"""Rows on Dask: time and bytes per round, a fit compared with one in memory, and a model of large clusters.
 
     python benchmarks/dask_scaling.py             # up to 2 million rows: some minutes, 4 GB
     python benchmarks/dask_scaling.py --rows 500000
@@ -7,9 +7,9 @@
     python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
     python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
 
-The scheduler and two workers are processes of their own. Bytes are those that enter and leave the driver's
-process, all messages of Dask included, counted where they pass from and to the sockets. With --write the
-figures go to benchmarks/results/dask_scaling.json, and --draw puts them into docs/past_one_machine.md.
+The scheduler and two workers are separate processes. Bytes are those sent and received by the driver,
+including all messages of Dask, counted at the sockets. With --write the figures go to
+benchmarks/results/dask_scaling.json, and --draw puts them into docs/past_one_machine.md.
 """
 
 import argparse
@@ -416,7 +416,7 @@ def main():
 
 
 def measured(options):
-    """Measure what the options ask for."""
+    """Run the measurements that the options select."""
     wire = Wire()
     with workers() as client:
         client.wait_for_workers(2)

@@ -1,4 +1,4 @@
-"""A fit of rows that are on disk: memory, passes over the rows, and seconds beside a plain read of the file.
+"""A fit of rows on disk: memory, passes over the rows, and time compared with a plain read of the file.
 
     python benchmarks/from_disk.py --rows 100000000 --folder /disk      # 8 GB of Parquet; 30 GB of disk
     python benchmarks/from_disk.py --rows 10000000 --queries            # queries of about 100 rows
@@ -7,9 +7,9 @@
     python benchmarks/from_disk.py --learn='--loss squared-hinge'       # or '--method rank-logistic', ...
     python benchmarks/from_disk.py --quick                              # 300,000 rows, in both forms
 
-Rows of 20 features in float32 are generated into a Parquet file, and `rankwise train --stream` learns from it
-in a process of its own, which may hold --limit bytes of memory of its own and not a byte more (RLIMIT_DATA).
-Beside the peak of its anonymous memory it tells how often the rows were gone through, and how fast. With
+A Parquet file with rows of 20 features in float32 is generated, and `rankwise train --stream` learns from it
+in a separate process, which is limited to --limit bytes of private memory (RLIMIT_DATA). The results are the
+peak of its anonymous memory, and the number and speed of its passes over the rows. With
 --write the figures go to benchmarks/results/from_disk.json, and --draw puts the table into
 docs/how_much_data.md.
 """
@@ -58,7 +58,7 @@ def write_table(path, n_rows, queries):
 
 
 def forget(file):
-    """Have the system drop the pages of a file that it keeps in memory."""
+    """Drop the cached pages of a file."""
     os.fsync(file)
     os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
 
@@ -80,7 +80,7 @@ def seconds_of_table(path, cold):
 
 
 class Passes:
-    """Counts what goes through all rows of a design, and times it beside a plain read of the same bytes."""
+    """Counts and times the passes over all rows of a design, and a plain read of the same bytes."""
 
     n_rows = 0
 
@@ -126,7 +126,7 @@ def open_files():
 
 
 def readahead_of(folder):
-    """Return how many bytes the system reads ahead in files of a folder, where it tells."""
+    """Return the read-ahead in bytes of the system for files of a folder, if known."""
     device = os.stat(folder).st_dev
     told = Path(f"/sys/class/bdi/{os.major(device)}:{os.minor(device)}/read_ahead_kb")
     return 1024 * int(told.read_text()) if told.exists() else None
@@ -147,7 +147,7 @@ def memory_group(limit):
 
 
 class Memory:
-    """Takes the highest of the anonymous memory of this process in each phase, a hundred times a second."""
+    """Records the peak of the anonymous memory of this process per phase, sampled 100 times per second."""
 
     def __init__(self):
         self.phase, self.peak, self._ended = "base", {}, threading.Event()
@@ -178,7 +178,7 @@ class Memory:
 
 
 def train(options):
-    """Train in this process, within its limit, and print what it took."""
+    """Train in this process, within its limit, and print memory, passes and time."""
     from rankwise.cli import stream
     from rankwise.cli.main import main as rankwise
     from rankwise.data.design import DenseDesign
@@ -266,7 +266,7 @@ def told(result):
 
 
 def form_of(r):
-    """Return the form of the rows, and what was made hard."""
+    """Return the form of the rows and the restrictions of the run."""
     form = r["form"]
     if r["cold"]:
         form += f", no page kept, {r['bytes_ahead'] // 1024:,} KB read ahead"

@@ -1,4 +1,4 @@
-"""What the pairwise logistic loss over all pairs costs, as a ratio to a stable np.argsort of the scores.
+"""The cost of the pairwise logistic loss over all pairs, as a ratio to a stable np.argsort of the scores.
 
     python benchmarks/logistic.py            # up to 8 million rows: a minute or two, 1 GB
     python benchmarks/logistic.py --quick    # up to 128,000 rows

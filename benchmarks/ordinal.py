@@ -6,14 +6,14 @@
 
 Section 4.1: 1,000 points of the unit square, utility 10 (x1 - 0.5)(x2 - 0.5) plus noise, cut at -1, -0.1,
 0.25 and 1. Each learner has the kernel (x'z + 1)^2 and C = 1,000,000, and is trained on 5 to 45 points with
-every rank among them; its risk is the share of pairs of different rank among the other points whose predicted
-ranks are not in the right order, so that predicted ties are errors.
+every rank among them; its risk is the fraction of pairs of different rank among the other points whose
+predicted ranks are not in the right order, so that predicted ties are errors.
 
 The paper writes N(0, 0.125) for the noise. The second argument of N is read as the variance, which is the
 usual notation, and also as the standard deviation: both are reported.
 
 At this C scikit-learn's SVR (libsvm) may need tens of millions of iterations. It is stopped at 300,000, short
-of its optimum; where Clarabel is installed the regression is also solved exactly, as a quadratic program,
+of its optimum; if Clarabel is installed, the regression is also solved exactly, as a quadratic program,
 and the sums of the slacks of the two are printed.
 """
 

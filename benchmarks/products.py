@@ -6,8 +6,8 @@ Run it with rankwise installed:
     python benchmarks/products.py --quick        # 50,000 rows
     python benchmarks/products.py --rows 100000
 
-Each figure is the minimum of nine runs, interleaved with those of the others, so that noise on the machine
-falls on all alike. Below 1 is faster than scipy, or than numpy with one thread of BLAS.
+Each figure is the minimum of nine interleaved runs, so that noise on the machine affects all alike. Below 1
+is faster than scipy, or than numpy with one thread of BLAS.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from rankwise.datasets import make_text_ranking
 
 
 def product_tasks(X, peer):
-    """Two tables of the same keys: what to time for X w, and for X' c."""
+    """Two dicts with the same keys: the tasks for X w and for X' c."""
     generator = np.random.default_rng(0)
     w, c = generator.standard_normal(X.shape[1]), generator.standard_normal(X.shape[0])
     one, two = as_design(X, n_threads=1), as_design(X, n_threads=2)

@@ -8,7 +8,7 @@ import numpy as np
 
 
 class RankBoost:
-    """Minimise the mean over pairs of exp(f(worse) - f(better)), one threshold of one feature a round.
+    """Minimise the mean over pairs of exp(f(worse) - f(better)), one threshold of one feature per round.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class RankBoost:
         return self
 
     def staged_scores(self, X):
-        """Return the scores after each round, one column a round."""
+        """Return the scores after each round, one column per round."""
         rules = np.stack([X[:, f] >= c for f, c in zip(self.features_, self.cuts_, strict=True)], axis=1)
         return np.cumsum(rules * np.array(self.steps_), axis=1)
 

@@ -1,9 +1,9 @@
-"""RankRLS against the factorisations it rests on, each timed in the same run.
+"""RankRLS compared with the factorizations that it uses, each timed in the same run.
 
     python benchmarks/rank_rls.py                 # a few minutes, 1 GB
     python benchmarks/rank_rls.py --quick         # smaller matrices
 
-The last column is the ratio that the design allows. Reuters word counts are used where RANKWISE_DATA names a
+The last column is the ratio that the design allows. Reuters word counts are used if RANKWISE_DATA names a
 folder that has them (reuters21578/reuters21578_counts.npz), generated text-like counts otherwise.
 """
 
@@ -160,7 +160,7 @@ def leaving_out_once(m, repeats, rows_of_query=10):
 
 
 def six_thousand_rows():
-    """Time what took 841 s in table 1 of Pahikkala et al. (2009): kernel RankRLS on 6,000 rows."""
+    """Time kernel RankRLS on 6,000 rows, which took 841 s in table 1 of Pahikkala et al. (2009)."""
     X, K, y = kernel_data(6000)
     tasks = {
         "fit": partial(RankRLS(1e-3, kernel="rbf", gamma=0.02).fit, X, y),

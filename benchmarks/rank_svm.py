@@ -4,7 +4,7 @@
     python benchmarks/rank_svm.py --quick         # 32,000 rows
     python benchmarks/rank_svm.py --figure docs/images/cost.png
 
-Real data are used where RANKWISE_DATA names a folder that has them (cadata, covtype), generated data of the
+Real data are used if RANKWISE_DATA names a folder that has them (cadata, covtype), generated data of the
 same shape otherwise.
 """
 
@@ -199,7 +199,7 @@ def held_out_ndcg(pair_weight, train, test):
 
 
 def pair_weight_table():
-    """NDCG@10 with all pairs alike and with pairs that weigh the difference of their grades."""
+    """NDCG@10 with pairs of equal weight and with pairs weighted by the difference of their grades."""
     print(f"\n{'NDCG@10, pair_weight':<36}{'None':>8}{'difference':>12}")
     made = [(graded(seed=seed), graded(seed=100 + seed)) for seed in range(5)]
     for name, folds in (("generated, rare top grade", made), ("OHSUMED, five folds", list(letor_folds()))):

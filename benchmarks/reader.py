@@ -1,11 +1,11 @@
-"""Speed and memory of the svmlight reader, beside scikit-learn's load_svmlight_file on the same files.
+"""Speed and memory of the svmlight reader, compared with scikit-learn's load_svmlight_file on the same files.
 
     python benchmarks/reader.py [--quick]
 
-Two kinds of lines: dense ones in the manner of LETOR (25 features with eight decimals and a comment), and
-sparse ones in the manner of RCV1 (about 76 words, values with all their digits). scikit-learn's reader and
-ours take turns on each file; the shortest time of each counts. Memory is the peak above what the process held
-before, over the bytes of the CSR matrix that comes out, each in a process of its own.
+Two kinds of lines: dense ones like LETOR (25 features with eight decimals and a comment), and sparse ones
+like RCV1 (about 76 words, values with all their digits). The two readers alternate on each file; the minimum
+time of each is reported. Memory is the increase of the peak over the bytes of the resulting CSR matrix, in a
+new process.
 """
 
 import argparse

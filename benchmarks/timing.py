@@ -1,4 +1,4 @@
-"""Timing that a noisy machine can bear: tasks take turns, the shortest time of each counts."""
+"""Timing on noisy machines: tasks alternate, and the minimum time of each is reported."""
 
 import threading
 from time import perf_counter
@@ -7,7 +7,7 @@ import numpy as np
 
 
 def best_times(tasks, repeats=9):
-    """Return the shortest time of each task; the tasks take turns."""
+    """Return the minimum time of each task; the tasks alternate."""
     best = dict.fromkeys(tasks, np.inf)
     for _ in range(repeats):
         for name, task in tasks.items():
@@ -18,7 +18,7 @@ def best_times(tasks, repeats=9):
 
 
 def two_thread_calibration(repeats=9):
-    """Time two sorts at once as a share of one after the other: 0.5 where both cores are free."""
+    """Time two parallel sorts relative to two sequential ones: 0.5 if both cores are idle."""
     arrays = np.random.default_rng(0).random((2, 500_000))
 
     def both():

@@ -1,4 +1,4 @@
-"""Whether pair weights that favour the first places of a list raise NDCG@10.
+"""The effect on NDCG@10 of pair weights that favour the top of the list.
 
     python benchmarks/top_of_list.py                       # four sets, three losses: about half an hour
     python benchmarks/top_of_list.py --quick               # OHSUMED or generated rows, one fold, one loss

@@ -1,4 +1,4 @@
-"""The price of choosing alpha in fits: CPU time of a search over that of a fit with the alpha it chooses.
+"""The cost of choosing alpha: CPU time of a search, relative to a fit with the chosen alpha.
 
     python benchmarks/tuning.py                   # 240,000 x 136 rows in 2,000 queries: a minute, 1 GB
     python benchmarks/tuning.py --quick           # 24,000 rows

@@ -1,13 +1,13 @@
-"""Whole fits against named rivals: time ours, keep the recorded figures of the others, draw the chart.
+"""Whole fits compared with other programs: times ours, keeps the recorded times of the others, draws both.
 
     python benchmarks/whole_fit.py             # 512,000 rows: a minute, 3 GB; for an idle machine
     python benchmarks/whole_fit.py --quick     # 32,000 rows; prints, and writes nothing
     python benchmarks/whole_fit.py --draw      # the chart and the table from what is recorded
 
-The figures live in benchmarks/results/whole_fit.json, each with its date and how it was obtained. SVMrank and
-liblinear-ranksvm are on no package index, so their figures were measured by hand and are only kept here. Ours
-on the sparse rows are measured again and replaced; those on the dense rows are kept, because they belong to a
-run side by side with SVMrank. From the file are drawn docs/images/whole_fit.svg and the tables of
+The figures are in benchmarks/results/whole_fit.json, each with its date and method. SVMrank and
+liblinear-ranksvm are not on a package index, so their figures were measured by hand and are kept unchanged.
+Ours on the sparse rows are measured again and replaced; those on the dense rows are kept, because they belong
+to a run side by side with SVMrank. From the file are drawn docs/images/whole_fit.svg and the tables of
 docs/how_much_data.md, which also read the recorded results of the race.
 """
 
@@ -50,7 +50,7 @@ def measured(n_rows, repeats):
 
 
 def pass_milliseconds(X):
-    """Return the time of a product with X and one with its transpose, a unit that machines share."""
+    """Return the time of a product with X and one with its transpose, the unit of time."""
     w, c, times = np.ones(X.shape[1]), np.ones(X.shape[0]), []
     for _ in range(5):
         start = perf_counter()
