@@ -317,7 +317,7 @@ def test_wrong_parameters_are_refused(options, message):
         BoostedRanker(**options).fit(X, Y)
 
 
-def test_too_few_rows_for_a_split_are_told_of(caplog):
+def test_too_few_rows_for_a_split_are_logged(caplog):
     with caplog.at_level(logging.WARNING, "rankwise"):
         model = BoostedRanker().fit(X[:30], Y[:30])
     assert not model.predict(X).any()
@@ -331,7 +331,7 @@ def test_verbose_prints_the_errors(capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_without_lightgbm_a_sentence_says_how_to_get_it(monkeypatch):
+def test_a_missing_lightgbm_raises_an_error_with_the_install_command(monkeypatch):
     model = BoostedRanker(n_estimators=2).fit(X, Y)
     monkeypatch.setitem(sys.modules, "lightgbm", None)
     with pytest.raises(ImportError, match=r"pip install 'rankwise\[lightgbm\]'"):

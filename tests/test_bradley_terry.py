@@ -264,7 +264,7 @@ def test_rank_ranges_by_hand():
     assert worst.tolist() == [2, 4, 2, 4]
 
 
-def test_the_leaderboard_says_who_is_where():
+def test_the_leaderboard_has_scores_and_ranks():
     a = ["x"] * 30 + ["y"] * 10 + ["z"] * 10 + ["x"] * 2
     b = ["y"] * 15 + ["z"] * 15 + ["z"] * 10 + ["y"] * 10 + ["y"] * 2
     outcome = ["win"] * 28 + ["loss"] * 2 + ["win"] * 20 + ["tie"] * 2
@@ -436,7 +436,7 @@ def test_a_long_ladder_may_reach_far_without_a_penalty():
     assert model.gap_ <= 1e-16
 
 
-def test_a_short_fit_warns_and_says_how_far_it_is():
+def test_an_early_stop_warns_with_the_gap():
     a, b, result, _ = drawn()
     with pytest.warns(ConvergenceWarning, match="with a gap above tol"):
         model = BradleyTerry(max_iter=2).fit(a, b, outcome=result)

@@ -205,7 +205,7 @@ def test_ctrl_c_ends_a_path():
         alpha_path(RankSVM(callback=interrupt), X, y, qid=qid)
 
 
-def test_what_has_no_path_is_told():
+def test_models_without_a_path_raise_an_error():
     X, y, qid = data()
     with pytest.raises(TypeError, match=r"model must be a RankSVM, RankLogistic, RankRLS or .*HullRanker"):
         alpha_path(HullRanker(), X, y)

@@ -90,7 +90,7 @@ def test_the_demo_trains_evaluates_and_reports(tmp_path, capsys):
     assert "file" in fails(capsys, 1, "demo", "--splits", "1", "--output", tmp_path / "file" / "report")
 
 
-def test_training_tells_what_the_estimator_found(folder, parts, tmp_path, capsys):
+def test_training_prints_the_results_of_the_fit(folder, parts, tmp_path, capsys):
     X, y, qid, *_ = parts
     values = run(capsys, "train", folder / "train.txt", "-o", tmp_path / "m.json", "--alpha", "0.01")
     expected = RankSVM(0.01, random_state=0).fit(X, y, qid=qid)
@@ -529,7 +529,7 @@ def test_wrong_usage_has_exit_code_2(name, odd_files, capsys):
     assert said.startswith(("usage: rankwise", "rankwise "))
 
 
-def test_queries_of_one_label_are_counted_apart(folder, tmp_path, capsys):
+def test_queries_with_one_label_are_counted_separately(folder, tmp_path, capsys):
     (tmp_path / "data.txt").write_text("1 qid:1 1:2\n1 qid:1 1:1\n0 qid:2 1:3\n1 qid:2 1:4\n1 qid:3 1:4\n")
     command = ["evaluate", str(folder / "model.json"), str(tmp_path / "data.txt")]
     assert main(command) == 0
@@ -653,7 +653,7 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
         assert programs[program](arguments) == 0, (line, capsys.readouterr().err)
 
 
-def test_labels_that_floats_cannot_tell_apart_are_never_tied_in_silence(tmp_path, capsys):
+def test_labels_beyond_float_precision_are_never_tied_silently(tmp_path, capsys):
     labels = [2**53 + 1, 2**53, 2**53 + 2]
     table, text = tmp_path / "rows.csv", tmp_path / "rows.txt"
     table.write_text("grade,x,z\n" + "".join(f"{label},{k},1\n" for k, label in enumerate(labels)))

@@ -59,7 +59,7 @@ def interrupted(monkeypatch):
     ids=["hinge", "squared hinge", "kernel", "ordinal"],
 )
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_an_interrupted_training_goes_on_to_the_same_objective(
+def test_an_interrupted_training_resumes_to_the_same_objective(
     options, number, train, tmp_path, capsys, interrupted, monkeypatch
 ):
     whole = objective_of([*train, *options], capsys)
@@ -168,7 +168,7 @@ def test_without_a_checkpoint_the_training_begins_anew(train, capsys):
     assert not json.loads(said.out)["resumed"]
 
 
-def test_an_interruption_before_there_is_anything_says_so(train, tmp_path, capsys, monkeypatch):
+def test_an_interruption_before_the_first_model_is_reported(train, tmp_path, capsys, monkeypatch):
     def interrupt(*arguments):
         signal.raise_signal(signal.SIGINT)
 

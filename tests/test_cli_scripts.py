@@ -93,7 +93,7 @@ def test_the_scripts_that_are_installed_exist():
         assert callable(getattr(importlib.import_module(module), function))
 
 
-def test_the_version_is_told():
+def test_the_version_is_printed():
     assert run("rankwise", "--version").stdout == f"rankwise {__version__}\n"
 
 
@@ -155,7 +155,7 @@ def test_scores_may_go_to_the_device_of_standard_output(folder, tmp_path):
         (">&-", "Standard output is closed"),
     ],
 )
-def test_closed_streams_are_told_of(closed, said, folder, tmp_path):
+def test_closed_streams_are_reported(closed, said, folder, tmp_path):
     assert main(["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "-q"]) == 0
     predict = shlex.join(command("rankwise", "predict", tmp_path / "m.json", "-"))
     done = subprocess.run(["/bin/sh", "-c", f"{predict} {closed}"], input=b"1 1:1\n", capture_output=True)
@@ -175,7 +175,7 @@ def test_svmrank_scripts_work_unchanged(folder, tmp_path):
 
 
 @unix
-def test_a_training_killed_at_once_goes_on_to_the_same_objective(folder, tmp_path):
+def test_a_killed_training_resumes_to_the_same_objective(folder, tmp_path):
     old = b"a model of before"
     (tmp_path / "m.json").write_bytes(old)
     train = ["train", folder / "slow.txt", "-o", tmp_path / "m.json", *SLOW]

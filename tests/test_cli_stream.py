@@ -125,7 +125,7 @@ def test_svmlight_files_are_sent_elsewhere(tmp_path, capsys):
     assert "--dask threads" in capsys.readouterr().err
 
 
-def test_an_interrupted_training_goes_on(folder, capsys, monkeypatch):
+def test_an_interrupted_training_resumes(folder, capsys, monkeypatch):
     options = ["--stream", "--alpha", "1e-4", "--tol", "1e-6", "--json"]
     assert train(folder, "whole.json", *options) == 0
     whole = json.loads(capsys.readouterr().out)
@@ -194,7 +194,7 @@ class Bars:
         self.shown.append((share, text))
 
 
-def test_the_time_left_is_told_where_the_number_of_rows_is_known(folder, monkeypatch):
+def test_the_remaining_time_is_printed_if_the_number_of_rows_is_known(folder, monkeypatch):
     pytest.importorskip("pyarrow")
     pd.read_csv(folder / "first.csv").to_parquet(folder / "first.parquet")
     chunks = [Namespace(y=np.zeros(50)), Namespace(y=np.zeros(50)), Namespace(y=np.zeros(30))]

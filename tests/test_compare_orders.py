@@ -63,7 +63,7 @@ def test_precomputed_kernels_and_splitters():
     np.testing.assert_allclose(by_kernel.scores, linear.scores)
 
 
-def test_wrong_input_is_told():
+def test_invalid_input_raises_an_error():
     X, y = data()
     with pytest.raises(ValueError, match="orders must hold at least one order; got none"):
         compare_orders(HullRanker(), X, y, {})

@@ -114,7 +114,7 @@ def test_a_linear_model_of_the_rows_is_a_sum_of_tables(data):
     assert len(features.get_feature_names_out()) == transformed.shape[1]
 
 
-def test_a_pair_of_features_says_what_two_curves_cannot():
+def test_an_interaction_table_represents_more_than_two_curves():
     """Its weights are second differences, so that a sum of two curves needs none of them."""
     grid = np.array([[a, b] for a in range(4) for b in range(4)], dtype=float)
     features = CurveFeatures(pairs="all").fit(grid)
@@ -160,7 +160,7 @@ def test_categories_of_a_frame_are_levels_and_names_are_kept():
     assert features.transform(other).toarray().tolist() == [[0, 1, 0, 0, 0, 1]]
 
 
-def test_names_are_those_of_categories_and_tell_columns_apart():
+def test_names_contain_categories_and_are_distinct():
     frame = pd.DataFrame({"k": pd.Categorical(["red", "blue", "red"]), "time": 1.7e9 + np.arange(3.0)})
     features = CurveFeatures().fit(frame)
     times = ["time >= 1700000000.5", "time >= 1700000001.5"]

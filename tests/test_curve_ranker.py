@@ -101,7 +101,7 @@ def test_the_search_finds_the_interaction():
     assert CurveRanker(interactions=[(3, 2)]).fit(X, Y).pairs_.tolist() == [[2, 3]]
 
 
-def test_the_search_sees_through_what_one_feature_says_alone():
+def test_the_search_ignores_the_main_effects_of_features():
     """With scores of zero a feature that matters most by itself has no part in the best pair."""
     y = 3 * X[:, 0] + np.sign(X[:, 2] * X[:, 3])
     codes = [np.digitize(x, np.quantile(x, [0.25, 0.5, 0.75])) for x in X.T]

@@ -71,7 +71,7 @@ def test_the_choice_is_that_of_certified_fits(seed, average):
 
 @settings(max_examples=30)
 @given(st.integers(0, 10**6), st.floats(1e-6, 1e3))
-def test_the_metric_knows_the_last_step_at_every_alpha(seed, alpha):
+def test_the_curvature_model_satisfies_the_secant_equation_at_every_alpha(seed, alpha):
     generator = np.random.default_rng(seed)
     root, curvature = generator.normal(size=(2, 9, 5))
     metric, curvature = CurvatureModel(root.T @ root), curvature.T @ curvature

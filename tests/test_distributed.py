@@ -308,7 +308,7 @@ def test_small_features_are_learned_from_scores_of_four_bytes(client):
         np.testing.assert_allclose(model.coef_, here.coef_, rtol=0, atol=0.05 * np.abs(here.coef_).max())
 
 
-def test_warm_start_goes_on():
+def test_warm_start_continues():
     model = RankSVM(1e-3, tol=1e-6, warm_start=True).fit(dask_rows(), Y)
     assert model.n_iter_ > 3
     assert model.fit(dask_rows(), Y).n_iter_ <= model.n_iter_ + 1
@@ -337,7 +337,7 @@ def test_large_arguments_are_scattered(client, monkeypatch, recwarn):
             assert_same_fit(MODELS[name], dask_rows(), y, **columns)
 
 
-def test_what_cannot_be_done_is_refused():
+def test_unsupported_input_raises_an_error():
     bad = X.copy()
     bad[130, 2] = np.nan
     with pytest.raises(ValueError, match=r"Partition 1 of X contains NaN or infinity"):

@@ -191,7 +191,7 @@ def test_an_error_in_a_task_is_not_retried(client):
         RankSVM().fit(data, Y)
 
 
-def test_the_log_tells_of_slow_rounds(caplog):
+def test_slow_rounds_are_logged(caplog):
     log = RoundLog()
     for seconds in (0.1, 0.1, 0.2, 0.1):
         log.answered(seconds)

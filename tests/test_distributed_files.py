@@ -106,7 +106,7 @@ def test_parquet_files_are_the_table_they_hold(tmp_path, cached):
     assert model.feature_names_in_.tolist() == names
 
 
-def test_labels_that_floats_cannot_tell_apart_are_refused_or_told_of(tmp_path):
+def test_labels_beyond_float_precision_raise_an_error_or_warn(tmp_path):
     pandas = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     large = 2**53
@@ -119,7 +119,7 @@ def test_labels_that_floats_cannot_tell_apart_are_refused_or_told_of(tmp_path):
         from_files([tmp_path / "first.parquet", tmp_path / "second.parquet"])
 
 
-def test_what_is_wrong_with_files_is_said(text_files, tmp_path):
+def test_invalid_files_raise_an_error(text_files, tmp_path):
     with pytest.raises(FileNotFoundError, match=r"no file has the name or pattern '.*nothing-\*'"):
         from_files(tmp_path / "nothing-*")
     (text_files / "part-9.txt").write_text("1 1:1\n")

@@ -126,7 +126,7 @@ def test_preferences_and_labels_give_the_same_comparison(rows):
     assert repr(compare(Preferences.from_scores(y, qid), scores)) == repr(compare(y, scores, qid))
 
 
-def test_the_default_measures_say_something_about_the_labels(rows):
+def test_the_default_measures_fit_the_kind_of_labels(rows):
     X, y, qid = rows
     scores = {"a": X[:, 0], "b": X[:, 1]}
     keys = [one.measure.key for one in compare(y, scores, qid).measures["a"]]

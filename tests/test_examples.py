@@ -103,7 +103,7 @@ def badge(name):
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
 
 
-def test_badges_say_what_the_package_says():
+def test_badges_agree_with_the_package():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     versions = [c.rpartition(" ")[2] for c in project["classifiers"] if "Python :: 3." in c]
     status = next(c for c in project["classifiers"] if c.startswith("Development Status"))

@@ -125,7 +125,7 @@ def test_solvers_refuse_what_they_cannot_solve():
         chosen_solver("hinge", "newton")
 
 
-def test_every_registered_loss_says_what_it_is():
+def test_every_registered_loss_declares_its_kind():
     preferences = Preferences.from_scores(y, qid)
     for name, kind in LOSSES.items():
         loss = kind(preferences)

@@ -234,7 +234,7 @@ LARGE = 2**53
 
 @pytest.mark.parametrize("kind", ["int64", "Int64", "uint64", "Decimal", "csv", "128 bits"])
 @pytest.mark.parametrize("chunk_rows", [None, 1])
-def test_labels_that_floats_cannot_tell_apart_are_refused(tmp_path, package, kind, chunk_rows):
+def test_labels_beyond_float_precision_raise_an_error(tmp_path, package, kind, chunk_rows):
     path = tmp_path / ("table.csv" if kind in ("csv", "128 bits") else "table.parquet")
     labels = [LARGE + 1, 10**20 if kind == "128 bits" else 7, LARGE]
     if path.suffix == ".csv":
@@ -250,13 +250,13 @@ def test_labels_that_floats_cannot_tell_apart_are_refused(tmp_path, package, kin
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
-def test_labels_that_floats_tell_apart_are_read(tmp_path, package, suffix):
+def test_labels_within_float_precision_are_read(tmp_path, package, suffix):
     labels = [LARGE + 1, LARGE + 2, -LARGE, LARGE + 1]
     path = write(tmp_path, suffix, pd.DataFrame({"y": labels, "x": range(4)}))
     assert read_table(path, label="y").y.tolist() == [LARGE, LARGE + 2, -LARGE, LARGE]
 
 
-def test_large_labels_beside_fractions_are_told_of(tmp_path, package):
+def test_large_labels_beside_fractions_warn(tmp_path, package):
     path = tmp_path / "table.csv"
     path.write_text(f"y,x\n{LARGE + 1},1\n{LARGE},2\n0.5,3\n")
     with pytest.warns(UserWarning, match=r"distinct integers above 2\^53 may be equal"):

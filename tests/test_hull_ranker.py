@@ -130,7 +130,7 @@ def test_a_second_solver_does_not_replace_a_better_optimum():
     assert model.gap_ <= 1e-9 * model.objective_
 
 
-def test_a_newton_matrix_that_rounding_made_indefinite_is_told_as_such():
+def test_an_indefinite_newton_matrix_raises_an_error():
     with pytest.raises(np.linalg.LinAlgError, match="Rounding made the matrix indefinite"):
         hull_newton._scaled_cholesky(np.array([[-1e-3]]))
 
@@ -192,7 +192,7 @@ def test_hard_case_of_two_classes_is_a_hard_svm():
 
 
 @pytest.mark.parametrize("case", ["inside", "touching", "identical"])
-def test_intersecting_hulls_are_told(case):
+def test_intersecting_hulls_raise_an_error(case):
     square = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2]])
     other = {"inside": [[1.0, 1.0]], "touching": [[2.0, 1.0], [3.0, 1.0]], "identical": square}[case]
     X, y = np.vstack([square, other]), ["low"] * 4 + ["top"] * len(other)
@@ -219,7 +219,7 @@ def test_hard_case_does_not_depend_on_the_scale_of_features(scale, kernel):
     np.testing.assert_allclose(scaled.predict(scale * X), plain.predict(X), rtol=1e-9, atol=1e-9)
 
 
-def test_hulls_a_hair_apart_are_separated():
+def test_nearly_touching_hulls_are_separated():
     X = np.array([[0.0, 0], [0, 2], [2, 0], [2, 2], [2 + 1e-4, 1]])
     model = HullRanker(slack="none").fit(X, [0, 0, 0, 0, 1])
     assert model.coef_ == pytest.approx([1e4, 0.0], rel=1e-6, abs=1e-3)
@@ -406,7 +406,7 @@ def test_labels_of_any_kind():
     assert model.score(X, names[codes]) == pytest.approx(metrics.wmw(codes, X @ model.coef_, order="chain"))
 
 
-def test_text_and_unknown_labels_are_told():
+def test_text_and_unknown_labels_warn():
     X, codes = data(n_classes=3)
     names = np.array(["low", "mid", "top"])[codes]
     with pytest.warns(UserWarning, match="alphabetically: 'low' < 'mid' < 'top'"):
@@ -489,7 +489,7 @@ def test_search_pipeline_clone_and_pickle():
         ),
     ],
 )
-def test_a_function_that_gives_up_is_told_and_ties_all_rows(parameters, cause, cure):
+def test_a_constant_optimum_warns_and_ties_all_rows(parameters, cause, cure):
     X, codes = data(200, n_classes=5, noise=20.0)
     with pytest.warns(UserWarning, match=f"{cause}.*Try {cure}"):
         model = HullRanker(**{"alpha": 1.0} | parameters).fit(X, codes)
@@ -516,7 +516,7 @@ def test_large_alpha_does_not_tie_what_it_only_shrinks():
         ("absolute", 0.5, r"costs more slack than it saves.*Try slack='squared' or a smaller alpha"),
     ],
 )
-def test_features_that_say_nothing_are_told(slack, higher, told):
+def test_uninformative_features_warn(slack, higher, told):
     X = np.array([[1.0], [-1.0], [2.0], [-2.0], [higher]])
     with pytest.warns(UserWarning, match=told):
         model = HullRanker(slack=slack).fit(X, [0, 0, 0, 0, 1])
@@ -560,7 +560,7 @@ def test_penalty_of_the_coefficients(slack):
     assert some.objective_ == pytest.approx(fewer, rel=1e-7)
 
 
-def test_iterations_that_run_out_are_told():
+def test_reaching_max_iter_warns():
     X, codes = data()
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         model = HullRanker(max_iter=3).fit(X, codes)
@@ -588,7 +588,7 @@ def test_iterations_that_run_out_are_told():
         ({}, np.linspace(0, 1, 40), "Unknown label type: continuous"),
     ],
 )
-def test_wrong_input_is_told(parameters, y, message):
+def test_invalid_input_raises_an_error(parameters, y, message):
     X, codes = data()
     with pytest.raises(ValueError, match=message):
         HullRanker(**parameters).fit(X, codes if y is None else y)

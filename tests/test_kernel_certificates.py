@@ -104,7 +104,7 @@ def test_the_objective_is_right_within_the_gap(problem, loss, kernel, width, n_c
 
 
 @pytest.mark.parametrize("loss", ["hinge", "squared_hinge", "logistic", "unit"])
-def test_what_rounding_hides_is_warned_of(loss):
+def test_a_gap_at_the_rounding_floor_warns(loss):
     with pytest.warns(ConvergenceWarning):
         model_of(loss, "cg", kernel="poly").fit(FAR, FAR_LABELS)
 

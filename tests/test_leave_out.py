@@ -627,7 +627,7 @@ class Clock:
         return self.now
 
 
-def test_progress_tells_how_long_it_takes(capsys, caplog):
+def test_progress_shows_the_remaining_time(capsys, caplog):
     progress = Progress("Work", 10, verbose=1, clock=Clock(2.0))
     for _ in range(10):
         progress.advance(1)
@@ -668,7 +668,7 @@ def test_a_permutation_test_compares_with_shuffled_labels(queries):
     assert result.pvalue == pytest.approx((1 + as_good) / 20)
 
 
-def test_a_long_permutation_test_says_so_before_it_begins(monkeypatch, caplog):
+def test_a_long_permutation_test_logs_its_time_before_the_start(monkeypatch, caplog):
     def begun(*arguments):
         raise InterruptedError
 
@@ -691,7 +691,7 @@ def test_outputs_one_by_one_are_progress(monkeypatch):
 
 
 @pytest.mark.parametrize("cost", ["magnitude", "unit", "relative"])
-def test_leaving_out_tells_its_progress(cost, monkeypatch):
+def test_leaving_out_reports_progress(cost, monkeypatch):
     shares = []
 
     def advance(self, amount):

@@ -112,7 +112,7 @@ def test_the_loss_of_zero_scores(case, average):
 
 
 @pytest.mark.parametrize("loss_type", [Hinge, SquaredHinge, LeastSquares])
-def test_a_loss_says_what_it_is(loss_type):
+def test_a_loss_declares_its_kind(loss_type):
     loss = loss_type(Preferences.from_scores([2.0, 1.0, 0.0]))
     assert isinstance(loss, PiecewiseLinear) == hasattr(loss, "plane")
     assert isinstance(loss, Smooth) == hasattr(loss, "hessian")

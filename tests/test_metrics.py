@@ -475,7 +475,7 @@ def test_an_undefined_query_may_count_as_a_number():
         assert metrics.ranking_error(y, scores, qid, undefined=0.5) == 0.25
 
 
-def test_one_warning_a_call_tells_of_undefined_queries():
+def test_each_call_warns_once_of_undefined_queries():
     with pytest.warns(UndefinedMetricWarning, match="2 of 3 queries") as caught:
         metrics.ndcg([0, 0, 1], [1, 2, 2], ["a", "b", "c"])
     assert len(caught) == 1

@@ -208,14 +208,14 @@ def test_hull_ranker(kernel, order, tmp_path):
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
 
 
-def test_training_goes_on_from_a_loaded_model(tmp_path):
+def test_training_continues_from_a_loaded_model(tmp_path):
     model = RankSVM(warm_start=True, tol=1e-8).fit(X, Y)
     loaded = round_trip(model, tmp_path / "model.json")
     assert loaded.fit(X, Y).n_iter_ < model.n_iter_
 
 
 @FEW_CANDIDATES
-def test_what_cannot_be_stored_is_left_out_and_said(tmp_path):
+def test_parameters_that_cannot_be_stored_are_left_out_with_a_warning(tmp_path):
     path = tmp_path / "model.json"
     model = RankSVMCV(
         alphas=np.array([1.0, 0.1]),
@@ -230,7 +230,7 @@ def test_what_cannot_be_stored_is_left_out_and_said(tmp_path):
     np.testing.assert_array_equal(loaded.predict(NEW), model.predict(NEW))
 
 
-def test_the_file_says_what_it_is(tmp_path):
+def test_the_file_states_its_format(tmp_path):
     path = tmp_path / "model.json"
     model = make_pipeline(StandardScaler(), RankSVM()).fit(X, Y)
     metadata = {"data": "täst", "ndcg": [0.5, None], "nested": {"n": 3}}

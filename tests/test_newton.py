@@ -92,7 +92,7 @@ def test_nothing_is_computed_twice():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_a_step_has_the_residual_that_it_says_and_the_smallest_one(loss):
+def test_a_step_reports_its_residual_and_minimises_it(loss):
     X, preferences = task(n_features=12)
     X *= np.logspace(0, 2, 12)
     method = newton(X, LOSSES[loss](preferences), 1e-3, np.full(12, 1e-3))

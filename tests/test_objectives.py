@@ -220,7 +220,7 @@ def test_lightgbm_begins_at_the_scores_it_is_given(lgb):
     np.testing.assert_allclose(booster.predict(X), expected, rtol=1e-4, atol=1e-6)
 
 
-def test_lightgbm_goes_on_where_a_model_ended(lgb):
+def test_lightgbm_continues_from_a_model(lgb):
     parameters = PARAMETERS | {"objective": objectives.lightgbm()}
     whole = lgb.train(parameters, lgb.Dataset(X, Y), num_boost_round=6)
     half = lgb.train(parameters, lgb.Dataset(X, Y), num_boost_round=3)
@@ -386,7 +386,7 @@ def test_both_interfaces_of_xgboost_learn_the_same_and_stop_by_the_error(xgb):
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
 
 
-def test_xgboost_begins_at_the_scores_it_is_given_and_goes_on_where_a_model_ended(xgb):
+def test_xgboost_starts_from_base_margin_and_continues_from_a_model(xgb):
     start = 3 * GENERATOR.normal(size=400)
     objective = objectives.xgboost()
     data = xgb.DMatrix(X, Y, base_margin=start)
@@ -471,7 +471,7 @@ def test_catboost_stops_by_the_error_of_the_validation_set(cb):
     np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-9)
 
 
-def test_what_catboost_cannot_do_is_refused(cb):
+def test_unsupported_catboost_settings_raise_an_error(cb):
     objective = objectives.catboost(Preferences.from_scores(Y))
     for options in (
         {"boosting_type": "Ordered", "iterations": 3},

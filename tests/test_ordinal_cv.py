@@ -70,7 +70,7 @@ def test_labels_of_text_measures_of_utilities_and_validation_rows():
     assert valid.cv_errors_.min() < 1.0
 
 
-def test_the_end_of_the_grid_is_told():
+def test_a_choice_at_the_end_of_the_grid_warns():
     with pytest.warns(EdgeOfGridWarning, match="candidates") as caught:
         OrdinalSVMCV([1e3, 1e2]).fit(X, Y)
     assert caught[0].filename == __file__
@@ -252,7 +252,7 @@ def test_the_class_of_a_row_is_that_of_the_nearest_interval(slack):
     assert np.mean(model.predict_class(X) == Y) > 0.4
 
 
-def test_classes_that_can_be_told_apart_are():
+def test_separable_classes_are_separated():
     rows = np.repeat(np.arange(4.0), 5)[:, None]
     names = np.repeat(["a", "b", "c", "d"], 5)
     edges = [("b", "a"), ("c", "b"), ("d", "c")]

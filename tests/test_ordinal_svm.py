@@ -240,7 +240,7 @@ def test_fallback_when_no_pair_differs_by_one():
     assert model.score(X, y) > 0.5
 
 
-def test_midpoints_that_do_much_worse_than_the_best_boundaries_are_told():
+def test_midpoints_much_worse_than_the_best_thresholds_warn():
     random = np.random.default_rng(0)
     y = np.repeat(np.arange(6), [10, 50, 600, 600, 200, 20])
     X = (y + random.normal(scale=1.5, size=len(y)))[:, None]

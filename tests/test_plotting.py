@@ -209,7 +209,7 @@ def test_every_display_draws_into_axes_that_are_given(rows, model):
     assert pyplot.get_fignums() == [figure.number]
 
 
-def test_without_matplotlib_a_sentence_says_what_to_install(model, monkeypatch):
+def test_a_missing_matplotlib_raises_an_error_with_the_install_command(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "matplotlib.pyplot", raising=False)
     with pytest.raises(

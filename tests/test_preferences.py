@@ -211,7 +211,7 @@ def test_n_pairs_is_exact():
         (lambda: Preferences.from_order(["a", "b"], [("c", "a")]), r"no edge .*\['a', 'b'\]"),
     ],
 )
-def test_no_pairs_says_why(build, sentence):
+def test_no_pairs_raises_an_error_with_the_reason(build, sentence):
     with pytest.raises(ValueError, match=sentence) as caught:
         build()
     if "zero for every row" not in sentence:
@@ -364,7 +364,7 @@ def test_reference_survival_pairs():
     assert sorted(p[:2] for p in pairs) == [(0, 2), (1, 0), (1, 2), (1, 3), (3, 2)]
 
 
-def test_integers_that_floats_cannot_tell_apart_are_refused():
+def test_integers_beyond_float_precision_raise_an_error():
     large = 2**53
     exact = [large + 1, large, large + 2]
     for labels in (
@@ -388,7 +388,7 @@ def test_integers_that_floats_cannot_tell_apart_are_refused():
     assert Preferences.from_scores([large, 10.0**300, 0.5]).n_pairs == 3
 
 
-def test_edges_of_absent_classes_are_told_of():
+def test_edges_of_absent_classes_warn():
     order = [("b", "a"), ("c", "a")]
     with pytest.warns(UserWarning, match="^order names 'c', not among the labels.$"):
         assert Preferences.from_order(["a", "b", "b"], order).n_pairs == 2
@@ -448,7 +448,7 @@ def test_names_that_fit_no_row_are_refused():
 
 
 @given(cases())
-def test_a_structure_knows_whether_it_has_pairs(case):
+def test_has_pairs_agrees_with_the_list_of_pairs(case):
     preferences = case.preferences
     assert preferences.has_pairs
     for rows in (slice(0, 1), slice(0, 3), slice(1, None, 2)):

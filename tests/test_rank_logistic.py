@@ -365,7 +365,7 @@ def test_exports_are_those_of_a_ranking_svm_with_the_same_weights(format, tmp_pa
 
 
 @FEW_CANDIDATES
-def test_the_shell_does_what_python_does(tmp_path, capsys):
+def test_the_shell_gives_the_result_of_python(tmp_path, capsys):
     X, y, qid = data(120, n_queries=10)
     order = np.argsort(qid, kind="stable")
     X, y, qid = X[order], y[order].astype(float), qid[order] + 1

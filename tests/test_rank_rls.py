@@ -616,7 +616,7 @@ def test_conjugate_gradients_certify_their_residual(monkeypatch):
     np.testing.assert_array_equal(one.coef_, two.coef_)
 
 
-def test_conjugate_gradients_that_end_early_say_so():
+def test_conjugate_gradients_that_stop_early_warn():
     X, y, _ = sparse_data()
     with pytest.warns(ConvergenceWarning, match="tol=1e-06 requires"):
         model = RankRLS(1e-3, solver="cg", max_iter=3).fit(X, y)

@@ -798,7 +798,7 @@ def test_history_and_callback():
 
 
 @pytest.mark.parametrize("loss", LOSSES)
-def test_ctrl_c_keeps_the_best_model_and_says_so(loss):
+def test_ctrl_c_keeps_the_best_model_and_warns(loss):
     X, y, qid = data()
     seen = []
 
@@ -990,7 +990,7 @@ def test_scaling_within_queries_makes_the_scale_of_a_query_irrelevant():
     np.testing.assert_allclose(first.coef_, second.coef_, atol=1e-7)
 
 
-def test_explain_pair_knows_the_features():
+def test_explain_pair_uses_the_feature_names():
     X, y, _ = data()
     frame = pd.DataFrame(X, columns=list("abcd"))
     model = RankSVM().fit(frame, y)

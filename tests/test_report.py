@@ -139,7 +139,7 @@ def test_every_named_query_opens_on_its_rows_and_its_most_wrong_pair(page, rows,
             assert (entry["wrong"], begin) == (None, [order[0], order[-1]])
 
 
-def test_the_page_says_what_it_was_made_from(rows, model):
+def test_the_page_lists_its_data_and_version(rows, model):
     words = Page(Report(model, *rows, about={"Data file": "test.txt"}).to_html()).words
     made = f"Data file test.txt Made by rankwise {__version__} on 20"
     assert f"Measured on 400 rows, 6 features, 25 queries {made}" in words
@@ -217,7 +217,7 @@ def test_embedded_rows_have_the_scores_and_labels_of_the_data(page, rows, model)
         assert (np.diff(scores[numbers]) <= 0).all()
 
 
-def test_a_pair_can_be_asked_for(rows, model):
+def test_the_pair_to_explain_can_be_chosen(rows, model):
     X, y, qid = rows
     a, b = np.flatnonzero(qid == "q07")[[0, 2]].tolist()
     higher, lower = (a, b) if model.predict(X)[a] > model.predict(X)[b] else (b, a)
@@ -642,7 +642,7 @@ def test_what_cannot_be_reported_is_refused_in_a_sentence(rows, model):
         Report(model, X, y, qid, feature_names=["a", "b"]).to_html()
 
 
-def test_a_report_without_any_pair_says_so(model, rows):
+def test_a_report_without_pairs_states_it(model, rows):
     X, _, qid = rows
     page = Page(Report(model, X, np.ones(len(X)), qid).to_html())
     assert "no pair of rows to order" in page.words

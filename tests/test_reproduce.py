@@ -44,7 +44,7 @@ def quick(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", runner.EXPERIMENTS)
-def test_result_file_says_how_it_was_found(quick, name):
+def test_result_file_records_its_provenance(quick, name):
     found = record.load(quick / f"{name}.json")
     assert found["machine"]["cores"] >= 1
     assert {"python", "numpy", "scipy", "scikit-learn", "rankwise"} <= set(found["versions"])
@@ -173,7 +173,7 @@ def test_a_busy_machine_is_refused_until_it_is_idle(tmp_path):
     assert runner.wait_for_idle_machine(options(tmp_path), load=lambda: None, **clock) is None
 
 
-def test_a_run_goes_on_where_it_ended_and_says_how_long(tmp_path, monkeypatch, capsys):
+def test_an_interrupted_run_resumes_and_prints_its_time(tmp_path, monkeypatch, capsys):
     loads = iter([0.1, 2.0, 0.2])
     monkeypatch.setattr(runner, "wait_for_idle_machine", lambda options: next(loads))
     assert runner.run(options(tmp_path)) == []
@@ -271,7 +271,7 @@ def test_regressors_agree_with_ridge():
         np.testing.assert_allclose(X.T @ weights, expected, atol=1e-10)
 
 
-def test_isolated_run_says_why_it_failed():
+def test_a_failed_isolated_run_reports_the_reason():
     assert isolated.run("time:sleep", {})["status"].startswith("failed: TypeError")
     assert isolated.run("no_such_module:f", {})["status"] == "not installed"
 

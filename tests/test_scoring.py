@@ -97,7 +97,7 @@ def test_queries_that_are_left_out_exactly_have_any_measure(cv):
     np.testing.assert_allclose(model.cv_errors_, others.cv_errors_, atol=1e-9)
 
 
-def test_one_warning_tells_of_queries_without_relevant_rows():
+def test_queries_without_relevant_rows_warn_once():
     labels = np.where(QID < 4, 0, Y)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -154,7 +154,7 @@ def test_validation_rows_are_checked():
     [*ESTIMATORS, BoostedRanker(n_estimators=2)],
     ids=lambda model: type(model).__name__,
 )
-def test_validation_rows_without_the_queries_of_the_fit_are_told_of(model):
+def test_validation_rows_without_qid_warn(model):
     with pytest.warns(UserWarning, match="fit got qid, but validation has none: its rows of different"):
         model.fit(X, Y, qid=QID, validation=(X, Y))
 
@@ -208,7 +208,7 @@ def shared_pairs(n=60, n_pairs=400, seed=0):
 
 @QUIET
 @pytest.mark.parametrize("model", [RankSVMCV(), RankRLSCV(), RankLogisticCV()])
-def test_pairs_that_share_rows_are_dealt_out_as_pairs(model):
+def test_pairs_that_share_rows_are_assigned_to_folds_as_pairs(model):
     items, pairs = shared_pairs()
     model.set_params(scoring="error").fit(items, pairs)
     errors = model.cv_errors_ if model.cv_errors_.ndim == 1 else model.cv_errors_.mean(axis=1)
@@ -234,7 +234,7 @@ def test_folds_of_pairs_hold_each_pair_out_once():
     assert Preferences.from_scores(Y).pair_folds(5) == []
 
 
-def test_too_few_pairs_for_the_folds_are_told():
+def test_too_few_pairs_for_the_folds_raise_an_error():
     rows, pairs = np.eye(3), Preferences.from_pairs([0, 1, 1], [1, 0, 2])
     for model in (RankSVMCV(), RankRLSCV(cv=5), RankLogisticCV()):
         with pytest.raises(
@@ -244,7 +244,7 @@ def test_too_few_pairs_for_the_folds_are_told():
 
 
 @pytest.mark.parametrize("model", [RankSVMCV(ALPHAS, cv=3), RankRLSCV(ALPHAS, cv=3)])
-def test_a_choice_among_equal_errors_is_told(model):
+def test_a_choice_among_equal_errors_warns(model):
     rows = np.tile([[0.0], [1.0]], (30, 1))
     message = r"All 5 candidates for alpha have the same held-out error, 0; .*taken, 10\. Smaller.*0\.0001"
     with pytest.warns(EqualErrorsWarning, match=message):

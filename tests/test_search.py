@@ -270,7 +270,7 @@ def test_folds_without_pairs_are_refused():
         ([0.3, 0.2, 0.1], r"The best alpha, 0\.01, is the smallest of 3.*smaller.*add 0\.001 and 0\.0001 to"),
     ],
 )
-def test_the_ends_of_the_grid_are_told(errors, sentence):
+def test_a_choice_at_either_end_of_the_grid_warns(errors, sentence):
     choice = Choice(np.array([1.0, 0.1, 0.01]), np.array(errors)[:, None])
     with pytest.warns(EdgeOfGridWarning, match=sentence):
         choice.warn_at_edge()
@@ -284,17 +284,17 @@ def test_the_ends_of_the_grid_are_told(errors, sentence):
         [[0.2, 0.3]],  # nothing to compare with
     ],
 )
-def test_nothing_is_told_where_further_candidates_would_not_help(errors):
+def test_no_warning_if_further_candidates_would_not_help(errors):
     Choice(np.array([1.0, 0.1, 0.01])[: len(errors)], np.array(errors)).warn_at_edge()
 
 
-def test_candidates_of_which_none_changes_the_order_are_told():
+def test_candidates_with_equal_orders_warn():
     X, y, qid = data()
     with pytest.warns(EqualErrorsWarning, match=r"All 3 candidates.*add 0\.1 and 0\.01 to alphas"):
         RankSVMCV([100.0, 10.0, 1.0], cv=3).fit(X / 100, y, qid=qid)
 
 
-def test_equal_means_of_different_folds_are_told():
+def test_equal_means_of_different_folds_warn():
     choice = Choice(np.array([1.0, 0.1]), np.array([[0.2, 0.3], [0.3, 0.2]]))
     with pytest.warns(EdgeOfGridWarning, match="largest of 2"):
         choice.warn_at_edge()
@@ -316,7 +316,7 @@ def test_estimators_tell_of_the_end_and_are_fitted_all_the_same(model):
     assert model.score(X, y, qid=qid) > 0.95
 
 
-def test_the_shell_tells_of_the_end(tmp_path, capsys):
+def test_the_shell_prints_the_warning_of_the_grid_end(tmp_path, capsys):
     X, y, qid = loud_noise()
     dump_svmlight(X, y, tmp_path / "train.txt", qid=qid)
     values, said = tune(capsys, tmp_path / "train.txt", "--alphas", "1e4,1e-1", "--folds", "3")

@@ -433,7 +433,7 @@ def test_packed_by_suffix_and_unpacked_again(large, tmp_path, suffix):
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
-def test_a_damaged_file_is_told_in_a_sentence(large, tmp_path, suffix):
+def test_a_damaged_file_raises_an_error(large, tmp_path, suffix):
     if suffix.startswith(".zst") and sys.version_info < (3, 14):
         pytest.importorskip("zstandard", reason="zstandard is not installed.")
     path = tmp_path / f"data{suffix}"
@@ -458,7 +458,7 @@ def test_a_damaged_file_is_told_in_a_sentence(large, tmp_path, suffix):
         load_svmlight(path)
 
 
-def test_zstd_says_what_to_install(tmp_path, monkeypatch):
+def test_a_missing_zstd_raises_an_error_with_the_install_command(tmp_path, monkeypatch):
     if sys.version_info >= (3, 14):
         pytest.skip("This Python reads .zst files itself.")
     monkeypatch.setitem(sys.modules, "zstandard", None)
@@ -655,7 +655,7 @@ def test_packed_bytes_of_other_programs(tmp_path):
         assert_same(load_svmlight(path, comments=True), reference.parse(LETOR))
 
 
-def test_large_integers_that_may_be_tied_are_told_of(tmp_path):
+def test_large_integers_that_may_be_tied_warn(tmp_path):
     large = 2**53
     text = "".join(f"{label} 1:{row}\n" for row, label in enumerate([large + 1, large, large + 2])).encode()
     with pytest.warns(UserWarning, match=r"Labels such as 9007199254740992\.0 are read as float64"):
