@@ -1,19 +1,19 @@
 """HullRanker: the experiment of Fung, Rosales and Krishnapuram (2005), and cost against rows.
 
-    RANKWISE_DATA=... python benchmarks/hull.py           # everything: some fifteen minutes
+    RANKWISE_DATA=... python benchmarks/hull.py           # everything: about fifteen minutes
     python benchmarks/hull.py --quick                     # one small set, up to 64,000 rows: some seconds
     python benchmarks/hull.py --only figure --output benchmarks/results
     python benchmarks/hull.py --only drawing              # the pictures of docs/images/, from results/
 
 Section 3: nine regression sets (fung2006 in the folder that RANKWISE_DATA names; without it, diabetes and a
-generated set), targets cut into five bins of equal size, as far as ties allow, ten-fold cross-validation.
-Features are standardised on the training part. All are judged on all pairs of test rows of different bins:
-the share in the right order, ties counting one half. Mean and whole range over the folds are shown.
+generated set), targets in five bins of equal size, as far as ties allow, ten-fold cross-validation.
+Features are standardised on the training part. The measure is the fraction of pairs of test rows of different
+bins in the right order, ties counting one half; the mean and the range over the folds are shown.
 
-Every method but the Gaussian process chooses alpha from the same seven, by the share of pairs on a fifth of
-the training rows that it then has back; the time is that of the last fit. The Gaussian process stands in for
-the paper's IVM: it regresses the bins, chooses its kernel by marginal likelihood and sees 500 training rows
-at most, drawn at random. The linear ordinal baseline is LogisticAT of `mord` (pip install mord).
+Every method but the Gaussian process chooses alpha from the same seven by a validation fifth of the training
+rows and is then fitted to all of them; the time is that of the final fit. The Gaussian process replaces the
+paper's IVM: a regression of the bins, with a kernel chosen by marginal likelihood, on at most 500 training
+rows drawn at random. The linear ordinal baseline is LogisticAT of `mord` (pip install mord).
 """
 
 import argparse

@@ -6,8 +6,8 @@ Run it with rankwise installed:
     python benchmarks/kernel_scores.py --quick     # 500 of each
 
 Each figure is the minimum of nine runs, interleaved with those of the other, so that noise on the machine
-falls on both alike. Below 1 is faster than scikit-learn, whose scores of equal rows need not be equal. The
-last lines give what one BLAS thread in place of two costs the fit of a kernel model.
+affects both alike. Below 1 is faster than scikit-learn, whose scores of equal rows may differ. The last lines
+compare the fit of a kernel model with one and with two BLAS threads.
 """
 
 import argparse

@@ -2,15 +2,16 @@
 
 Run it with rankwise installed and RANKWISE_DATA naming a folder with the data sets:
 
-    python benchmarks/kernels.py                        # all sets: some ten minutes
+    python benchmarks/kernels.py                        # all sets: about ten minutes
     python benchmarks/kernels.py --sets california      # a part of the table
     python benchmarks/kernels.py --quick                # 2,000 rows, 200 basis rows, one seed: half a minute
     python benchmarks/kernels.py --only xRFM            # xrfm, whose fits take minutes, on the first split
 
-The error is the share of pairs of new rows in the wrong order, the mean of three random splits of California
-housing in five grades (16,000 rows) and of forest cover types, the most common one against the others (20,000
-rows), of one split with 100,000 rows, and of the five folds of OHSUMED. The seconds are the processor's for
-the whole fit, the choice of scales, width and alpha included. Packages that are not installed are left out.
+The error is the fraction of pairs of new rows in the wrong order, the mean of three random splits of
+California housing in five grades (16,000 rows) and of forest cover types, the most common one against the
+others (20,000 rows), of one split with 100,000 rows, and of the five folds of OHSUMED. The seconds are the
+processor's for the whole fit, the choice of scales, width and alpha included. Packages that are not installed
+are left out.
 """
 
 import argparse

@@ -1,18 +1,18 @@
-"""Time to rank named items by their matches, beside choix, evalica and arena-rank at the same optimum.
+"""Time to rank items by their matches, compared with choix, evalica and arena-rank at the same optimum.
 
     python benchmarks/leaderboard.py [--quick]
 
-Each package gets the matches in the form that it likes best, already in memory: lists of names for us and
-evalica, a pandas frame for arena-rank, pairs of numbers for choix. All maximise the same likelihood without a
-penalty (opt_pairwise: with a tiny one). The error is the largest difference of a centred score from the
-optimum, which plain Newton steps over the single matches find, with scipy alone; the largest entry of the
-gradient there is printed. Ours runs with a tolerance that makes it as exact as the others, evalica with its
-default and with a tighter one. The packages take turns, the shortest time of each counts, and the first call,
-in which some compile, is left out, unless it takes more than 20 seconds. Those that are not installed are
-named and left out: they are in the `race` extra.
+Each package gets the matches in its preferred form, already in memory: lists of names for us and evalica, a
+pandas frame for arena-rank, pairs of numbers for choix. All maximise the same likelihood without a penalty
+(opt_pairwise: with a tiny one). The error is the largest difference of a centred score from the optimum,
+which plain Newton steps over the single matches find, with scipy alone; the largest entry of the gradient
+there is printed. Ours runs with a tolerance that makes it as exact as the others, evalica with its default
+and with a tighter one. The packages alternate, and the minimum time of each is reported. The first call, in
+which some compile, is excluded, unless it takes more than 20 seconds. Packages that are not installed are
+reported and left out: they are in the `race` extra.
 
 The numbers go to benchmarks/results/leaderboard.json, and as a table to docs/leaderboard.md; with --quick,
-sizes are small and nothing is written. Takes some three minutes.
+sizes are small and nothing is written. Takes about three minutes.
 """
 
 import argparse
@@ -39,7 +39,7 @@ SIZES = [
     (100_000, 100), (100_000, 1000), (100_000, 2000),
     (1_000_000, 100), (1_000_000, 1000), (1_000_000, 10_000),
 ]  # fmt: skip
-# How often a task runs by the seconds of its first call; rivals of about the same speed take turns.
+# How often a task runs by the seconds of its first call; packages of about the same speed alternate.
 ONCE = 20.0
 REPEATS = {7: (0.0, 5.0), 1: (5.0, ONCE)}
 # With the default of 1e-16 scores may have an error of 1e-7, more than those of evalica and choix.

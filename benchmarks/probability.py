@@ -6,7 +6,7 @@ Half of the rows (whole queries, or pairs of answers) are for training, with alp
 fifth is for a temperature, which turns scores into probabilities of pairs; the others are for testing.
 Results are means over several splits, which are the same for all methods. RankLogistic is listed three times:
 with its alpha chosen by the ranking error, as for the others; by the log loss of pairs; and by that with the
-temperature that fits the pairs which the folds hold out. The columns are the share of pairs in the wrong
+temperature fitted to the held-out pairs of the folds. The columns are the fraction of pairs in the wrong
 order, NDCG@10 (linear gains), the log loss of pairs and the expected calibration error as the scores are, for
 RankLogistic, and both after the temperature; seconds of one processor for the choice of alpha and the fit.
 Without RANKWISE_DATA, only the data sets of scikit-learn are used, and the script prints a note.

@@ -42,7 +42,7 @@ def draw(generator, n_rows, signal):
 
 
 def auc(y, scores):
-    """The share of pairs of a positive and a negative row in the right order."""
+    """The fraction of pairs of a positive and a negative row in the right order."""
     difference = np.subtract.outer(scores[y == 1], scores[y == 0])
     return np.mean((np.sign(difference) + 1) / 2)
 

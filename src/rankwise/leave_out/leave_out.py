@@ -68,9 +68,9 @@ class LeaveOutResult:
     def predictions(self) -> FloatArray:
         """The held-out scores, computed on first use; with axes for alphas first and outputs last.
 
-        From `leave_query_out` (m,): the score of each row by the model that did not see its fold. From
-        `leave_pair_out` (m, m): entry (i, j) is the score of row i by the model that saw neither i nor j,
-        NaN if the pair was not left out.
+        From `leave_query_out` (m,): the score of each row by the model without its fold. From
+        `leave_pair_out` (m, m): entry (i, j) is the score of row i by the model without rows i and j, NaN if
+        the pair was not left out.
         """
         if callable(self._predictions):
             self._predictions = self._predictions()
