@@ -55,7 +55,7 @@ def folder(tmp_path_factory):
 SLOW = ["--alpha", "1e-5", "--tol", "2e-5", "--json"]
 
 
-# A training that says so when it has written its third checkpoint, and then waits for the end of its input: a
+# A training that prints a line after its third checkpoint, and then waits for the end of its input: a
 # signal that comes before it waits is not lost.
 PAUSED = """
 import sys

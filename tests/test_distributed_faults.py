@@ -1,4 +1,4 @@
-"""Workers that die, stop, or come: the solution is the same, and the log says what it cost."""
+"""Workers that fail, stop or join: the solution is the same, and the log records the lost time."""
 
 import logging
 import os
@@ -137,7 +137,7 @@ def test_threads_keep_the_best_weights_too(tmp_path):
 
 
 class Clock:
-    """A clock that stands still unless it is told to go on."""
+    """A clock that advances only on request."""
 
     seconds = 0.0
 

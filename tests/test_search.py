@@ -301,7 +301,7 @@ def test_equal_means_of_different_folds_warn():
 
 
 def loud_noise():
-    """A feature that says all beside one that is larger and says nothing, so that alpha must be small."""
+    """An informative feature and a larger, uninformative one, so that alpha must be small."""
     X = np.random.default_rng(0).normal(size=(90, 2)) * [100.0, 1.0]
     return X, X[:, 1], np.arange(90) % 9
 

@@ -86,7 +86,7 @@ def objective(X, pairs, alpha, loss, coef):
 
 
 def assert_optimal(result, best, tol):
-    """The result is within tol of the optimum, says so, and its certificate holds."""
+    """The result is within tol of the optimum, its status is right, and its certificate is valid."""
     assert best.objective - best.lower <= 1e-8
     assert result.status == "converged"
     assert best.lower - 1e-9 <= result.objective <= best.objective + tol

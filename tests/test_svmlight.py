@@ -236,7 +236,7 @@ def test_write_read_is_exact_for_every_float32(patterns):
 
 
 def test_float32_is_rounded_once():
-    # Half-way between two floats, and a hair above and below, where rounding to a double first goes astray.
+    # Half-way between two floats, and slightly above and below, where rounding to a double first is wrong.
     texts = ["1.000000059604644775390625", "1.000000059604644775390626", "1.000000059604644775390624"]
     line = " ".join(f"{index}:{text}" for index, text in enumerate(texts, start=1))
     one = np.float32(1)
