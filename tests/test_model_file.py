@@ -215,7 +215,7 @@ def test_training_continues_from_a_loaded_model(tmp_path):
 
 
 @FEW_CANDIDATES
-def test_parameters_that_cannot_be_stored_are_left_out_with_a_warning(tmp_path):
+def test_parameters_that_cannot_be_stored_are_listed_as_left_out(tmp_path):
     path = tmp_path / "model.json"
     model = RankSVMCV(
         alphas=np.array([1.0, 0.1]),

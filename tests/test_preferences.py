@@ -448,7 +448,7 @@ def test_names_that_fit_no_row_are_refused():
 
 
 @given(cases())
-def test_has_pairs_agrees_with_the_list_of_pairs(case):
+def test_has_pairs_agrees_with_the_number_of_pairs(case):
     preferences = case.preferences
     assert preferences.has_pairs
     for rows in (slice(0, 1), slice(0, 3), slice(1, None, 2)):
