@@ -118,9 +118,7 @@ class Line:
     ):
         self.origin, self.move, self.move_scores = origin, move, move_scores
         coef, self._alpha = origin.coef, origin.of.alpha
-        self._square, self._cross, self.curve = (
-            float(a @ b) for a, b in ((coef, coef), (coef, move), (move, move))
-        )
+        self._square, self._cross, self.curve = float(coef @ coef), float(coef @ move), float(move @ move)
         if slope is None:
             slope = float(origin.plane.coefficients @ move_scores) + 2 * self._alpha * self._cross
         self.start = Point(0.0, origin.objective, slope, origin.plane)

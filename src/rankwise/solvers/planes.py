@@ -122,7 +122,7 @@ class Planes:
     def _grow(self) -> None:
         def widened(array: NDArray, shape: tuple[int, ...]) -> NDArray:
             larger = np.zeros(shape, dtype=array.dtype)
-            larger[tuple(slice(size) for size in array.shape)] = array
+            larger[tuple(map(slice, array.shape))] = array
             return larger
 
         room = 2 * self.count
