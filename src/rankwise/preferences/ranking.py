@@ -239,7 +239,7 @@ class ScaledColumns:
     """Weights and gains at a scale at which products neither overflow nor underflow.
 
     Within a query the largest weight becomes 1 and the smallest gain 0; `query_scale` turns a query's sums
-    back into common units of all queries, and `pair_scale` turns its pair weights back into those given.
+    back into common units of all queries.
     """
 
     def __init__(self, ranking: Ranking):
@@ -260,4 +260,9 @@ class ScaledColumns:
             centred = ranking.gain - smallest[index.query_of_row]
             gain_scale = float(centred.max() or 1.0)
             self.gain = centred / gain_scale
-        self.pair_scale = largest**2 * gain_scale
+        self._largest, self._gain_scale = largest, gain_scale
+
+    @property
+    def pair_scale(self) -> FloatVector:
+        """The factor per query that turns pair weights back into those given, which may overflow."""
+        return self._largest**2 * self._gain_scale
