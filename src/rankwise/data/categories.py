@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_array, validate_data
 from rankwise.core.checks import as_array
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.dates import frame_columns, with_days
 
 Categories = dict[int, list[Any]]
 
@@ -18,14 +19,15 @@ def categories_of(X: Any) -> Categories:
     """Return the categories of each column of a frame that has some, by its place; none of other rows."""
     if not hasattr(X, "columns"):
         return {}
-    return {place: _categories(column) for place, column in enumerate(_columns(X)) if _is_categorical(column)}
+    columns = enumerate(frame_columns(X))
+    return {place: _categories(column) for place, column in columns if _is_categorical(column)}
 
 
 def encoded(X: Any, categories: Categories) -> FloatArray:
     """Return the columns of a frame as numbers: a category as its number, NaN if it is unknown."""
     columns = [
         _codes(column, categories[place]) if place in categories else _numbers(column, str(column.name))
-        for place, column in enumerate(_columns(X))
+        for place, column in enumerate(frame_columns(X))
     ]
     return np.column_stack(columns)
 
@@ -48,6 +50,7 @@ def validated_rows(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
     Categories of a frame are the numbers that `encoded` gives them, also where later rows hold them as plain
     words or numbers. Options are those of scikit-learn's `check_array`.
     """
+    X = with_days(X)
     found = categories_of(X)
     if reset:
         estimator.categories_ = found
@@ -67,11 +70,6 @@ def one_row(row: Any, name: str) -> Any:
     if row.shape[0] != 1:
         raise ValueError(f"{name} must be one row; got {row.shape[0]}.")
     return row
-
-
-def _columns(X: Any) -> list[Any]:
-    """Return the columns of a frame, of which several may have one name."""
-    return [X.iloc[:, place] if hasattr(X, "iloc") else X[name] for place, name in enumerate(X.columns)]
 
 
 def _is_categorical(column: Any) -> bool:

@@ -19,6 +19,7 @@ from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import backend_of, in_memory
+from rankwise.data.dates import with_days
 from rankwise.data.design import Design
 from rankwise.data.scores import row_scores
 from rankwise.estimators.inputs import check_linear, mixes_queries, read_preferences, read_problem, read_row
@@ -95,7 +96,7 @@ class BaseRanker(BaseEstimator):
         check_is_fitted(self)
         if (backend := backend_of(X)) is not None:
             check_linear(self, backend)
-            return backend.scores(X, self.coef_)
+            return backend.scores(X, self.coef_, getattr(self, "feature_names_in_", None))
         X, n_threads = self.validated(X, reset=False), thread_count(self.n_jobs)
         if hasattr(self, "coef_"):
             return row_scores(X, self.coef_, n_threads)
@@ -161,7 +162,8 @@ class BaseRanker(BaseEstimator):
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows; `reset` remembers their columns, otherwise they must be those of the fit."""
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+        return validate_data(self, with_days(X), reset=reset, **options)
 
     def problem(
         self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

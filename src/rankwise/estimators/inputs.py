@@ -12,6 +12,8 @@ from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Backend, backend_of, in_memory
+from rankwise.data.categories import one_row
+from rankwise.data.dates import with_days
 from rankwise.estimators.fits import keep_pairs
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
@@ -130,8 +132,9 @@ def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:
     expected = getattr(model, "feature_names_in_", None)
     if expected is not None and names is not None and not callable(names) and list(names) != list(expected):
         raise ValueError(f"The features of {name} must be those of the fit, in the same order.")
-    values = row.toarray() if hasattr(row, "toarray") else as_array(row)
-    vector = as_vector(values[0] if values.ndim == 2 and len(values) == 1 else values, name)
+    row = one_row(row, name)
+    values = row.toarray() if hasattr(row, "toarray") else as_array(with_days(row))
+    vector = as_vector(values[0], name)
     if len(vector) != model.n_features_in_:
         raise ValueError(f"{name} has {len(vector)} features, but the model has {model.n_features_in_}.")
     return vector

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes, check_choice
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.dates import with_days
 from rankwise.data.scores import canonical_csr
 
 METHODS = ("minmax", "standard", "rank")
@@ -113,7 +114,7 @@ class QueryScaler(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self.fit(X, y, qid=qid).transform(X, qid=qid)
 
     def _validated(self, X: Any, reset: bool) -> Any:
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=np.float64)
+        return validate_data(self, with_days(X), reset=reset, accept_sparse="csr", dtype=np.float64)
 
 
 def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
