@@ -61,7 +61,7 @@ class ShelfBackend(Backend):
     def column(self, values):
         return np.concatenate(values.pieces)
 
-    def scores(self, X, coef):
+    def scores(self, X, coef, feature_names=None):
         return Shelf(np.concatenate(X.pieces) @ coef)
 
 

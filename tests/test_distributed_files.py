@@ -130,6 +130,77 @@ def test_invalid_files_raise_an_error(text_files, tmp_path):
         from_files([tmp_path / "table.parquet", text_files / "part-0.txt"])
 
 
+@pytest.fixture
+def tables(tmp_path):
+    """Two tables of one data set; the columns of the second are in another order."""
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    names = [f"x{k}" for k in range(6)]
+    table = pandas.DataFrame(DENSE, columns=names).assign(grade=Y, query=QID)
+    return table.iloc[:30], table.iloc[30:][table.columns[::-1]]
+
+
+def write_tables(tables, folder, suffix="parquet"):
+    for number, table in enumerate(tables):
+        path = folder / f"{number}.{suffix}"
+        table.to_parquet(path) if suffix == "parquet" else table.to_csv(path, index=False)
+    return folder / f"*.{suffix}"
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_columns_of_tables_are_joined_by_name(tables, tmp_path, suffix):
+    data = from_files(write_tables(tables, tmp_path, suffix), label="grade", qid="query")
+    model = RankRLS(1e-2).fit(data.X, data.y, qid=data.qid)
+    np.testing.assert_allclose(model.coef_, RankRLS(1e-2).fit(DENSE, Y, qid=QID).coef_, atol=1e-8)
+
+
+def test_tables_with_other_columns_are_refused_by_name(tables, tmp_path):
+    first, second = tables
+    paths = write_tables([first, second.rename(columns={"x2": "y2"})], tmp_path)
+    with pytest.raises(ValueError, match=r"1\.parquet has the column 'y2', which .*0\.parquet has not"):
+        from_files(paths, label="grade", qid="query")
+    paths = write_tables([first, second.drop(columns="x2")], tmp_path)
+    with pytest.raises(ValueError, match=r"1\.parquet has no column 'x2'"):
+        from_files(paths, label="grade", qid="query")
+
+
+def test_a_column_of_queries_that_is_named_must_exist(tables, tmp_path):
+    paths = write_tables(tables, tmp_path)
+    with pytest.raises(ValueError, match=r"0\.parquet has no column 'nope'"):
+        from_files(paths, label="grade", qid="nope")
+    first, second = tables
+    paths = write_tables([first.rename(columns={"query": "qid"}), second], tmp_path)
+    with pytest.raises(ValueError, match="Some of the tables have a column 'qid'"):
+        from_files(paths, label="grade")
+
+
+def test_queries_are_equal_across_types_of_parts(tables, tmp_path):
+    first, second = tables
+    paths = write_tables([first.assign(query=7), second.assign(query=7.0)], tmp_path)
+    assert np.unique(from_files(paths, label="grade", qid="query").qid).tolist() == [7]
+    paths = write_tables([first.assign(query=7), second.assign(query="7")], tmp_path)
+    assert np.unique(from_files(paths, label="grade", qid="query").qid).tolist() == [7]
+
+
+def test_frames_on_dask_are_used_by_the_names_of_their_columns(tables):
+    from dask import delayed
+
+    columns = [f"x{k}" for k in range(6)]
+    first, second = tables[0][columns], tables[1][columns]
+    model = RankRLS(1e-2).fit([delayed(first), delayed(second)], Y)
+    assert model.feature_names_in_.tolist() == columns
+    with pytest.raises(
+        ValueError, match="Partition 1 of X must have the columns of partition 0 in the same order"
+    ):
+        RankRLS(1e-2).fit([delayed(first), delayed(second[columns[::-1]])], Y)
+    with pytest.raises(
+        ValueError, match="X must have the columns of the fit in the same order; the order differs"
+    ):
+        model.predict([delayed(first[columns[::-1]])]).compute()
+    with pytest.raises(ValueError, match="it lacks 'x1' and it also has 'z'"):
+        model.predict([delayed(first.rename(columns={"x1": "z"}))]).compute()
+
+
 class Loader:
     """Loads blocks, and counts those that are in memory at the same time."""
 

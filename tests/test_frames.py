@@ -318,3 +318,20 @@ def test_what_was_read_of_a_parquet_file_is_not_kept(tmp_path):
         held.append(pa.total_allocated_bytes() - before)
     assert len(held) == 200
     assert max(held[100:]) <= max(held[:20])
+
+
+@pytest.mark.parametrize("label", ["y", "a"])
+def test_a_column_that_occurs_twice_is_refused(tmp_path, label):
+    path = tmp_path / "twice.csv"
+    path.write_text("y,a,b,y\n1,2,3,4\n")
+    with pytest.raises(TableError, match="more than one column 'y'"):
+        read_table(path, label=label)
+
+
+def test_dates_of_a_table_are_days(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    path = tmp_path / "dates.parquet"
+    dates = pandas.to_datetime(["1970-01-02 12:00", "1970-01-03 00:00"])
+    pandas.DataFrame({"y": [0, 1], "s": dates.astype("datetime64[ms]"), "n": dates}).to_parquet(path)
+    assert read_table(path, label="y").X.tolist() == [[1.5, 1.5], [2.0, 2.0]]

@@ -33,6 +33,18 @@ def listed(names: Sequence[str], most: int) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
+def listing(names: Sequence[str], most: int = 10) -> str:
+    """Quote names, at most this many of them.
+
+    Examples
+    --------
+    >>> listing(["a", "b", "c"]), listing(["a", "b", "c"], most=1)
+    ("'a', 'b', 'c'", "'a' and 2 more")
+    """
+    shown = ", ".join(repr(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
     """Lay out a table: `n_left` columns to the left, the others to the right.
 

@@ -33,8 +33,11 @@ class Backend(ABC):
         """Return labels, queries or weights of this backend as an array in memory."""
 
     @abstractmethod
-    def scores(self, X: Any, coef: Any) -> Any:
-        """Return the scores of rows under the weights of a linear model, not yet computed."""
+    def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
+        """Return the scores of rows under the weights of a linear model, not yet computed.
+
+        Rows with other names of columns than those of the fit are refused.
+        """
 
 
 class RowsLostError(RuntimeError):

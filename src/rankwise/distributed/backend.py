@@ -26,6 +26,6 @@ class DaskBackend(Backend):
         """Return a column as an array in memory."""
         return gathered(values)
 
-    def scores(self, X: Any, coef: Any) -> Any:
+    def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
         """Return the scores as a Dask array that is not yet computed."""
-        return lazy_scores(X, coef)
+        return lazy_scores(X, coef, feature_names)

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatVector
+from rankwise.data.dates import with_days
 from rankwise.data.design import Design, MemoryDesign, as_design
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
@@ -23,6 +24,7 @@ class Description(NamedTuple):
     n_features: int
     stored: int
     problem: str
+    feature_names: list[str] | None = None
 
 
 @cache
@@ -46,20 +48,30 @@ def as_block(rows: Any) -> Design:
     _register_sizes()
     if isinstance(rows, Design):
         return rows
+    names = names_of(rows)
+    rows = with_days(rows)
     if hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
     if not sp.issparse(rows):
         rows = np.asanyarray(rows)
         if rows.dtype.kind not in "fiub":  # such as a frame with columns of different types
             rows = rows.astype(np.float64)
-    return as_design(rows)
+    design = as_design(rows)
+    design.feature_names = names
+    return design
+
+
+def names_of(rows: Any) -> list[str] | None:
+    """Return the names of the columns of a frame, if they are strings."""
+    names = list(getattr(rows, "columns", ()))
+    return names if names and all(isinstance(name, str) for name in names) else None
 
 
 def describe(block: Design) -> Description:
     """Return the shape of a block and check its values, before the first round."""
     values = block.X.data if sp.issparse(block.X) else block.X
     problem = "" if all_finite(values) else "contains NaN or infinity"
-    return Description(block.shape[0], block.shape[1], int(values.size), problem)
+    return Description(block.shape[0], block.shape[1], int(values.size), problem, block.feature_names)
 
 
 def all_finite(values: NDArray) -> bool:

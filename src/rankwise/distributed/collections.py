@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.core.columns import require_same_columns
 from rankwise.data.scores import row_scores
-from rankwise.distributed.blocks import as_block
+from rankwise.distributed.blocks import as_block, names_of
 from rankwise.distributed.client import current_client
 from rankwise.distributed.engine import constant, require_dask
 
@@ -75,7 +77,7 @@ def as_partitions(X: Any) -> Partitions:
     if isinstance(X, list | tuple):
         return Partitions(list(X))
     if hasattr(X, "columns"):
-        return Partitions(list(X.to_delayed()), feature_names=_string_names(X.columns))
+        return Partitions(list(X.to_delayed()), feature_names=names_of(X))
     if not hasattr(X, "chunks"):
         return Partitions([X])  # a single Delayed
     if X.ndim != 2:
@@ -84,11 +86,6 @@ def as_partitions(X: Any) -> Partitions:
         X = X.rechunk({1: -1})
     known = not any(math.isnan(length) for length in X.chunks[0])
     return Partitions(list(X.to_delayed().ravel()), list(X.chunks[0]) if known else None)
-
-
-def _string_names(columns: Any) -> list[str] | None:
-    names = list(columns)
-    return names if all(isinstance(name, str) for name in names) else None
 
 
 def scatter(X: Any, *, n_partitions: int | None = None, keep: bool = True) -> Partitions:
@@ -143,8 +140,10 @@ def _computed(parts: list[Any]) -> list[Any]:
     return [part.result() if _is_future(part) else dask.compute(part)[0] for part in parts]
 
 
-def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
+def lazy_scores(X: Any, coef: NDArray[np.float64], feature_names: Sequence[str] | None = None) -> Any:
     """Return X times the weights as a Dask array whose chunks are the blocks of X, not yet computed.
+
+    Frames whose columns are not those named, in the same order, are refused.
 
     Examples
     --------
@@ -157,22 +156,32 @@ def lazy_scores(X: Any, coef: NDArray[np.float64]) -> Any:
     import dask.array
     from dask import delayed
 
-    partitions = as_partitions(X)
+    partitions, names = as_partitions(X), None if feature_names is None else list(feature_names)
+    check_names(names, partitions.feature_names)
     lengths: Any = partitions.lengths or [math.nan] * len(partitions.blocks)
     weights = delayed(np.ascontiguousarray(coef.T), traverse=False, pure=False)
     product = delayed(block_scores, pure=False)
     parts = [
-        dask.array.from_delayed(product(block, weights), (length, *coef.shape[:-1]), np.float64)
+        dask.array.from_delayed(product(block, weights, names), (length, *coef.shape[:-1]), np.float64)
         for block, length in zip(partitions.blocks, lengths, strict=True)
     ]
     return dask.array.concatenate(parts, allow_unknown_chunksizes=True)
 
 
-def block_scores(rows: Any, weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the scores of one block of rows, after a check of its width and values."""
+def check_names(expected: list[str] | None, found: list[str] | None) -> None:
+    """Refuse rows with other names than those of the fit, if both have names."""
+    if expected is not None and found is not None:
+        require_same_columns(expected, found, "X", "the fit")
+
+
+def block_scores(
+    rows: Any, weights: NDArray[np.float64], names: list[str] | None = None
+) -> NDArray[np.float64]:
+    """Return the scores of one block of rows, after a check of its columns and values."""
     from rankwise.distributed.blocks import describe
 
     block = as_block(rows)
+    check_names(names, block.feature_names)
     if block.shape[1] != len(weights):
         raise ValueError(f"X has {block.shape[1]} features, but the model has {len(weights)}.")
     if problem := describe(block).problem:

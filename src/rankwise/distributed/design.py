@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.columns import require_same_columns
 from rankwise.core.types import FloatVector
 from rankwise.data.design import Design
 from rankwise.distributed import blocks
@@ -84,7 +85,7 @@ class DaskDesign(Design):
         check_descriptions(descriptions, partitions)
         rows.loaded = True
         design = cls(engine, rows, descriptions)
-        design.feature_names = partitions.feature_names
+        design.feature_names = partitions.feature_names or descriptions[0].feature_names
         return design
 
     def slices(self, column: NDArray[Any]) -> list[NDArray[Any]]:
@@ -206,7 +207,7 @@ def spread_of(sums: FloatVector) -> FloatVector:
 
 
 def check_descriptions(descriptions: Sequence[blocks.Description], partitions: Partitions) -> None:
-    """Refuse partitions of unequal widths or with invalid values."""
+    """Refuse partitions with unequal columns or with invalid values."""
     if not descriptions:
         raise ValueError("X has no partitions.")
     for number, description in enumerate(descriptions):
@@ -215,6 +216,10 @@ def check_descriptions(descriptions: Sequence[blocks.Description], partitions: P
                 f"Partition {number} of X has {description.n_features} features, but partition 0 has "
                 f"{descriptions[0].n_features}."
             )
+        expected = partitions.feature_names or descriptions[0].feature_names
+        if expected and description.feature_names:
+            whose = "X" if partitions.feature_names else "partition 0"
+            require_same_columns(expected, description.feature_names, f"Partition {number} of X", whose)
         if description.problem:
             raise ValueError(f"Partition {number} of X {description.problem}.")
     lengths = [description.n_rows for description in descriptions]

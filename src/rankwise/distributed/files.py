@@ -15,16 +15,17 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.core.checks import MERGED, merges_integers
+from rankwise.core.text import listing
 from rankwise.data.design import Design
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import require_dask
 from rankwise.io.atomic import atomic_folder
+from rankwise.io.chunks import join_queries
+from rankwise.io.frames import is_table, table_columns
 from rankwise.io.large_labels import warn_of_large_ties
 
-PARQUET = (".parquet", ".pq")
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
 _one_parser = Lock()
 
@@ -51,10 +52,10 @@ def from_files(
     n_features: int | None = None,
     zero_based: bool = False,
     label: str = "label",
-    qid: str | None = "qid",
+    qid: str | None = "auto",
     cache: Any = None,
 ) -> FileData:
-    """Read svmlight (LETOR) or Parquet files, one partition each.
+    """Read svmlight (LETOR) files or tables (CSV, Parquet), one partition each.
 
     The files are read once for labels and queries. With a Dask client, the rows then stay on the workers.
     Without one, they are read again in every round, which is slow for text: `cache` names a folder for binary
@@ -69,9 +70,12 @@ def from_files(
         read once more.
     zero_based : bool
         Whether the indices of svmlight files begin at 0.
-    label, qid : str
-        The columns of Parquet files with the label and the query; all other columns are features. A file
-        without a column named `qid` has no queries; nor does ``qid=None``.
+    label : str
+        The column of the labels of tables. The features are the other columns of the first table; they are
+        read by name, so that the order of the columns may differ between tables.
+    qid : str or None
+        The column of the queries of tables, None if there are none. The default is the column "qid", if the
+        tables have one.
     cache : path, optional
         A folder for binary copies. A copy is renewed if its file has changed.
 
@@ -91,10 +95,13 @@ def from_files(
     require_dask()
     files = expanded(paths)
     engine = current_engine()
-    load: Any = load_parquet
-    options: tuple = (label, qid)
-    if not files[0].endswith(PARQUET):
-        load, options = load_text, (n_features or _most_features(engine, files, zero_based), zero_based)
+    load: Any = load_text
+    options: tuple[Any, ...]
+    if is_table(files[0]):
+        tables = engine.execute(lambda: engine.map(table_columns, [Path(file) for file in files]))
+        load, options = load_table, table_options(files, tables, label, qid)
+    else:
+        options = (n_features or _most_features(engine, files, zero_based), zero_based)
     folder = None if cache is None else os.fspath(cache)
     arguments = [[value] * len(files) for value in (load, options, folder)]
     # A read is a task of its own, which Dask repeats if the worker with its result is lost.
@@ -122,9 +129,8 @@ def expanded(paths: Any) -> list[str]:
         if not found:
             raise FileNotFoundError(f"paths: no file has the name or pattern {pattern!r}.")
         files.extend(found)
-    kinds = {file.endswith(PARQUET) for file in files}
-    if len(kinds) != 1:
-        raise ValueError("paths must name svmlight files or Parquet files; got both or none.")
+    if len(set(map(is_table, files))) != 1:
+        raise ValueError("paths must name svmlight files or tables (CSV, Parquet); got both or none.")
     return files
 
 
@@ -135,9 +141,7 @@ def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any]
         return None
     if missing:
         raise ValueError(f"{missing[0]} has no queries, but other files do.")
-    if len({query.dtype.kind for query in queries}) > 1:
-        queries = [query.astype(str).astype(object) for query in queries]
-    return np.concatenate(queries)
+    return join_queries(list(queries))
 
 
 def text_width(file: str, zero_based: bool) -> int:
@@ -155,22 +159,28 @@ def load_text(file: str, n_features: int, zero_based: bool) -> tuple[Any, Any, A
     return data.X, data.y, data.qid, None
 
 
-def load_parquet(file: str, label: str, qid: str | None) -> tuple[Any, Any, Any, Any]:
-    """Return rows, labels, queries and the names of the features."""
-    try:
-        import pandas  # type: ignore[import-untyped,unused-ignore]
-    except ImportError:
-        raise ImportError("Parquet files need pandas and pyarrow: pip install 'rankwise[dask]'.") from None
-    frame = pandas.read_parquet(file)
-    if label not in frame:
-        raise ValueError(f"{file} has no column {label!r} for the label; it has {list(frame.columns)}.")
-    query = frame[qid].to_numpy() if qid is not None and qid in frame else None
-    rows = frame.drop(columns=[name for name in (label, qid) if name in frame])
-    names = [str(name) for name in rows.columns]
-    labels = frame[label].to_numpy(dtype=np.float64)
-    if merges_integers(frame[label].to_numpy(), labels):
-        raise ValueError(f"{file}: column {label!r} {MERGED}")
-    return rows.to_numpy(dtype=np.float64), labels, query, names
+def load_table(file: str, label: str, qid: str | None, features: Sequence[str]) -> tuple[Any, Any, Any, Any]:
+    """Return rows, labels, queries and the names of the features, which are read by name."""
+    from rankwise.io.frames import read_table
+
+    data = read_table(file, label=label, qid=qid, features=features)
+    return data.X, data.y, data.qid, data.feature_names
+
+
+def table_options(files: list[str], tables: list[list[str]], label: str, qid: str | None) -> tuple[Any, ...]:
+    """Return the columns to read of each table: the features of the first, which all must have."""
+    if qid == "auto":
+        qid = "qid" if all("qid" in columns for columns in tables) else None
+        if qid is None and any("qid" in columns for columns in tables):
+            raise ValueError(
+                "Some of the tables have a column 'qid', others have not; name the column of the queries."
+            )
+    features = [name for name in tables[0] if name not in (label, qid)]
+    for file, columns in zip(files[1:], tables[1:], strict=True):
+        surplus = [name for name in columns if name not in tables[0]]
+        if surplus:
+            raise ValueError(f"{file} has the column {listing(surplus)}, which {files[0]} has not.")
+    return label, qid, tuple(features)
 
 
 def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:

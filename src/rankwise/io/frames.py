@@ -12,7 +12,8 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.text import plural
+from rankwise.core.text import listing, plural
+from rankwise.data.dates import column_days, is_dated
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
 from rankwise.io.large_labels import LargeLabels
 from rankwise.io.streams import PACKED_SUFFIXES
@@ -124,9 +125,41 @@ def iter_table(
 def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) -> list[str]:
     """Return the names of all columns but the `others`, which are labels and queries."""
     location = Path(path)
-    file_format = _format(location)
+    present = table_columns(location)
+    return _named([name for name in present if name not in others], location)
+
+
+def table_columns(path: Path) -> list[str]:
+    """Return the names of all columns of a table; refuse a name that occurs twice."""
+    file_format = _format(path)
     reader: Any = reader_of(file_format)
-    return _named([name for name in reader.columns(location, file_format) if name not in others], location)
+    columns = reader.columns(path, file_format)
+    names = columns if file_format in PARQUET else _header(path, SEPARATORS[file_format])
+    twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
+    if twice:
+        raise TableError(f"{path} has more than one column {listing(twice)}; rename or drop all but one.")
+    return columns
+
+
+def _header(path: Path, separator: str) -> list[str]:
+    """Return the names of the first line of a text file; pandas numbers those that occur twice."""
+    with open_text(path) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+        lines = csv.reader(text, delimiter=separator)
+        return next((fields for fields in lines if fields), [])
+
+
+def is_table(path: str | os.PathLike[str]) -> bool:
+    """Tell whether a file is a table, by its suffix.
+
+    Examples
+    --------
+    >>> is_table("rows.csv.gz"), is_table("train.txt"), is_table("-")
+    (True, False, False)
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    while suffixes and suffixes[-1] in PACKED_SUFFIXES:
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1] in (*SEPARATORS, *PARQUET)
 
 
 def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
@@ -166,7 +199,7 @@ def _text_columns(path: Path, lines: Any, names: Sequence[str]) -> dict[str, lis
 def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
     missing = [name for name in names if name not in present]
     if missing:
-        raise TableError(f"{path} has no column {_listing(missing)}; its columns are {_listing(present)}.")
+        raise TableError(f"{path} has no column {listing(missing)}; its columns are {listing(present)}.")
 
 
 class _Table:
@@ -177,7 +210,7 @@ class _Table:
         self.format = _format(self.path)
         self.label, self.qid = label, qid
         self.reader: Any = reader_of(self.format)
-        present = self.reader.columns(self.path, self.format)
+        present = table_columns(self.path)
         others = [name for name in present if name not in (label, qid)]
         self.features = _named(others, self.path) if features is None else _names(features)
         self._check_columns(present)
@@ -225,7 +258,7 @@ class _Table:
         _check_present(self.path, named, present)
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
-            raise TableError(f"The column {_listing(twice)} of {self.path} is named more than once.")
+            raise TableError(f"The column {listing(twice)} of {self.path} is named more than once.")
         if not self.features:
             raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
 
@@ -263,11 +296,14 @@ def _problem(value: Any) -> str:
 
 
 def _numbers(column: Any, from_text: bool) -> _Column:
-    """Convert a column to float64, entry by entry if its type is not numeric.
+    """Convert a column to float64, dates to days, and other types entry by entry.
 
     The type that a reader infers for a column of text depends on all its entries, so the words of a text file
     are converted by one rule here.
     """
+    if is_dated(column):
+        values = column_days(column)
+        return _Column(column.to_numpy(), values, np.isfinite(values))
     raw = _to_numpy(column)
     if raw.dtype.kind not in "biuf":
         numbers = [_number(value, parse=from_text) for value in raw.tolist()]
@@ -311,11 +347,6 @@ def _named(columns: list[str], path: Path) -> list[str]:
             "features, or write the table without its index (to_csv(..., index=False))."
         )
     return columns
-
-
-def _listing(names: Sequence[str]) -> str:
-    shown = ", ".join(repr(name) for name in names[:10])
-    return shown if len(names) <= 10 else f"{shown} and {len(names) - 10} more"
 
 
 def _to_numpy(column: Any) -> NDArray[Any]:
