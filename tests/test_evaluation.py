@@ -5,11 +5,12 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy import stats
 from scipy.stats import wilcoxon
 
-from rankwise import Preferences, metrics
+from rankwise import Preferences, metrics, pair_data
 from rankwise.datasets import make_ranking
-from rankwise.evaluation import bootstrap, compare, compare_values
+from rankwise.evaluation import compare, compare_values
 from rankwise.evaluation.bootstrap import interval
 from rankwise.evaluation.measures import named_measure
 from rankwise.evaluation.weights import by_size, largest_parts
@@ -18,6 +19,7 @@ from rankwise.figures.convergence import gap_curve
 from rankwise.figures.distribution import Distribution, roc
 from rankwise.figures.graph_layout import layout
 from rankwise.figures.utility import LANE, UtilityAxis
+from rankwise.metrics.intervals import error_estimate
 
 NUMBERS = st.floats(-100, 100).map(lambda value: round(value, 3))
 
@@ -106,16 +108,25 @@ def test_equal_models_have_no_clear_difference(rows):
     assert not one.is_clear
 
 
-def test_one_query_has_an_interval_over_its_rows_and_no_test(rows, monkeypatch):
-    monkeypatch.setattr(bootstrap, "RESAMPLES", 100)
+def influences_by_pairs(y, scores):
+    """Return the derivative of the ranking error by the weight of each row, from all pairs."""
+    above = y[:, None] > y[None, :]
+    wrong = above * ((scores[:, None] < scores[None, :]) + (scores[:, None] == scores[None, :]) / 2)
+    error = wrong.sum() / above.sum()
+    apart = wrong - error * above
+    return (apart.sum(axis=0) + apart.sum(axis=1)) / above.sum()
+
+
+def test_the_error_of_one_ranking_has_the_interval_and_the_test_of_its_influences(rows):
     X, y, _ = rows
     good = y + X[:, 0]
     found = compare(y, {"good": good, "noise": np.sin(np.arange(500))}, measures="error")
     one = found.differences[0]
-    drawn = np.random.default_rng(0).integers(500, size=(100, 500))
-    means = [metrics.ranking_error(y[k], good[k]) - metrics.ranking_error(y[k], np.sin(k)) for k in drawn]
-    np.testing.assert_allclose([one.low, one.high], np.quantile(means, [0.025, 0.975]))
-    assert np.isnan(one.p)
+    influence = influences_by_pairs(y, good) - influences_by_pairs(y, np.sin(np.arange(500)))
+    half_width = stats.t.ppf(0.975, 499) * np.sqrt(500 / 499 * np.sum(influence**2))
+    np.testing.assert_allclose([one.low, one.high], one.mean + half_width * np.array([-1, 1]))
+    t = one.mean / (half_width / stats.t.ppf(0.975, 499))
+    assert one.p == pytest.approx(2 * stats.t.sf(abs(t), 499), abs=1e-12)
     assert one.is_clear
     assert "on one query" in repr(found)
 
@@ -272,3 +283,41 @@ def test_the_middle_of_an_arrow_lies_on_its_curve():
         np.testing.assert_allclose(plan.middle(edge), start / 4 + control / 2 + end / 4)
     points = np.array([*plan.places.values(), *map(plan.middle, edges)])
     np.testing.assert_array_equal(plan.corners(), [points.min(axis=0), points.max(axis=0)])
+
+
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_influences_are_derivatives_by_the_weights_of_rows(average):
+    generator = np.random.default_rng(0)
+    y, qid, scores = generator.integers(4, size=30), np.arange(30) % 3, generator.integers(6, size=30) * 1.0
+    base = generator.uniform(0.5, 2.0, size=30)
+
+    def error(weight):
+        return metrics.ranking_error(y, scores, qid, sample_weight=weight, average=average)
+
+    found = error_estimate(Preferences.from_scores(y, qid, base), scores, average)
+    step = 1e-6 * np.diag(base)
+    slopes = [(error(base + one) - error(base - one)) / 2e-6 for one in step]
+    assert found.value == pytest.approx(error(base), abs=1e-12)
+    np.testing.assert_allclose(found.influence, slopes, atol=1e-8)
+
+
+def test_votes_of_one_group_are_not_independent():
+    generator = np.random.default_rng(0)
+    groups = np.repeat(np.arange(12), 5)
+    right = generator.random(12) < 0.7
+    margin = np.where(right, 1.0, -1.0)[groups][:, None]
+    X, pairs = pair_data(margin, np.zeros_like(margin), groups=groups)
+    found = error_estimate(pairs, X[:, 0])
+    expected = stats.sem(~right)  # all votes of a group agree
+    assert found.standard_error == pytest.approx(expected)
+    assert found.degrees == 11
+    alone = error_estimate(pair_data(margin, np.zeros_like(margin))[1], X[:, 0])
+    assert alone.standard_error < expected / 2
+
+
+def test_groups_of_pairs_stay_together_and_are_checked():
+    pairs = Preferences.from_pairs([0, 2, 4], [1, 3, 5], groups=["a", "b", "a"])
+    assert pairs.groups().tolist() == [0, 0, 1, 1, 0, 0]
+    assert pairs[[4, 5, 2, 3]].groups().tolist() == [0, 0, 1, 1]
+    with pytest.raises(ValueError, match="groups puts the pairs of row 0 into 'a' and into 'b'"):
+        Preferences.from_pairs([0, 0], [1, 2], groups=["a", "b"])

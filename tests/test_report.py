@@ -334,21 +334,22 @@ def test_many_queries_take_the_signed_rank_test():
     assert "signed-rank" in report.to_html()
 
 
-def test_one_query_is_resampled_by_rows(rows, model):
+def test_measures_of_one_list_are_resampled_by_rows(rows, model):
     X, y, _ = rows
     scores, other = model.predict(X), X[:, 1]
     report = Report(model, X, y, models={"other": other}, random_state=5)
     drawn = []
     for chosen in np.random.default_rng(5).integers(len(y), size=(200, len(y))):
-        drawn.append([metrics.ranking_error(y[chosen], s[chosen]) for s in (scores, other)])
+        drawn.append([metrics.kendall_tau(y[chosen], s[chosen]) for s in (scores, other)])
     ours, theirs = np.array(drawn).T
-    found, difference = report.measures["RankSVM"][0], report.differences[0]
+    found, difference = report.measures["RankSVM"][-1], report.differences[-1]
+    assert found.measure.key == difference.measure.key == "tau"
     close([found.low, found.high], np.quantile(ours, [0.025, 0.975]))
     close([difference.low, difference.high], np.quantile(ours - theirs, [0.025, 0.975]))
     assert np.isnan(difference.p)
     words = Page(report.to_html()).words
-    assert "bootstrap over rows, as there is one query, 200 resamples" in words
-    assert "no test over queries" in words
+    assert "bootstrap over rows, 200 resamples" in words
+    assert "t-test over rows" in words
 
 
 def test_two_classes_have_a_roc_curve(rows):
@@ -548,7 +549,11 @@ def test_the_numbers_are_those_of_score_for_every_structure(rows, kind):
     report = Report(model, X, preferences, models={"one feature": X[:, 0]})
     page = Page(report.to_html())
     expected = model.score(X, preferences)
-    close(1 - page.values["error"], expected)
+    if kind == "survival":  # over the pairs of all strata
+        expected = metrics.concordance_index(preferences, scores)
+        close(page.values["concordance"], expected)
+    else:
+        close(1 - page.values["error"], expected)
     assert f"{100 * expected:.1f}% of pairs in the right order" in page.words
     found = report.measures["RankSVM"]
     assert found[0].low < found[0].mean < found[0].high
@@ -557,8 +562,10 @@ def test_the_numbers_are_those_of_score_for_every_structure(rows, kind):
         rank = {"k": int(one.measure.key[5:])} if one.measure.key.startswith("ndcg") else {}
         close(one.mean, of.get(one.measure.key, metrics.ndcg)(preferences, scores, **rank))
     difference = metrics.ranking_error(preferences, scores) - metrics.ranking_error(preferences, X[:, 0])
+    if kind == "survival":
+        difference = expected - metrics.concordance_index(preferences, X[:, 0])
     close(report.differences[0].mean, difference)
-    if not preferences.orders_labels:
+    if not preferences.orders_labels and kind != "survival":
         assert "NDCG, MAP and Kendall's tau are left out" in page.words
 
 

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy.special import logit
 
 from rankwise import Preferences, RankSVM, load_model
 from rankwise.cli.main import main
@@ -122,9 +123,11 @@ def test_the_standard_error_is_the_root_of_squared_derivatives_by_weights(weight
     ]
     y = Preferences.from_survival(event, time, base, qid=stratum)
     found = concordance_interval(y, scores, weights=weights, censoring=fixed)
-    assert found.standard_error == pytest.approx(np.sqrt(np.sum(np.square(influence))), rel=1e-6)
+    assert found.standard_error == pytest.approx(np.sqrt(25 / 24 * np.sum(np.square(influence))), rel=1e-6)
     assert found.estimate == pytest.approx(index(base), abs=1e-12)
-    assert found.high - found.estimate == pytest.approx(1.959964 * found.standard_error, rel=1e-6)
+    odds = found.standard_error / (found.estimate * (1 - found.estimate))
+    ends = logit([found.low, found.high])
+    np.testing.assert_allclose(ends, logit(found.estimate) + 2.0638986 * odds * np.array([-1, 1]), rtol=1e-6)
 
 
 def test_bootstrap_and_analytic_intervals_agree_and_cover():
@@ -215,10 +218,12 @@ def test_the_command_line_reports_on_survival(patients, capsys, tmp_path):
     assert main(["report", path, data, "-o", str(tmp_path / "report.html"), *columns, "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     lives = Preferences.from_survival(frame["died"], frame["months"], qid=frame["hospital"])
-    share = load_model(path).score(frame[["age", "dose"]].to_numpy(), lives)
-    assert printed["measures"]["error"]["mean"] == pytest.approx(1 - share, abs=1e-9)
-    assert list(printed["measures"]) == ["error"]
-    assert "on average over 3 queries" in printed["headline"]
+    found = concordance_interval(lives, load_model(path).predict(frame[["age", "dose"]].to_numpy()))
+    values = printed["measures"]["concordance"]
+    assert values["mean"] == pytest.approx(found.estimate, abs=1e-9)
+    np.testing.assert_allclose([values["low"], values["high"]], [found.low, found.high])
+    assert list(printed["measures"]) == ["concordance"]
+    assert "among 120 rows" in printed["headline"]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     seen, cut = (frame["months"][frame["died"] == died].iloc[0] for died in (True, False))
     assert f'"{cut:.6g}+"' in page

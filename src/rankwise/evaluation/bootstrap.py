@@ -1,4 +1,4 @@
-"""Bootstrap intervals: resamples of queries, of connected groups of rows, or of the rows of one query."""
+"""Bootstrap intervals of measures of one list: resamples of its rows, or of connected groups of rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.metrics.intervals import units_of
 from rankwise.preferences import Preferences
 
 RESAMPLES = 1000
@@ -16,19 +17,6 @@ FEWEST_RESAMPLES = 100
 ROWS_AT_A_TIME = 1_000_000
 MAX_ROWS = 50_000
 CONFIDENCE = 0.95
-# Connected groups of rows are resampled like queries, unless one has more than this fraction of the pairs.
-LARGEST_GROUP = 0.1
-
-
-def resampled_means(values: FloatArray, seed: int, importance: FloatArray | None = None) -> FloatArray:
-    """Return the means of bootstrap resamples of the defined values, weighted by `importance` if given."""
-    defined = values[~np.isnan(values)]
-    if len(defined) < 2:
-        return np.empty(0)
-    weight = np.ones(len(defined)) if importance is None else importance[~np.isnan(values)]
-    generator, n = np.random.default_rng(seed), len(defined)
-    draws = (generator.integers(n, size=n) for _ in range(RESAMPLES))
-    return np.array([weighted_mean(defined[drawn], weight[drawn]) for drawn in draws])
 
 
 def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
@@ -43,37 +31,26 @@ def weighted_mean(values: FloatArray, weight: FloatArray) -> float:
     return float(weight @ values) / total if total > 0 else float("nan")
 
 
-def draws_groups(y: Preferences) -> bool:
-    """Return whether the pairs form many connected groups, which are resampled instead of rows."""
-    return y.n_pairs > 0 and float(_group_fractions(y).max()) <= LARGEST_GROUP
-
-
-def _group_fractions(y: Preferences) -> FloatArray:
-    as_worse, _ = y.partner_weights()
-    return np.asarray(np.bincount(y.groups(), y.row_factor() * as_worse), np.float64)
-
-
 def resampled_preferences(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
     """Yield bootstrap resamples of the rows of one ranking: their preferences, and the rows.
 
     If the pairs form many connected groups, groups are resampled: the pairs of a group drawn twice have
     twice their weight.
     """
-    if y.n_pairs and draws_groups(y):
-        yield from _resampled_groups(y, seed)
+    if y.n_pairs and (group := units_of(y)) is not None:
+        yield from _resampled_groups(y, group, seed)
         return
     for rows, _ in resampled_rows(y.n_rows, seed):
         for drawn in rows.reshape(-1, y.n_rows):
             yield y[drawn], drawn
 
 
-def _resampled_groups(y: Preferences, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
-    generator, group, rows = np.random.default_rng(seed), y.groups(), np.arange(y.n_rows)
-    fractions = _group_fractions(y)
-    joined = np.flatnonzero(fractions > 0)
+def _resampled_groups(y: Preferences, group: IntArray, seed: int) -> Iterator[tuple[Preferences, IntArray]]:
+    generator, rows = np.random.default_rng(seed), np.arange(y.n_rows)
+    joined = np.unique(group[y.partner_weights()[0] > 0])
     for _ in range(n_row_resamples(y.n_rows)):
         drawn = generator.choice(joined, size=len(joined))
-        times = np.bincount(drawn, minlength=len(fractions))
+        times = np.bincount(drawn, minlength=group.max() + 1)
         yield y.weighted(np.sqrt(times)[group]), rows
 
 

@@ -13,18 +13,21 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.bootstrap import (
     CONFIDENCE,
     interval,
-    resampled_means,
     resampled_preferences,
     resampled_rows,
     weighted_mean,
 )
 from rankwise.evaluation.names import measure_name
+from rankwise.metrics.concordance import concordance_estimate
+from rankwise.metrics.intervals import Estimate, error_estimate, mean_estimate, units_of
 from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 
 # Labels above this are not grades: gains of 2^label would be meaningless.
 LARGEST_GRADE = 31
+# Other measures are between 0 and 1.
+BOUNDS = {"tau": (-1.0, 1.0), "log_loss": None}
 # The options of each measure beside labels, scores and queries.
 OPTIONS = {
     "ndcg": ("gain",),
@@ -36,21 +39,24 @@ OPTIONS = {
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: its key, its name for display, and whether higher values are better."""
+    """A measure: its key, its name for display, whether higher values are better, and its bounds if any."""
 
     key: str
     name: str
     higher_is_better: bool
+    bounds: tuple[float, float] | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True)
 class Metric(Measure):
     """A measure of scores; `of(y, scores, query)` returns its value per query.
 
-    `y` is an array of labels, or a `Preferences` with its own queries; `query` is then ignored.
+    `y` is an array of labels, or a `Preferences` with its own queries; `query` is then ignored. If the
+    independent units are rows, `over_rows(y, scores)` estimates a measure of pairs.
     """
 
     of: Callable[[Any, FloatArray, IntArray], FloatArray] = field(repr=False)
+    over_rows: Callable[[Preferences, FloatArray], Estimate] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -62,8 +68,12 @@ class Measured:
     values : array of shape (n_queries,), NaN if undefined
     mean, low, high : float
         The mean over the queries for which it is defined, and the ends of its interval.
+    units : {"queries", "rows", "groups", "resamples"}
+        The independent units of the interval, or resamples of rows for measures of the whole list.
+    estimate : Estimate or None
+        The mean with the influence of each unit; None for resamples.
     draws : array
-        The means of the resamples, which are the same for all models.
+        The values of the resamples, which are the same for all models.
     importance : array of shape (n_queries,), or None
         The weights of the queries in the mean, None if they are equal.
     """
@@ -73,7 +83,9 @@ class Measured:
     mean: float
     low: float
     high: float
-    draws: FloatArray = field(repr=False)
+    units: str = "queries"
+    estimate: Estimate | None = field(default=None, repr=False)
+    draws: FloatArray = field(default_factory=lambda: np.empty(0), repr=False)
     importance: FloatArray | None = field(default=None, repr=False)
 
     @property
@@ -95,7 +107,14 @@ def named_measure(key: str, **options: Any) -> Metric:
     """
     base, chosen = parsed_measure(key)
     chosen |= {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
-    return Metric(key, measure_name(key), base not in LOWER_IS_BETTER, _per_query(METRICS[base], **chosen))
+    return Metric(
+        key,
+        measure_name(key),
+        base not in LOWER_IS_BETTER,
+        _per_query(METRICS[base], **chosen),
+        error_estimate if base == "error" else None,
+        bounds=BOUNDS.get(base, (0.0, 1.0)),
+    )
 
 
 def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:
@@ -132,12 +151,23 @@ def measures_for(
 
 def _measures_of_pairs(y: Preferences) -> tuple[list[Metric], list[str]]:
     """Return the measures that need no labels."""
-    why = "some rows are censored" if y.labels is not None else "these preferences have none"
-    note = f"NDCG, MAP and Kendall's tau are left out: they need a label per row, and {why}."
+    if y.event is not None:
+        return [CONCORDANCE], ["Harrell's concordance: the fraction of comparable pairs in the right order."]
+    note = "NDCG, MAP and Kendall's tau are left out: they need a label per row, which these pairs have not."
     chosen = [named_measure("error")]
     if y.classes is not None:
-        chosen.append(Metric("wmw", measure_name("wmw"), True, _wmw_of_graph))
+        chosen.append(Metric("wmw", measure_name("wmw"), True, _wmw_of_graph, bounds=(0.0, 1.0)))
     return chosen, [note]
+
+
+CONCORDANCE = Metric(
+    "concordance",
+    measure_name("concordance"),
+    True,
+    lambda y, scores, query: np.array([metrics.concordance_index(y, scores)]),
+    concordance_estimate,
+    bounds=(0.0, 1.0),
+)
 
 
 def _wmw_of_graph(y: Preferences, scores: FloatArray, query: IntArray) -> FloatArray:
@@ -185,8 +215,8 @@ def graph_measures(y: FloatArray, class_of_row: IntArray, edges: Sequence[tuple[
         return of
 
     return [
-        Metric("error", measure_name("error"), False, per_query(error)),
-        Metric("wmw", measure_name("wmw"), True, per_query(wmw)),
+        Metric("error", measure_name("error"), False, per_query(error), bounds=(0.0, 1.0)),
+        Metric("wmw", measure_name("wmw"), True, per_query(wmw), bounds=(0.0, 1.0)),
     ]
 
 
@@ -205,28 +235,67 @@ def measured(
     seed: int = 0,
     confidence: float = CONFIDENCE,
 ) -> dict[str, list[Measured]]:
-    """Measure all models, on the same resamples.
+    """Measure all models.
 
-    Queries are resampled, or rows if there is one query. The mean has the weights of queries of the
-    preferences, so that it equals the metrics and `score`.
+    The independent units are queries or, if there is one query, rows; for survival times they are rows, as
+    strata are no sample of strata. The mean has the weights of queries of the preferences, so that it equals
+    the metrics and `score`. Measures of the whole list that has no queries are resampled.
     """
-    values = {name: [one.of(y, found, query) for one in measures] for name, found in scores.items()}
-    weight = y.query_importance() if isinstance(y, Preferences) else None
-    if n_queries_of(y, query) > 1:
-        draws = {
-            name: [resampled_means(one, seed, weight) for one in found] for name, found in values.items()
+    is_survival = isinstance(y, Preferences) and y.event is not None
+    if n_queries_of(y, query) > 1 and not is_survival:
+        weight = y.query_importance() if isinstance(y, Preferences) else None
+        return {
+            name: [_over_queries(one, one.of(y, found, query), weight, confidence) for one in measures]
+            for name, found in scores.items()
         }
-    elif isinstance(y, Preferences):
-        draws = _draws_of_preferences(y, scores, measures, seed)
-    else:
-        draws = _draws_of_rows(y, scores, measures, seed)
+    listed = [one for one in measures if one.over_rows is None]
+    draws = _draws(y, scores, listed, seed)
     return {
         name: [
-            Measured(one, found, mean_defined(found, weight), *interval(drawn, confidence), drawn, weight)
-            for one, found, drawn in zip(measures, values[name], draws[name], strict=True)
+            _over_rows(one, y, found, query, confidence)
+            if one.over_rows is not None
+            else _resampled(one, one.of(y, found, query), draws[name][listed.index(one)], confidence)
+            for one in measures
         ]
-        for name in values
+        for name, found in scores.items()
     }
+
+
+def _over_queries(
+    metric: Metric, values: FloatArray, weight: FloatArray | None, confidence: float
+) -> Measured:
+    estimate = mean_estimate(values, weight)
+    ends = estimate.interval(confidence, metric.bounds)
+    return Measured(metric, values, estimate.value, *ends, "queries", estimate, importance=weight)
+
+
+def _over_rows(
+    metric: Metric, y: FloatArray | Preferences, scores: FloatArray, query: IntArray, confidence: float
+) -> Measured:
+    estimate, units = mean_estimate(np.empty(0)), "rows"
+    try:
+        pairs = y if isinstance(y, Preferences) else Preferences.from_scores(y)
+        estimate = metric.over_rows(pairs, scores)  # type: ignore[misc]
+        units = "rows" if units_of(pairs) is None else "groups"
+    except NoPairsError:
+        pass  # undefined, as the value is
+    ends = estimate.interval(confidence, metric.bounds)
+    return Measured(metric, metric.of(y, scores, query), estimate.value, *ends, units, estimate)
+
+
+def _resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence: float) -> Measured:
+    ends = interval(draws, confidence)
+    return Measured(metric, values, mean_defined(values), *ends, "resamples", draws=draws)
+
+
+def _draws(
+    y: FloatArray | Preferences, scores: Mapping[str, FloatArray], measures: Sequence[Metric], seed: int
+) -> dict[str, list[FloatArray]]:
+    """Return the measures of resampled rows, by model."""
+    if not measures:
+        return {name: [] for name in scores}
+    draw = _draws_of_preferences if isinstance(y, Preferences) else _draws_of_rows
+    return draw(y, scores, measures, seed)  # type: ignore[arg-type]
 
 
 def _draws_of_preferences(

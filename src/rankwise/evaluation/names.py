@@ -10,7 +10,7 @@ from rankwise.evaluation.models import is_scores
 
 MEASURES = {
     "error": "Ranking error",
-    "concordance": "Ranking error",
+    "concordance": "Concordance",
     "distance": "Mean distance of ranks",
     "score": "Minus the score",
     "tau": "Kendall's tau",

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rankwise.core.types import FloatArray
-from rankwise.evaluation.bootstrap import CONFIDENCE, interval, resampled_means, weighted_mean
+from rankwise.evaluation.bootstrap import CONFIDENCE, interval, weighted_mean
 from rankwise.evaluation.measures import Measure, Measured
+from rankwise.metrics.intervals import mean_estimate
 
 TESTS = ("permutation", "wilcoxon")
 PERMUTATIONS = 9_999
@@ -34,7 +35,8 @@ class Difference:
     wins, ties, losses : int
         The numbers of queries on which the first model is better, equal and worse.
     p : float
-        The two-sided p-value of the paired test over queries, NaN for one query.
+        The two-sided p-value: of the paired test over queries or, for measures of pairs in one ranking, of
+        the t-test over rows; NaN for other measures of one query.
     """
 
     measure: Measure
@@ -54,7 +56,7 @@ class Difference:
 
     @property
     def is_clear(self) -> bool:
-        """Whether p is at most 0.05 or, for one query, the interval excludes 0."""
+        """Whether p is at most 0.05 or, without a test, the interval excludes 0."""
         if self.p == self.p:
             return self.p <= SIGNIFICANT
         return self.low > 0 or self.high < 0
@@ -78,13 +80,17 @@ def _difference(
     apart = first.values - second.values
     weight = np.ones(len(apart)) if first.importance is None else first.importance
     weight, apart = weight[~np.isnan(apart)], apart[~np.isnan(apart)]
-    if len(first.values) > 1:
-        low, high = interval(resampled_means(apart, seed, weight), confidence)
+    mean = weighted_mean(apart, weight)
+    if first.units == "queries":
+        low, high = mean_estimate(apart, weight).interval(confidence)
         p = p_value(weight * apart, np.zeros(len(apart)), test, seed)
+    elif first.estimate is not None and second.estimate is not None:
+        estimate = first.estimate - second.estimate
+        low, high = estimate.interval(confidence)
+        mean, p = estimate.value, estimate.p_value
     else:
         low, high = interval(first.draws - second.draws, confidence)
         p = float("nan")
-    mean = weighted_mean(apart, weight)
     better = apart if first.measure.higher_is_better else -apart
     wins, losses = int(np.count_nonzero(better > TIE)), int(np.count_nonzero(better < -TIE))
     return Difference(first.measure, other, mean, low, high, wins, len(apart) - wins - losses, losses, p)

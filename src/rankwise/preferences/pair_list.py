@@ -13,12 +13,26 @@ from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
 
 
 class PairList(Preferences):
-    """A list of (better, worse) rows, each with a magnitude and a weight; O(l) for l pairs."""
+    """A list of (better, worse) rows, each with a magnitude and a weight; O(l) for l pairs.
 
-    def __init__(self, pairs: Pairs, n_rows: int, items: NDArray[Any] | None = None):
+    `row_groups` has the given group of each row, or None.
+    """
+
+    def __init__(
+        self,
+        pairs: Pairs,
+        n_rows: int,
+        items: NDArray[Any] | None = None,
+        row_groups: NDArray[np.int64] | None = None,
+    ):
         self._pairs = pairs  # those of weight zero left out
         self.n_rows = n_rows
         self.items = items
+        self.row_groups = row_groups
+
+    def groups(self) -> NDArray[np.int64]:
+        """Return the group of each row: those given or, without any, the connected components."""
+        return super().groups() if self.row_groups is None else self.row_groups
 
     def pairs(self) -> Pairs:
         """Return the pairs."""
@@ -30,7 +44,7 @@ class PairList(Preferences):
         rows = rows / rows.max()  # only ratios matter, and products of ratios do not overflow
         better, worse, magnitude, weight = self._pairs
         pairs = Pairs(better, worse, magnitude, weight * rows[better] * rows[worse])
-        return PairList(_kept(pairs), self.n_rows, self.items)
+        return PairList(_kept(pairs), self.n_rows, self.items, self.row_groups)
 
     def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
         """Assign the pairs to folds at random if fewer connected components than folds have any.
@@ -55,7 +69,7 @@ class PairList(Preferences):
 
     def _only(self, chosen: NDArray[np.bool_]) -> PairList:
         """Return some of the pairs, among the same rows."""
-        return PairList(_chosen(self._pairs, chosen), self.n_rows)
+        return PairList(_chosen(self._pairs, chosen), self.n_rows, None, self.row_groups)
 
     def _take(self, rows: NDArray[np.int64]) -> PairList:
         """Keep the pairs between the rows taken; a row taken twice takes its pairs twice."""
@@ -74,7 +88,8 @@ class PairList(Preferences):
             magnitude[pair],
             weight[pair],
         )
-        return PairList(taken, len(rows), None if self.items is None else self.items[rows])
+        items, groups = (None if part is None else part[rows] for part in (self.items, self.row_groups))
+        return PairList(taken, len(rows), items, groups)
 
 
 def _kept(pairs: Pairs) -> Pairs:
@@ -93,6 +108,7 @@ def from_pairs(
     weight: ArrayLike | None = None,
     n_rows: int | None = None,
     items: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
 ) -> PairList:
     """Take explicit pairs of rows, by number or by name; a pair may be given several times.
 
@@ -110,6 +126,10 @@ def from_pairs(
         The name of each row of the data, such as the index of a frame; those without a pair may be there too.
         Pairs are then given by these names. Where pairs have names and there is no `items`, the rows are the
         names that occur, sorted if possible, and the attribute `items` has them in this order.
+
+    groups : array of shape (n_pairs,), optional
+        What the votes of a pair have in common, such as a prompt or a user. Pairs of one group stay together
+        in folds, and intervals take groups, not pairs, as independent. A row must not be in two groups.
 
     Examples
     --------
@@ -142,9 +162,29 @@ def from_pairs(
         ones if magnitude is None else as_vector(magnitude, "magnitude", len(first)),
         ones if weight is None else as_weights(weight, "weight", len(first)),
     )
-    structure = PairList(_kept(pairs), rows, names)
+    row_groups = None if groups is None else _row_groups(groups, first, second, rows)
+    structure = PairList(_kept(pairs), rows, names, row_groups)
     structure.require_pairs()
     return structure
+
+
+def _row_groups(
+    groups: ArrayLike, better: NDArray[np.int64], worse: NDArray[np.int64], n_rows: int
+) -> NDArray[np.int64]:
+    """Return the group of each row; rows without a pair are groups of their own."""
+    distinct, codes = as_codes(groups, "groups", len(better))
+    found = len(distinct) + np.arange(n_rows)
+    for rows in (better, worse):
+        found[rows] = codes
+    for rows in (better, worse):
+        bad = np.flatnonzero(found[rows] != codes)
+        if len(bad):
+            names = distinct.tolist()
+            row, first, second = rows[bad[0]], names[codes[bad[0]]], names[found[rows[bad[0]]]]
+            raise ValueError(
+                f"groups puts the pairs of row {row} into {first!r} and into {second!r}; join these groups."
+            )
+    return np.unique(found, return_inverse=True)[1]
 
 
 def _names(better: Any, worse: Any, items: Any) -> NDArray[Any] | None:
@@ -176,7 +216,9 @@ def _places(values: Any, name: str, items: NDArray[Any]) -> NDArray[np.int64]:
     return np.array([row_of[value] for value in distinct.tolist()], dtype=np.int64)[codes]
 
 
-def pair_data(X_better: Any, X_worse: Any, weight: ArrayLike | None = None) -> tuple[Any, PairList]:
+def pair_data(
+    X_better: Any, X_worse: Any, weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+) -> tuple[Any, PairList]:
     """Stack chosen and rejected rows into one matrix and the preferences between them.
 
     Row k of `X_better` should be above row k of `X_worse`.
@@ -185,6 +227,8 @@ def pair_data(X_better: Any, X_worse: Any, weight: ArrayLike | None = None) -> t
     ----------
     X_better, X_worse : arrays or sparse matrices of the same shape (n_pairs, n_features)
     weight : array of shape (n_pairs,), optional
+    groups : array of shape (n_pairs,), optional
+        What pairs have in common, such as their prompt: see `Preferences.from_pairs`.
 
     Returns
     -------
@@ -213,4 +257,4 @@ def pair_data(X_better: Any, X_worse: Any, weight: ArrayLike | None = None) -> t
     else:
         X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
     numbers = np.arange(n)
-    return X, from_pairs(numbers, numbers + n, weight=weight, n_rows=2 * n)
+    return X, from_pairs(numbers, numbers + n, weight=weight, n_rows=2 * n, groups=groups)

@@ -12,7 +12,6 @@ from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
 from rankwise.figures.distribution import Distribution
-from rankwise.preferences import Preferences
 from rankwise.report.page import (
     Cell,
     Number,
@@ -29,6 +28,8 @@ from rankwise.report.svg import Chart, padded
 
 LISTED = 8
 MAX_POINTS = 1500
+# Fewer queries than this are few for an interval of a skewed measure.
+FEW = 20
 
 
 def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: Sequence[str]) -> str:
@@ -37,22 +38,28 @@ def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: S
     return section(
         "quality",
         "How well it ranks",
-        paragraph(" ".join([how(data), *notes]), "note"),
+        paragraph(" ".join([how(data, measured), *notes]), "note"),
         query_parts(data, measured) if several else score_chart(data),
     )
 
 
-def how(data: EvaluationData) -> str:
+def how(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """Explain the intervals."""
-    if data.n_queries > 1:
-        return f"95% intervals: bootstrap over queries, {bootstrap.RESAMPLES:,} resamples."
-    resamples = bootstrap.n_row_resamples(len(data.y))
-    target = data.target
-    if isinstance(target, Preferences) and bootstrap.draws_groups(target):
-        return f"95% intervals: bootstrap over groups of rows connected by pairs, {resamples:,} resamples."
+    units = list(dict.fromkeys(one.units for one in measured))
+    return " ".join(_how_of(unit, len(data.y), data.n_queries) for unit in units)
+
+
+def _how_of(units: str, n_rows: int, n_queries: int) -> str:
+    if units == "queries":
+        few = " With so few, those of measures that are 1 for most queries are too short." * (n_queries < FEW)
+        return f"95% intervals: Student's t over {plural(n_queries, 'query')}.{few}"
+    if units in ("rows", "groups"):
+        whose = "rows" if units == "rows" else "groups of rows joined by pairs"
+        return f"95% intervals of pairs: infinitesimal jackknife over {whose}."
+    resamples = bootstrap.n_row_resamples(n_rows)
     if resamples == 0:
-        return f"No intervals: there is one query and more than {bootstrap.MAX_ROWS:,} rows."
-    return f"95% intervals: bootstrap over rows, as there is one query, {resamples:,} resamples."
+        return f"Other measures have no intervals: there are more than {bootstrap.MAX_ROWS:,} rows."
+    return f"Those of other measures: bootstrap over rows, {resamples:,} resamples."
 
 
 def query_parts(data: EvaluationData, measured: Sequence[Measured]) -> str:

@@ -177,7 +177,11 @@ class Report:
         return measured(data.target, ours, data.query, [named_measure("log_loss")], seed)[data.name]
 
     def _query_errors(self) -> Any:
-        return self.measures[self.data.name][0].values
+        data = self.data
+        first = self.measures[data.name][0]
+        if len(first.values) == data.n_queries:
+            return first.values
+        return named_measure("error").of(data.target, data.main_scores, data.query)
 
     def _effects(self) -> Weights | None:
         data = self.data
@@ -185,19 +189,21 @@ class Report:
         return contributions_of(*given) or weights_of(*given)
 
     def _own_finding(self) -> str:
-        error = self.measures[self.data.name][0]
-        if error.mean != error.mean:
+        first = self.measures[self.data.name][0]
+        if first.mean != first.mean:
             return "There is no pair of rows to order: the labels within each query are equal."
-        low, high = 1 - error.high, 1 - error.low
+        fraction, low, high = first.mean, first.low, first.high
+        if not first.measure.higher_is_better:
+            fraction, low, high = 1 - fraction, 1 - high, 1 - low
         between = f" (95% interval {share(low)} to {share(high)})" if low == low else ""
         over = (
-            f"on average over {plural(error.n_defined, 'query')}"
-            if len(error.values) > 1
+            f"on average over {plural(first.n_defined, 'query')}"
+            if len(first.values) > 1
             else f"among {self._counted()}"
         )
         one_curve = self.data.n_queries == 1 and has_two_classes(self.data)
-        area = f", an AUC of {short(1 - error.mean)}" if one_curve else ""
-        right = f"puts {share(1 - error.mean)} of pairs in the right order{area}{between}"
+        area = f", an AUC of {short(fraction)}" if one_curve else ""
+        right = f"puts {share(fraction)} of pairs in the right order{area}{between}"
         return f"{self.data.name} {right}, {over}."
 
     def _counted(self) -> str:
@@ -208,7 +214,7 @@ class Report:
         return plural(len(self.data.y), "row")
 
     def _comparisons(self) -> list[str]:
-        found = [one for one in self.differences if one.measure.key == "error"]
+        found = [one for one in self.differences if one.measure.key in ("error", "concordance")]
         groups = {
             "It is ahead of": [_apart(one) for one in found if one.is_clear and one.gain > 0],
             "It is behind": [_apart(one) for one in found if one.is_clear and one.gain < 0],

@@ -78,7 +78,7 @@ def explained(data: EvaluationData, found: Sequence[Difference], several: bool) 
         f"difference. {better_in_words([one.measure for one in measures])}"
     )
     if not several:
-        return words + " With one query there is no test over queries; the interval is a bootstrap over rows."
+        return words + " p: two-sided t-test over rows, for measures of pairs."
     queries = max(one.wins + one.ties + one.losses for one in found)
     return (
         f"{words} Wins count the queries on which {data.name} is better. p: two-sided paired "
