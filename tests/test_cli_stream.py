@@ -86,10 +86,22 @@ def test_a_table_without_rows_is_refused(folder, capsys):
 def test_tables_of_other_columns_are_refused(folder, capsys, stream_options):
     frame = pd.read_csv(folder / "second.csv")
     frame.drop(columns="c").to_csv(folder / "less.csv", index=False)
-    frame[["b", "a", "c", "d", "grade", "query"]].to_csv(folder / "turned.csv", index=False)
-    for other, found in (("less.csv", "only some of them have 'c'"), ("turned.csv", "the order differs")):
+    frame.assign(e=0.0).to_csv(folder / "more.csv", index=False)
+    for other, found in (("less.csv", "lacks 'c'"), ("more.csv", "also has 'e'")):
         assert train(folder, "never.json", *stream_options, data=["first.csv", other]) == 1
-        assert f"in the same order; {found}." in capsys.readouterr().err
+        assert f"{other} must have the columns of first.csv; it {found}." in capsys.readouterr().err.replace(
+            f"{folder}/", ""
+        )
+
+
+@pytest.mark.parametrize("stream_options", [["--stream"], []])
+def test_tables_are_joined_by_the_names_of_their_columns(folder, stream_options):
+    frame = pd.read_csv(folder / "second.csv")
+    frame[frame.columns[::-1]].to_csv(folder / "turned.csv", index=False)
+    assert train(folder, "turned.json", *stream_options, data=["first.csv", "turned.csv"]) == 0
+    assert train(folder, "plain.json", *stream_options, data=["first.csv", "second.csv"]) == 0
+    turned, plain = (load_model(folder / name) for name in ("turned.json", "plain.json"))
+    np.testing.assert_array_equal(turned.coef_, plain.coef_)
 
 
 @pytest.mark.parametrize("stream_options", [["--stream"], []])

@@ -6,14 +6,14 @@ import argparse
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
+from rankwise.core.columns import require_same_columns
 from rankwise.core.pipelines import last_step
+from rankwise.core.text import listing, plural
+from rankwise.io.table_readers import is_table
 
-COMPRESSED = (".gz", ".bz2", ".xz", ".zst", ".zstd")
-TABLES = (".csv", ".tsv", ".parquet", ".pq")
 # The number of rows that are scored at a time.
 CHUNK_ROWS = 65_536
 
@@ -28,6 +28,32 @@ class Data:
     feature_names: list[str] | None = None
     digest: bytes | None = None
 
+    def rows_for(self, model: Any) -> Any:
+        """Return the rows with the columns of a model: by name or, if either has no names, by their order."""
+        from rankwise.core.columns import fitted_columns
+
+        names = fitted_columns(model)
+        n_features = int(getattr(model, "n_features_in_", last_step(model).n_features_in_))
+        if self.feature_names is None:
+            return of_width(self.X, n_features)
+        if names is None:
+            self._check_width(n_features)
+            return self.X
+        missing = [name for name in names if name not in self.feature_names]
+        if missing:
+            raise ValueError(f"The data has no column {listing(missing)}, which the model was fitted to.")
+        places = [self.feature_names.index(name) for name in names]
+        X = self.X if names == self.feature_names else self.X[:, places]
+        return framed(X, names) if hasattr(model, "feature_names_in_") else X
+
+    def _check_width(self, n_features: int) -> None:
+        names = self.feature_names or []
+        if len(names) != n_features:
+            raise ValueError(
+                f"The model was fitted to {plural(n_features, 'column')} without names, but the table has "
+                f"{len(names)} besides label and query: {listing(names)}. Name the right ones by --features."
+            )
+
     @property
     def n_queries(self) -> int:
         """The number of distinct queries, 1 if there are none."""
@@ -38,18 +64,15 @@ class Data:
         return 1 if self.qid is None else len(np.unique(self.qid))
 
 
-def is_table(path: str) -> bool:
-    """Tell whether a file is a table, by its suffix.
+def framed(X: Any, names: list[str]) -> Any:
+    """Return rows as a frame, for a model that was fitted to one."""
+    try:
+        import pandas as pd
+    except ImportError:
+        import polars as pl
 
-    Examples
-    --------
-    >>> is_table("rows.csv.gz"), is_table("train.txt"), is_table("-")
-    (True, False, False)
-    """
-    suffixes = [suffix.lower() for suffix in PurePath(path).suffixes]
-    while suffixes and suffixes[-1] in COMPRESSED:
-        suffixes.pop()
-    return bool(suffixes) and suffixes[-1] in TABLES
+        return pl.DataFrame(X, schema=names, orient="row")
+    return pd.DataFrame(X, columns=names, copy=False)
 
 
 def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
@@ -76,10 +99,36 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
         raise UsageError("Standard input (-) can be read only once.")
 
 
-def take_columns_of(model: Any, options: argparse.Namespace) -> None:
-    """Set the features of a table to those of the model, unless the options name them."""
-    if options.features is None and is_table(options.data[0]):
-        options.features = getattr(last_step(model), "feature_names_", None)
+def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
+    """Set the features of a table to the columns that models were fitted to.
+
+    The features that the options name must be these. All columns are read for a model without names, which
+    takes them by their order.
+    """
+    if not is_table(options.data[0]) or not models:
+        return
+    from rankwise.core.columns import fitted_columns
+    from rankwise.io.frames import feature_columns
+
+    named = [fitted_columns(model) for model in models]
+    needed = list(dict.fromkeys(name for names in named for name in names or []))
+    if options.features is not None:
+        check_named_features(options.features, needed, all(named))
+    elif all(named):
+        options.features = needed
+    else:
+        others = [options.label, options.qid, *(getattr(options, "survival", None) or ())]
+        options.features = feature_columns(options.data[0], others)
+
+
+def check_named_features(features: list[str], needed: list[str], all_named: bool) -> None:
+    """Refuse features that are not those of the models."""
+    missing = [name for name in needed if name not in features]
+    if missing:
+        raise UsageError(f"--features lacks {listing(missing)}, which the model was fitted to.")
+    surplus = [name for name in features if name not in needed]
+    if surplus and all_named:
+        raise UsageError(f"--features names {listing(surplus)}, which the model was not fitted to.")
 
 
 def read_data(
@@ -96,7 +145,7 @@ def read_data(
     if getattr(options, "survival", None) is not None:
         return _read_survival(options)
     if is_table(options.data[0]):
-        return _joined([_read_table(path, options) for path in options.data])
+        return _read_tables(options)
     from rankwise.io.svmlight import load_svmlight, read_svmlight
 
     source = options.data[0] if len(options.data) == 1 else options.data
@@ -107,21 +156,25 @@ def read_data(
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
     """Return svmlight rows with the number of features of a model; further features are dropped."""
+    import numpy as np
+
     from rankwise.data.sparse_rows import kept_entries
 
     if known is None or X.shape[1] == known:
         return X
+    if X.shape[1] > known and tell:
+        warnings.warn(
+            f"The model has n_features_in_={known}; features with higher numbers are ignored.",
+            stacklevel=2,
+        )
+    if not hasattr(X, "nnz"):
+        return np.pad(X[:, :known], ((0, 0), (0, max(0, known - X.shape[1]))))
     if X.shape[1] > known:
-        if tell:
-            warnings.warn(
-                f"The model has n_features_in_={known}; features with higher numbers are ignored.",
-                stacklevel=2,
-            )
         X = kept_entries(X, X.indices[: X.nnz] < known)
     return type(X)((X.data, X.indices, X.indptr), shape=(X.shape[0], known))
 
 
-def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False) -> Iterator[Any]:
+def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterator[Data]:
     """Yield the rows of svmlight files or tables chunk by chunk; `light` is that of `read_data`."""
     for path in options.data:
         if is_table(path):
@@ -129,14 +182,14 @@ def iterate_data(options: argparse.Namespace, known: int, *, light: bool = False
 
             features = options.features or feature_columns(path, [options.label, options.qid])
             columns = {"label": None, "qid": options.qid, "features": features}  # labels are not read
-            chunks: Any = iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
+            for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
+                yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
         else:
             from rankwise.io.svmlight import iter_svmlight, read_svmlight_chunks
 
             iterate = read_svmlight_chunks if light else iter_svmlight
-            chunks = iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based)
-        for chunk in chunks:
-            yield chunk.X if is_table(path) else dense_if_smaller(of_width(chunk.X, known))
+            for rows in iterate(path, chunk_rows=CHUNK_ROWS, zero_based=options.zero_based):
+                yield Data(rows.X, None)
 
 
 def dense_if_smaller(X: Any) -> Any:
@@ -185,7 +238,7 @@ def _read_survival(options: argparse.Namespace) -> Data:
     time, event = options.survival
     features = None if options.features is None else [*options.features, event]
     given = argparse.Namespace(**(vars(options) | {"label": time, "features": features}))
-    data = _joined([_read_table(path, given) for path in options.data])
+    data = _read_tables(given)
     columns = list(data.feature_names or [])
     if event not in columns:
         raise ValueError(f"--survival names the column {event!r}, which is not in the data.")
@@ -195,13 +248,21 @@ def _read_survival(options: argparse.Namespace) -> Data:
     return Data(np.delete(X, index, axis=1), y, None, columns[:index] + columns[index + 1 :])
 
 
-def require_same_columns(first: list[str] | None, other: list[str] | None) -> None:
-    """Refuse tables with different features; the error names columns that only some have."""
-    if first == other:
-        return
-    alone = ", ".join(repr(name) for name in sorted(set(first or ()) ^ set(other or ()))[:5])
-    found = f"only some of them have {alone}" if alone else "the order differs"
-    raise ValueError(f"The tables must have the same feature columns in the same order; {found}.")
+def _read_tables(options: argparse.Namespace) -> Data:
+    given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
+    return _joined([_read_table(path, given) for path in options.data])
+
+
+def features_of_tables(options: argparse.Namespace) -> list[str] | None:
+    """Return the features to read of each table, by default those of the first, which all must have."""
+    if options.features is not None or len(options.data) == 1:
+        return options.features
+    from rankwise.io.frames import feature_columns
+
+    first, *others = ([path, feature_columns(path, [options.label, options.qid])] for path in options.data)
+    for path, found in others:
+        require_same_columns(first[1], found, path, first[0], ordered=False)
+    return first[1]
 
 
 def _joined(parts: list[Data]) -> Data:
@@ -212,8 +273,6 @@ def _joined(parts: list[Data]) -> Data:
     first = parts[0]
     if len(parts) == 1:
         return first
-    for part in parts[1:]:
-        require_same_columns(first.feature_names, part.feature_names)
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
     X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
     if y.dtype == np.float64:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from time import perf_counter
-from typing import Any
+from typing import Any, Literal
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
@@ -14,6 +14,10 @@ EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
   rankwise evaluate new.json test.txt --against old.json --test wilcoxon --json
 """
+
+
+# The concordances of survival times.
+INDICES: dict[Literal["harrell", "uno"], str] = {"harrell": "Harrell", "uno": "Uno"}
 
 
 def add_parser(commands: Any) -> None:
@@ -76,7 +80,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         return
     if len(rankings) == 2 and data.n_queries < 2:
         raise ValueError("--against tests differences over queries, but the data has a single query.")
-    scores = [ranking.scores(data.X, data.qid) for ranking in rankings]
+    scores = [ranking.scores(data) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
     measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
     values: dict[str, Any] = {
@@ -250,7 +254,10 @@ def shown(value: float | None) -> str:
 
 def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:
     """Compute and print the concordance of each model with right-censored survival times."""
-    models = [{"model": one.path} | concordances(data.y, one.scores(data.X)) for one in rankings]
+    scores = [ranking.scores(data) for ranking in rankings]
+    models = [
+        {"model": one.path} | concordances(data.y, found) for one, found in zip(rankings, scores, strict=True)
+    ]
     values = {
         "command": "evaluate",
         "rows": len(data.y),
@@ -258,8 +265,12 @@ def survival_result(rankings: list[Any], data: Any, console: Console, start: flo
         "strata": data.n_queries,
         "pairs": int(data.y.n_pairs),
         "models": models,
-        "seconds": perf_counter() - start,
     }
+    if len(rankings) == 2:
+        values["difference"] = {
+            name: concordance_difference(data.y, scores[0], scores[1], name) for name in INDICES
+        }
+    values["seconds"] = perf_counter() - start
     console.result(values, survival_lines(values))
 
 
@@ -267,11 +278,20 @@ def concordances(y: Any, scores: Any) -> dict[str, Any]:
     """Return Harrell's and Uno's concordance with their intervals."""
     from rankwise.metrics import concordance_interval
 
-    found = {}
-    for name in ("harrell", "uno"):
+    found: dict[str, Any] = {}
+    for name in INDICES:
         one = concordance_interval(y, scores, weights=name)
         found[name] = {"index": one.estimate, "low": one.low, "high": one.high}
     return found
+
+
+def concordance_difference(y: Any, first: Any, second: Any, weights: str) -> dict[str, float]:
+    """Return the difference of two concordances with its interval and its two-sided p-value."""
+    from rankwise.metrics.concordance import concordance_estimate
+
+    found = concordance_estimate(y, first, weights) - concordance_estimate(y, second, weights)
+    low, high = found.interval(0.95)
+    return {"mean": found.value, "low": low, "high": high, "p": found.p_value}
 
 
 def survival_lines(values: dict[str, Any]) -> list[str]:
@@ -279,9 +299,21 @@ def survival_lines(values: dict[str, Any]) -> list[str]:
     rows = [
         [model["model"], title, *(f"{model[name][key]:.4f}" for key in ("index", "low", "high"))]
         for model in values["models"]
-        for name, title in (("harrell", "Harrell"), ("uno", "Uno"))
+        for name, title in INDICES.items()
     ]
     strata = "1 stratum" if values["strata"] == 1 else f"{values['strata']:,} strata"
     counts = {name: plural(values[f"{name}s"], name) for name in ("row", "event", "pair")}
     title = f"{counts['row']}, {counts['event']}, {strata}, {counts['pair']}"
-    return [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]
+    lines = [title, "", *table(["model", "concordance", "index", "from", "to"], rows, n_left=2)]
+    if "difference" in values:
+        columns = ("mean", "low", "high", "p")
+        apart = [
+            [title, *(f"{values['difference'][name][key]:.4f}" for key in columns)]
+            for name, title in INDICES.items()
+        ]
+        lines += [
+            "",
+            "First model minus second",
+            *table(["concordance", "difference", "from", "to", "p"], apart),
+        ]
+    return lines

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.data import is_table
 from rankwise.cli.scaling import QUERY_SCALES, make_scaler
 from rankwise.core.pipelines import has_probabilities
+from rankwise.io.table_readers import is_table
 
 # Options of the command line that are parameters of estimators under the same name.
 SHARED = (

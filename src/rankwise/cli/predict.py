@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, standard_output
-from rankwise.core.pipelines import last_step, scales_queries
+from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
@@ -42,14 +42,15 @@ def add_parser(commands: Any) -> None:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
-    from rankwise.cli.data import check_data_options, is_table, take_columns_of
+    from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model, load_scorer
     from rankwise.cli.scores import model_scores
+    from rankwise.io.table_readers import is_table
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
     model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
-    take_columns_of(model, options)
+    take_columns_of([model], options)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
         for X, qid in chunks_for(model, options):
@@ -67,15 +68,15 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
     """Yield rows and their queries, in chunks or, if the model scales queries, all at once."""
-    from rankwise.cli.data import iterate_data, read_data
+    from rankwise.cli.data import dense_if_smaller, iterate_data, read_data
     from rankwise.cli.models import is_light
 
-    known = int(last_step(model).n_features_in_)
     if scales_queries(model):
-        data = read_data(options, known=known)
-        yield data.X, data.qid
+        data = read_data(options)
+        yield data.rows_for(model), data.qid
         return
-    yield from ((X, None) for X in iterate_data(options, known, light=is_light(model)))
+    for chunk in iterate_data(options, light=is_light(model)):
+        yield dense_if_smaller(chunk.rows_for(model)), None
 
 
 @contextmanager

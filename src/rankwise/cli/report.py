@@ -95,19 +95,20 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
     import numpy as np
 
     from rankwise.cli.scores import dense_if_shifted
+    from rankwise.core.columns import fitted_columns
     from rankwise.report import Report
 
     first, *others = rankings
-    X = data.X if first.model is None else dense_if_shifted(first.model, data.X)
+    X = data.X if first.model is None else dense_if_shifted(first.model, data.rows_for(first.model))
     names = distinct_names([ranking.path for ranking in rankings])
     return Report(
-        first.scores(X) if first.model is None else first.model,
+        first.scores(data) if first.model is None else first.model,
         X,
         labels_for(first.model, data.y, options),
         data.qid,
-        models={name: other.scores(data.X, data.qid) for name, other in zip(names[1:], others, strict=True)},
+        models={name: other.scores(data) for name, other in zip(names[1:], others, strict=True)},
         name=names[0],
-        feature_names=data.feature_names,
+        feature_names=data.feature_names if first.model is None else fitted_columns(first.model),
         title=options.title,
         pair=options.pair,
         at=options.at,

@@ -23,21 +23,20 @@ class ScoreSource:
         self.path = path
         self._scores = read_scores(path) if holds_scores(path) else None
         self.model = load_any_model(path) if self._scores is None else None
-        self.n_features = None if self.model is None else int(last_step(self.model).n_features_in_)
 
     @property
     def has_probabilities(self) -> bool:
         """Whether differences of scores are log odds of pairs."""
         return has_probabilities(self.model)
 
-    def scores(self, X: Any, qid: Any = None) -> Any:
-        """Return the score of each row."""
+    def scores(self, data: Data) -> Any:
+        """Return the score of each row; a model takes its own columns of the data."""
         if self._scores is None:
-            return model_scores(self.model, X, qid)
-        if len(self._scores) != X.shape[0]:
+            return model_scores(self.model, data.rows_for(self.model), data.qid)
+        if len(self._scores) != data.X.shape[0]:
             raise ValueError(
                 f"{self.path!r} has {plural(len(self._scores), 'score')}, but the data has "
-                f"{plural(X.shape[0], 'row')}."
+                f"{plural(data.X.shape[0], 'row')}."
             )
         return self._scores
 
@@ -47,10 +46,8 @@ def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
     from rankwise.cli.data import read_data, take_columns_of
     from rankwise.cli.training import require_rows
 
-    for ranking in rankings:
-        take_columns_of(ranking.model, options)
-    known = [ranking.n_features for ranking in rankings if ranking.n_features is not None]
-    data = read_data(options, known=max(known, default=None))
+    take_columns_of([ranking.model for ranking in rankings if ranking.model is not None], options)
+    data = read_data(options)
     require_rows(data)
     return data
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.cli.data import CHUNK_ROWS, Data, require_same_columns
+from rankwise.cli.data import CHUNK_ROWS, Data, features_of_tables
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of, room_watched
 from rankwise.core.checks import as_codes
@@ -36,7 +36,6 @@ def read_stream(options: argparse.Namespace, console: Console) -> Data:
         names, progress = None, stack.enter_context(console.progress())
         for chunk in _with_progress(_chunks(options), _rows_to_come(options), progress):
             names = names or chunk.feature_names
-            require_same_columns(names, chunk.feature_names)
             digest.update(rows.add(digits.kept(chunk.X)))
             labels.add(chunk.y)
             queries.add(chunk.qid)
@@ -175,7 +174,7 @@ class _Digits:
 def _chunks(options: argparse.Namespace) -> Iterator[Any]:
     from rankwise.io.frames import iter_table
 
-    columns = {"label": options.label, "qid": options.qid, "features": options.features}
+    columns = {"label": options.label, "qid": options.qid, "features": features_of_tables(options)}
     for path in options.data:
         yield from iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
-from rankwise.cli.data import is_table
+from rankwise.io.table_readers import is_table
 
 
 def add_stream_option(parser: Any) -> None:

@@ -22,17 +22,17 @@ def fitted_columns(model: Any) -> list[str] | None:
 
 
 def require_same_columns(
-    expected: Sequence[str], found: Sequence[str], of_found: str, of_expected: str
+    expected: Sequence[str], found: Sequence[str], of_found: str, of_expected: str, *, ordered: bool = True
 ) -> None:
-    """Refuse columns with other names, or in another order; the error names them."""
-    if list(expected) == list(found):
-        return
+    """Refuse columns with other names or, if `ordered`, in another order; the error names them."""
     missing = [name for name in expected if name not in found]
     surplus = [name for name in found if name not in expected]
-    problems = [f"it lacks {listing(missing)}"] * bool(missing) + [f"it also has {listing(surplus)}"] * bool(
-        surplus
-    )
+    problems = [f"it lacks {listing(missing)}"] * bool(missing)
+    problems += [f"it also has {listing(surplus)}"] * bool(surplus)
+    if not problems and (not ordered or list(expected) == list(found)):
+        return
+    in_order = " in the same order" if ordered else ""
     raise ValueError(
-        f"{of_found} must have the columns of {of_expected} in the same order; "
+        f"{of_found} must have the columns of {of_expected}{in_order}; "
         f"{' and '.join(problems) or 'the order differs'}."
     )

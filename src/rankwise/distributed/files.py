@@ -23,8 +23,9 @@ from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import require_dask
 from rankwise.io.atomic import atomic_folder
 from rankwise.io.chunks import join_queries
-from rankwise.io.frames import is_table, table_columns
+from rankwise.io.frames import table_columns
 from rankwise.io.large_labels import warn_of_large_ties
+from rankwise.io.table_readers import is_table
 
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
 _one_parser = Lock()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
 from rankwise.evaluation.models import is_scores
 
@@ -55,12 +56,7 @@ def model_name(model: Any) -> str:
 
 def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: int) -> list[str]:
     """Return the given names, or those of the frame, of the fit or of the model file, or f1, f2, ..."""
-    found = [
-        given,
-        getattr(X, "columns", None),
-        getattr(model, "feature_names_in_", None),
-        getattr(last_step(model), "feature_names_", None),
-    ]
+    found = [given, getattr(X, "columns", None), fitted_columns(model)]
     names = next((list(map(str, listed)) for listed in found if listed is not None), None)
     if names is None:
         return numbered_names(n_features)

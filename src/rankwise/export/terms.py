@@ -11,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
+from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.curves.axis import Axis
@@ -169,8 +170,7 @@ def _names(model: Any, ranker: Any, feature_names: Sequence[str] | None) -> list
     """
     n = int(ranker.n_features_in_)
     if feature_names is None:
-        fitted = getattr(model, "feature_names_in_", getattr(ranker, "feature_names_in_", None))
-        feature_names = getattr(ranker, "feature_names_", None) if fitted is None else fitted
+        feature_names = fitted_columns(model) or fitted_columns(ranker)
     if feature_names is None:
         return [f"f{number}" for number in range(1, n + 1)]
     names = [str(name) for name in feature_names]

@@ -148,20 +148,6 @@ def _header(path: Path, separator: str) -> list[str]:
         return next((fields for fields in lines if fields), [])
 
 
-def is_table(path: str | os.PathLike[str]) -> bool:
-    """Tell whether a file is a table, by its suffix.
-
-    Examples
-    --------
-    >>> is_table("rows.csv.gz"), is_table("train.txt"), is_table("-")
-    (True, False, False)
-    """
-    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
-    while suffixes and suffixes[-1] in PACKED_SUFFIXES:
-        suffixes.pop()
-    return bool(suffixes) and suffixes[-1] in (*SEPARATORS, *PARQUET)
-
-
 def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
     """Return columns of a table without conversion: text of a CSV or TSV file, values of a Parquet file.
 

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise import __version__
-from rankwise.core.pipelines import last_step
+from rankwise.core.columns import fitted_columns
 from rankwise.io.atomic import atomic_write
 
 Arrays = list[NDArray[Any]]
@@ -123,8 +123,7 @@ def _checked_metadata(metadata: dict[str, Any] | None) -> dict[str, Any]:
 def _checked_names(model: Any, names: Sequence[str] | None) -> list[str] | None:
     """Return the names of the features, as given or as the model has them."""
     if names is None:
-        names = getattr(model, "feature_names_in_", getattr(last_step(model), "feature_names_", None))
-        return None if names is None else [str(name) for name in names]
+        return fitted_columns(model)
     listed, n_features = [str(name) for name in names], getattr(model, "n_features_in_", 0)
     if len(listed) != n_features:
         raise ModelFileError(

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rankwise.io.streams import open_input
+from rankwise.io.streams import PACKED_SUFFIXES, open_input
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
@@ -20,6 +20,20 @@ _PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 
 class TableError(ValueError):
     """A table lacks a column or has a value that is not a finite number."""
+
+
+def is_table(path: str | Path) -> bool:
+    """Tell whether a file is a table, by its suffix.
+
+    Examples
+    --------
+    >>> is_table("rows.csv.gz"), is_table("train.txt"), is_table("-")
+    (True, False, False)
+    """
+    suffixes = [suffix.lower() for suffix in Path(path).suffixes]
+    while suffixes and suffixes[-1] in PACKED_SUFFIXES:
+        suffixes.pop()
+    return bool(suffixes) and suffixes[-1] in (*SEPARATORS, *PARQUET)
 
 
 def reader_of(file_format: str) -> Any:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, logit, stdtr, stdtrit
 
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.losses.pair_sums import partner_sums
@@ -56,6 +55,8 @@ class Estimate:
 
         If the measure has bounds, the interval is symmetric on the scale of log odds, and stays within them.
         """
+        from scipy.special import expit, logit, stdtrit
+
         half_width = float(stdtrit(self.degrees, (1 + confidence) / 2)) * self.standard_error
         if bounds is None or not np.isfinite(bounds).all() or self.value in bounds:
             return self.value - half_width, self.value + half_width
@@ -68,6 +69,8 @@ class Estimate:
     @property
     def p_value(self) -> float:
         """The two-sided p-value of the hypothesis that the estimated quantity is 0."""
+        from scipy.special import stdtr
+
         error = self.standard_error
         if self.value == 0 or np.isnan(error):
             return 1.0 if self.value == 0 else float("nan")
