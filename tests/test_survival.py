@@ -9,9 +9,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy.special import logit
 
+from html_page import Page
 from rankwise import Preferences, RankSVM, load_model
 from rankwise.cli.main import main
 from rankwise.metrics import concordance_index, concordance_interval, ranking_error
+from rankwise.report import Report
 
 
 def still_seen(event, time, at):
@@ -244,3 +246,14 @@ def test_the_command_line_tunes_survival_and_refuses_what_does_not_go_with_it(pa
     assert main(["train", data, "-o", path, "--scale", "query-rank", *columns]) == 2
     assert main(["train", data, "-o", path, "--survival", "months,alive"]) == 1
     assert "'alive'" in capsys.readouterr().err
+
+
+def test_a_report_on_strata_judges_by_the_concordance():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(120, 2))
+    time = np.exp(X[:, 0] + generator.normal(size=120))
+    lives = Preferences.from_survival(generator.random(120) < 0.7, time, qid=np.arange(120) % 3)
+    words = Page(Report(X[:, 0], X, lives, models={"weak": X[:, 1]}).to_html()).words
+    assert "3 strata" in words
+    assert "chance" not in words
+    assert "no better than chance" in Page(Report(-X[:, 0], X, lives).to_html()).words

@@ -89,6 +89,13 @@ class Measured:
     importance: FloatArray | None = field(default=None, repr=False)
 
     @property
+    def in_order(self) -> tuple[float, float, float]:
+        """The fraction of pairs in the right order, of a measure of pairs, and the ends of its interval."""
+        if self.measure.higher_is_better:
+            return self.mean, self.low, self.high
+        return 1 - self.mean, 1 - self.high, 1 - self.low
+
+    @property
     def n_defined(self) -> int:
         """The number of queries for which the measure is defined."""
         return int(np.count_nonzero(~np.isnan(self.values)))

@@ -17,30 +17,34 @@ from rankwise.report.page import Cell, facts, paragraph, short
 LEAST_SPREAD = 1e-3
 
 
-def about(data: EvaluationData, error: Measured, given: Mapping[str, str]) -> str:
+def about(data: EvaluationData, first: Measured, given: Mapping[str, str]) -> str:
     """List the data, the given facts, the version and the date."""
     from rankwise import __version__
 
     made = f"rankwise {__version__} on {datetime.date.today().isoformat()}"
-    found: list[tuple[str, Cell]] = [("Measured on", _data(data)), *_excluded(data, error)]
+    found: list[tuple[str, Cell]] = [("Measured on", _data(data)), *_excluded(data, first)]
     return facts([*found, *given.items(), ("Made by", made)])
 
 
 def _data(data: EvaluationData) -> str:
     size = f"{plural(len(data.y), 'row')}, {plural(data.X.shape[1], 'feature')}"
-    return size + (f", {plural(data.n_queries, 'query')}" if data.n_queries > 1 else ", one ranking")
+    if data.n_queries == 1:
+        return f"{size}, one ranking"
+    return f"{size}, " + (
+        plural(data.n_queries, "query") if data.event is None else f"{data.n_queries:,} strata"
+    )
 
 
-def _excluded(data: EvaluationData, error: Measured) -> list[tuple[str, Cell]]:
+def _excluded(data: EvaluationData, first: Measured) -> list[tuple[str, Cell]]:
     """List the queries and rows that no measure includes."""
-    without = len(error.values) - error.n_defined if len(error.values) > 1 else 0
+    without = len(first.values) - first.n_defined if len(first.values) > 1 else 0
     unlabelled = data.X.shape[0] - len(data.y)
     left_out = [f"{plural(without, 'query')} without pairs to order"] if without else []
     left_out += [f"{plural(unlabelled, 'row')} without a label"] if unlabelled else []
     return [("Excluded", " and ".join(left_out))] if left_out else []
 
 
-def cautions(data: EvaluationData, error: Measured) -> str:
+def cautions(data: EvaluationData, first: Measured) -> str:
     """Warn of a model that is nearly constant, or no better than chance."""
     spread = widest_spread(data)
     found = []
@@ -51,9 +55,10 @@ def cautions(data: EvaluationData, error: Measured) -> str:
             else f"The scores of a query differ by at most {short(spread)}, but the margin of the loss is 1: "
             "the model is nearly constant. A smaller alpha, or scaled features, may help."
         )
-    if error.mean >= 0.5:
+    fraction, low, _ = first.in_order
+    if fraction <= 0.5:
         found.append(f"{data.name} is no better than chance on these rows.")
-    elif error.high >= 0.5:
+    elif low <= 0.5:
         found.append(f"{data.name} may be no better than chance: its 95% interval includes 50%.")
     return "".join(paragraph(sentence, "warning") for sentence in found)
 

@@ -192,9 +192,7 @@ class Report:
         first = self.measures[self.data.name][0]
         if first.mean != first.mean:
             return "There is no pair of rows to order: the labels within each query are equal."
-        fraction, low, high = first.mean, first.low, first.high
-        if not first.measure.higher_is_better:
-            fraction, low, high = 1 - fraction, 1 - high, 1 - low
+        fraction, low, high = first.in_order
         between = f" (95% interval {share(low)} to {share(high)})" if low == low else ""
         over = (
             f"on average over {plural(first.n_defined, 'query')}"

@@ -46,13 +46,13 @@ def comparison_table(
         [
             one.measure.name, one.other, Number(theirs[one.other, one.measure.key]),
             Number(one.mean, signed(one.mean)), Number(one.low), Number(one.high),
-            *([Number(one.wins), Number(one.ties), Number(one.losses), Number(one.p)] if several else []),
+            *([Number(one.wins), Number(one.ties), Number(one.losses)] if several else []), Number(one.p),
         ]
         for one in sorted(found, key=lambda one: list(ours).index(one.measure.key))
     ]  # fmt: skip
     kinds = [False, False, True, True, True, True]
-    if several:
-        header, kinds = [*header, "Wins", "Ties", "Losses", "p"], kinds + [True] * 4
+    counts = ["Wins", "Ties", "Losses"] if several else []
+    header, kinds = [*header, *counts, "p"], kinds + [True] * (len(counts) + 1)
     return table(
         f"{data.name} compared with the other models", header, rows, name="comparison", numeric=kinds,
         search="Find a measure or model:" if len(rows) > 8 else None,
