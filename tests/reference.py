@@ -138,12 +138,15 @@ def laplacian(pairs, n):
 
 
 def kept_pairs(y, qid=None, weight=None, average="queries"):
-    """All pairs of rows of a query, tied ones with target 0, normalised by half the square of the weights."""
+    """All pairs of rows of a query, tied ones with target 0, normalised by half the square of the weights.
+
+    A query with fewer than two rows that weigh something has no pair, and does not count.
+    """
     n = len(y)
     qid = [0] * n if qid is None else list(qid)
     weight = np.ones(n) if weight is None else weight
-    total = {q: sum(weight[i] for i in range(n) if qid[i] == q) for q in qid}
-    size = {q: w**2 / 2 for q, w in total.items() if w > 0}
+    weights = {q: [weight[i] for i in range(n) if qid[i] == q and weight[i] > 0] for q in qid}
+    size = {q: sum(some) ** 2 / 2 for q, some in weights.items() if len(some) > 1}
     pairs = []
     for i in range(n):
         for j in range(i):

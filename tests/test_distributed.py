@@ -70,6 +70,10 @@ PROBLEMS = {
     "queries inside": (Y, {"qid": np.arange(N_ROWS) // 20}),
     "queries split": (Y, {"qid": np.arange(N_ROWS) // 50}),
     "queries mixed": (Y, {"qid": np.arange(N_ROWS) % 9}),
+    "queries of one row": (
+        Y,
+        {"qid": np.where(np.arange(N_ROWS) % 40 < 20, np.arange(N_ROWS) // 20, -np.arange(N_ROWS))},
+    ),
     "weights": (Y, {"qid": np.arange(N_ROWS) // 20, "sample_weight": WEIGHTS}),
     "pairs anywhere": (pairs_anywhere(), {}),
     "pairs inside": (pairs_inside(), {}),
@@ -112,6 +116,15 @@ def test_threads_find_the_solution_in_memory(name, problem):
     assert_same_fit(MODELS[name], dask_rows(), y, **columns)
 
 
+@pytest.mark.parametrize("solver", ["primal", "cg"])
+def test_queries_of_one_row_do_not_count(solver):
+    y, columns = PROBLEMS["queries of one row"]
+    model, others = RankRLS(1e-2, solver=solver, tol=1e-10), np.arange(N_ROWS) % 40 < 20
+    there = clone(model).fit(dask_rows(), y, **columns)
+    here = clone(model).fit(X[others], y[others], qid=columns["qid"][others])
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=1e-8 * np.abs(here.coef_).max())
+
+
 @pytest.fixture(scope="module")
 def cluster():
     options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
@@ -126,6 +139,7 @@ def client(cluster):
 
 
 WORKER_CASES = [
+    ("least squares, cg", "queries of one row"),
     *((name, problem) for name in ("hinge", "squared hinge") for problem in ("global", "queries inside")),
     ("hinge", "weights"),
     ("hinge", "queries split"),

@@ -587,6 +587,25 @@ def test_small_alphas_make_no_ties():
         assert result.error == pytest.approx(0.417949, abs=1e-6)
 
 
+@pytest.mark.parametrize("model", [RankRLS(), RankRLS(ties="drop"), RankRLS(kernel="rbf", gamma=0.2)])
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_queries_of_one_row_do_not_count(model, average):
+    X, y = rows(54, 3)
+    qid, some = np.r_[np.arange(24) % 4, 4:34], np.arange(24)
+    model = clone(model).set_params(average=average)
+    for keep in ("alpha", "lambda"):
+        whole, part = (
+            leave_query_out(model, X[k], y[k], qid[k], alphas=ALPHAS, keep=keep) for k in (slice(None), some)
+        )
+        np.testing.assert_allclose(whole.predictions[:, some], part.predictions, **CLOSE)
+        np.testing.assert_allclose(whole.error, part.error)
+    whole, part = (
+        permutation_test(model, X[k], y[k], qid[k], n_permutations=20, random_state=0)
+        for k in (slice(None), some)
+    )
+    assert whole.statistic == pytest.approx(part.statistic)
+
+
 @pytest.mark.parametrize("ties", ["keep", "drop"])
 def test_a_class_with_one_row_raises_an_error(ties):
     X = np.random.default_rng(0).normal(size=(12, 3))

@@ -22,7 +22,7 @@ from rankwise.data.design import as_design
 from rankwise.datasets import make_ranking
 from rankwise.losses import LeastSquares
 from rankwise.metrics import ranking_error
-from rankwise.model_selection import QueryKFold
+from rankwise.model_selection import QueryKFold, alpha_path
 from rankwise.solvers import solve_path
 from rankwise.solvers.least_squares import cheapest_solver
 from rankwise.solvers.spectrum import Spectrum, solve_shifted
@@ -374,13 +374,43 @@ def test_an_integer_weight_equals_repeated_rows(cost, ties, average):
     close(preferences.coef_, twice.coef_, 1e-9)
 
 
-def test_a_query_of_one_row_counts_as_much_repeated_as_weighted():
-    X, y, _ = data(12)
-    qid = np.array([0] * 11 + [1])
-    rows = [*range(12), 11]
-    once = RankRLS(0.1).fit(X, y, qid=qid, sample_weight=[1] * 11 + [2])
-    twice = RankRLS(0.1).fit(X[rows], y[rows], qid=qid[rows])
-    close(once.coef_, twice.coef_, 1e-12)
+def with_lonely_rows(n_lonely=30):
+    """Rows of three queries, and then queries of one row; with the rows of the three."""
+    X, y, qid = data(24 + n_lonely, n_queries=3)
+    qid[24:] = np.arange(n_lonely) + 3
+    return X, y, qid, np.arange(24)
+
+
+@pytest.mark.parametrize(("cost", "ties"), KINDS)
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("solver", ["primal", "dual", "cg"])
+def test_queries_of_one_row_do_not_count(cost, ties, average, solver):
+    X, y, qid, some = with_lonely_rows()
+    model = RankRLS(0.1, cost=cost, ties=ties, average=average, solver=solver, tol=1e-12)
+    close(clone(model).fit(X, y, qid=qid).coef_, clone(model).fit(X[some], y[some], qid=qid[some]).coef_)
+    M, N = reference.incidence(textbook(y, qid, ties, average), len(y), cost)
+    close(model.fit(X, y, qid=qid).coef_, reference.primal_solution(X.T, M, N, 0.1))
+
+
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+def test_queries_of_one_row_do_not_count_in_paths(ties):
+    X, y, qid, some = with_lonely_rows()
+    model, alphas = RankRLS(ties=ties), [1e-3, 0.1, 10.0]
+    close(model.path(X, y, alphas, qid=qid), model.path(X[some], y[some], alphas, qid=qid[some]))
+    whole, part = (alpha_path(model, X[k], y[k], qid=qid[k]) for k in (slice(None), some))
+    close(whole.alphas, part.alphas)
+    close(whole.coef, part.coef)
+
+
+def test_a_query_of_equal_labels_counts_if_ties_are_kept():
+    X, y, qid = data(n_queries=2)
+    y[qid == 1] = 5.0
+    kept, dropped = (RankRLS(0.1, ties=ties).fit(X, y, qid=qid).coef_ for ties in ("keep", "drop"))
+    alone = RankRLS(0.1, ties="drop").fit(X[qid == 0], y[qid == 0]).coef_
+    M, N = reference.incidence(textbook(y, qid, "keep"), len(y))
+    close(kept, reference.primal_solution(X.T, M, N, 0.1))
+    close(dropped, alone)
+    assert np.abs(kept - alone).max() > 0.01
 
 
 # Several outputs and several alphas

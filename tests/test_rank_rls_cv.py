@@ -98,6 +98,27 @@ def test_repeated_rows_in_whole_queries_equal_weights():
 
 
 @FEW_CANDIDATES
+@pytest.mark.parametrize("cv", ["leave-query-out", "folds"])
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_queries_of_one_row_do_not_count(cv, average):
+    X, y, qid = data(90, 6)
+    qid[30:], some = np.arange(60) + 6, np.arange(30)
+    fold_of_query = np.arange(66) % 3
+    whole, part = (
+        RankRLSCV(ALPHAS, cv=folds_of(fold_of_query[qid[k]]) if cv == "folds" else cv, average=average).fit(
+            X[k], y[k], qid=qid[k]
+        )
+        for k in (np.arange(90), some)
+    )
+    np.testing.assert_allclose(whole.cv_errors_, part.cv_errors_)
+    np.testing.assert_allclose(whole.coef_, part.coef_)
+
+
+def folds_of(numbers):
+    return [(np.flatnonzero(numbers != k), np.flatnonzero(numbers == k)) for k in np.unique(numbers)]
+
+
+@FEW_CANDIDATES
 def test_outputs_share_one_alpha():
     X, y, _ = data()
     Y = np.column_stack([y, X[:, 0]])

@@ -172,8 +172,8 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
     ties : "keep" or "drop"
         With "keep", the mean is over all pairs of rows of a query, tied ones with target 0: the normaliser is
         half the square of the sum of weights, so that a repeated row equals a doubled weight, and every
-        query with a positive weight counts. With "drop", the mean is over untied pairs. It matters for
-        `cost="magnitude"` with labels alone: other costs always drop ties.
+        query with two rows of positive weight counts. With "drop", the mean is over untied pairs. It matters
+        for `cost="magnitude"` with labels alone: other costs always drop ties.
     solver : "auto", "primal", "dual" or "cg"
         "primal" and "dual" are closed forms in terms of features and of rows, "cg" is conjugate gradients;
         "auto" takes the cheapest.

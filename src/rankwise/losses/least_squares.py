@@ -180,9 +180,9 @@ class LeastSquares(Smooth):
             return super()._row_factor()
         check_choice(self.average, "average", AVERAGES)
         ranking: Any = self.preferences
-        query = ranking.groups()
-        total = np.bincount(query, ranking.row_weight())
-        factor = ranking.query_factor(self.average, total**2 / 2)
+        query, weight = ranking.groups(), ranking.row_weight()
+        has_pairs = np.bincount(query, weight > 0) > 1
+        factor = ranking.query_factor(self.average, has_pairs * np.bincount(query, weight) ** 2 / 2)
         return float(factor[0]) if len(factor) == 1 else factor[query]
 
     @cached_property
