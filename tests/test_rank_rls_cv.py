@@ -1,22 +1,25 @@
 """RankRLSCV and the permutation test, as users meet them."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, RepeatedKFold
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import Preferences, RankRLS, RankRLSCV
+from rankwise import NoPairsError, Preferences, RankRLS, RankRLSCV
 from rankwise.data.design import MemoryDesign
 from rankwise.datasets import load_diabetes_ranking, make_ranking
 from rankwise.leave_out.permutation import permuted_labels
+from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold, leave_pair_out, leave_query_out, permutation_test
 from rankwise.model_selection.search import AlphaSearch
 from rankwise.model_selection.tunable import Problem
 
 ALPHAS = [1e-3, 10.0, 0.1]
+DESCENDING = np.array([10.0, 0.1, 1e-3])
 # A few candidates do where it does not matter which is best.
 FEW_CANDIDATES = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
 
@@ -150,6 +153,114 @@ def test_each_output_may_have_its_alpha(parameters):
         model.predict(X), np.column_stack([one.predict(X) for one in alone]), atol=1e-9
     )
     np.testing.assert_allclose(model.objective_, [one.objective_ for one in alone])
+
+
+def rare_outputs(with_queries=False):
+    """Four outputs of two classes, of which the rarest have two or three positive rows; and six folds."""
+    random = np.random.default_rng(1)
+    X, fold = random.normal(size=(60, 4)), np.arange(60) % 6
+    hidden = X @ random.normal(size=(4, 4)) + random.normal(size=(60, 4))
+    Y = (hidden > np.quantile(hidden, [0.5, 0.93, 0.96, 0.95], axis=0).diagonal()).astype(float)
+    return X, Y, fold if with_queries else None, folds_of(fold)
+
+
+OUTPUT_CASES = [
+    {},
+    {"ties": "drop"},
+    {"cost": "unit"},
+    {"kernel": "rbf", "gamma": 0.1},
+    {"average": "pairs"},
+    {"scoring": "ndcg@5"},
+]
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("with_queries", [True, False])
+@pytest.mark.parametrize("parameters", OUTPUT_CASES)
+def test_an_output_is_judged_by_the_folds_in_which_it_has_pairs(parameters, with_queries):
+    X, Y, qid, folds = rare_outputs(with_queries)
+    options = {"alphas": DESCENDING, "cv": folds} | parameters
+    each = RankRLSCV(alpha_per_output=True, **options).fit(X, Y, qid=qid)
+    alone = [RankRLSCV(**options).fit(X, column, qid=qid) for column in Y.T]
+    np.testing.assert_array_equal(each.alpha_, [one.alpha_ for one in alone])
+    np.testing.assert_allclose(each.cv_errors_, np.column_stack([one.cv_errors_ for one in alone]))
+    common = RankRLSCV(**options).fit(X, Y, qid=qid)
+    np.testing.assert_allclose(common.cv_errors_, np.mean([one.cv_errors_ for one in alone], axis=0))
+    errors = brute_force_errors(RankRLS(), X, Y[:, 2], folds) if not (parameters or with_queries) else None
+    if errors is not None:
+        assert 0 < len(errors) < len(folds)
+        np.testing.assert_allclose(each.cv_errors_[:, 2], np.mean(errors, axis=0))
+
+
+def brute_force_errors(model, X, y, folds):
+    """The errors (n_folds, n_alphas) of the folds in which an output has pairs."""
+    judged = [(train, test) for train, test in folds if np.ptp(y[train]) and np.ptp(y[test])]
+    return [
+        [
+            ranking_error(
+                y[test], clone(model).set_params(alpha=alpha).fit(X[train], y[train]).predict(X[test])
+            )
+            for alpha in DESCENDING
+        ]
+        for train, test in judged
+    ]
+
+
+@FEW_CANDIDATES
+def test_many_rare_outputs_can_be_judged():
+    random = np.random.default_rng(0)
+    X, Y = random.normal(size=(60, 3)), np.zeros((60, 12))
+    for k in range(12):
+        Y[[k, k + 20, k + 40], k] = 1.0
+    folds = folds_of(np.arange(60) // 6)
+    model = RankRLSCV(DESCENDING, cv=folds, alpha_per_output=True).fit(X, Y)
+    assert np.isfinite(model.cv_errors_).all()
+    Y[:, 5] = 0.0
+    Y[:2, 5] = 1.0  # both in the first fold
+    with pytest.raises(NoPairsError, match="No fold has pairs of output 5 both in"):
+        RankRLSCV(DESCENDING, cv=folds).fit(X, Y)
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("with_queries", [True, False])
+@pytest.mark.parametrize("parameters", OUTPUT_CASES[:4])
+def test_pooled_scores_are_judged_together(parameters, with_queries):
+    X, Y, qid, folds = rare_outputs(with_queries)
+    model = RankRLSCV(DESCENDING, cv=folds, pooled=True, alpha_per_output=True, **parameters).fit(
+        X, Y, qid=qid
+    )
+    expected = np.empty((len(DESCENDING), 4))
+    for a, alpha in enumerate(DESCENDING):
+        for k, y in enumerate(Y.T):
+            scores = np.empty(len(y))
+            for train, test in folds:
+                some = None if qid is None else qid[train]
+                scores[test] = RankRLS(alpha, **parameters).fit(X[train], y[train], qid=some).predict(X[test])
+            with warnings.catch_warnings(action="ignore"):  # queries without pairs
+                expected[a, k] = ranking_error(y, scores, qid)
+    np.testing.assert_allclose(model.cv_errors_, expected)
+    np.testing.assert_array_equal(model.alpha_, DESCENDING[expected.argmin(axis=0)])
+    common = RankRLSCV(DESCENDING, cv=folds, pooled=True, **parameters).fit(X, Y, qid=qid)
+    np.testing.assert_allclose(common.cv_errors_, expected.mean(axis=1))
+
+
+@FEW_CANDIDATES
+def test_what_can_be_pooled():
+    X, y, qid = data()
+    assert RankRLSCV(DESCENDING, pooled=True).fit(X, y).cv_ == "folds of rows"
+    left_out, pooled = (RankRLSCV(DESCENDING, pooled=one).fit(X, y, qid=qid) for one in (False, True))
+    np.testing.assert_array_equal(left_out.cv_errors_, pooled.cv_errors_)
+    judged, pooled = (RankRLSCV(DESCENDING, pooled=one).fit(X, y, validation=(X, y)) for one in (False, True))
+    np.testing.assert_array_equal(judged.cv_errors_, pooled.cv_errors_)
+    pairs = Preferences.from_pairs([0, 1, 2, 3, 0], [1, 2, 3, 4, 4], n_rows=len(y))
+    for options, labels, sentence in [
+        ({"cv": "leave-pair-out"}, y, "needs folds"),
+        ({"cv": 3, "scoring": lambda model, X, y: 0.0}, y, "A scorer judges a model"),
+        ({"cv": 2}, pairs, "pairs that share rows"),
+        ({"cv": RepeatedKFold(n_splits=3, n_repeats=2)}, y, "row 0 is in 2"),
+    ]:
+        with pytest.raises(ValueError, match=sentence):
+            RankRLSCV(DESCENDING, pooled=True, **options).fit(X, labels)
 
 
 @pytest.mark.parametrize("solver", ["primal", "dual", "cg"])

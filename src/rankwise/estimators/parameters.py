@@ -146,6 +146,13 @@ class OutputAlphas:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class Pooling:
+    """Whether the held-out scores of all folds are judged together."""
+
+    pooled: bool = False
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Cost:
     """The target of a pair in least squares."""
 

@@ -21,6 +21,7 @@ from rankwise.estimators.parameters import (
     CrossValidation,
     LeastSquaresParameters,
     OutputAlphas,
+    Pooling,
 )
 from rankwise.estimators.rank_rls import BaseRankRLS, RankRLS
 from rankwise.kernels.parameters import is_linear
@@ -42,7 +43,9 @@ PAIR_ERRORS = ("error", "concordance")
 
 
 @dataclass(eq=False, repr=False)
-class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas, Comparison, Candidates):
+class RankRLSCV(
+    ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, Pooling, OutputAlphas, Comparison, Candidates
+):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
     The alpha with the lowest fraction of held-out pairs in the wrong order is chosen. All alphas share one
@@ -69,7 +72,13 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         folds.
     alpha_per_output : bool
         If y has several columns, choose an alpha for each, as section 5.4 of the paper does; the
-        decomposition is the same. By default they share one.
+        decomposition is the same. By default they share one. An output is judged by the folds in which it
+        has pairs, to learn from and to judge by.
+    pooled : bool
+        Judge the held-out scores of all folds together, as in section 5.4 of the paper: of one ranking, pairs
+        of rows of different folds count too, so that rare labels need no pair in each fold. By default, and
+        on validation rows, each fold is judged alone. Leaving out single queries judges all of them together
+        anyway; with one ranking, the default is then five folds.
     cost, kernel, ... :
         As in `RankRLS`. If single queries or pairs are left out, the kernel's basis rows and `gamma="scale"`
         are those of all rows; folds use their training rows alone.
@@ -83,8 +92,9 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         Candidates, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas,)
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
-        or 1 minus the measure, or minus the score, that `scoring` names. It is averaged over folds, and over
-        outputs that share one alpha; with `alpha_per_output` it has one column per output.
+        or 1 minus the measure, or minus the score, that `scoring` names. It is averaged over folds unless
+        they are `pooled`, then over outputs that share one alpha; with `alpha_per_output` it has one column
+        per output.
     cv_ : str
         What was left out: "leave-query-out", "leave-pair-out", "folds of queries", "folds of rows", "folds of
         pairs", "validation", or "splits" if `cv` has them.
@@ -149,7 +159,8 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         if cv is None or isinstance(cv, str):
             problem = search.problem
             task = HeldOutTask(search.model, problem.X, search.held_out, alphas=[1.0], scales=problem.scales)
-            cv = default_cv(task, search.scoring in PAIR_ERRORS) if cv is None else cv
+            by_pairs = search.scoring in PAIR_ERRORS and not self.pooled
+            cv = default_cv(task, by_pairs) if cv is None else cv
             if isinstance(cv, str):
                 return self._left_out(task, search, cv)
         return self._over_folds(search, self._named_folds(search, cv, y, qid))
@@ -157,11 +168,12 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
     def _choose(self, errors: FloatArray, scoring: str) -> list[Choice]:
         """Choose alpha by errors of shape (n_alphas, n_outputs, n_folds): one choice, or one an output."""
         if not (self.alpha_per_output and errors.shape[1] > 1):
-            choice = Choice(self.alphas_, errors.mean(axis=1), scoring)
+            choice = Choice(self.alphas_, common_errors(errors), scoring)
             self.alpha_: Any = choice.alpha
             self.cv_errors_ = choice.mean
             return [choice]
-        choices = [Choice(self.alphas_, errors[:, k], scoring) for k in range(errors.shape[1])]
+        by_output = (errors[:, k] for k in range(errors.shape[1]))
+        choices = [Choice(self.alphas_, one[:, ~np.isnan(one[0])], scoring) for one in by_output]
         self.alpha_ = np.array([choice.alpha for choice in choices])
         self.cv_errors_ = np.column_stack([choice.mean for choice in choices])
         return choices
@@ -171,6 +183,10 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
     ) -> tuple[FloatArray, list[Any] | None]:
         """Leave every query or every pair out, by the closed forms."""
         check_choice(cv, "cv", LEAVE_OUT)
+        if self.pooled and cv == "leave-pair-out":
+            raise ValueError(
+                "pooled=True needs folds, such as cv=10: each pair that is left out has its scores."
+            )
         if search.scoring == "score" or (cv == "leave-pair-out" and search.scoring not in PAIR_ERRORS):
             raise ValueError(
                 f"cv={cv!r} has no models to score, or single pairs alone: give folds (cv=5) with "
@@ -206,6 +222,14 @@ class RankRLSCV(ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, OutputAlphas,
         else:
             self.alphas_ = shared.default_alphas()
         return self._errors(search, folds), None if shared is None else shared.whole
+
+
+def common_errors(errors: FloatArray) -> FloatArray:
+    """Return the errors to choose one alpha by, from those of shape (n_alphas, n_outputs, n_folds).
+
+    These are the errors of the folds or, of several outputs, the mean of each over the folds that judge it.
+    """
+    return errors[:, 0] if errors.shape[1] == 1 else np.nanmean(errors, axis=2)
 
 
 def default_cv(task: HeldOutTask, by_pairs: bool) -> str | int:

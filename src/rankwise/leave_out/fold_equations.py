@@ -66,7 +66,7 @@ class FoldEquations:
     def _without(k: int, parts: list[Any], shares: list[float]) -> Spectrum:
         """Decompose the equations of all folds but one."""
         gram, pull = _summed(parts[:k] + parts[k + 1 :])
-        share = sum(shares[:k] + shares[k + 1 :])
+        share = sum(shares[:k] + shares[k + 1 :]) or 1.0  # without pairs there is nothing to divide
         return Spectrum.of(gram / share, pull / share)
 
 

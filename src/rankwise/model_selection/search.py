@@ -51,12 +51,16 @@ Fold = RowFold | PairFold | Validation
 
 
 class Parts(NamedTuple):
-    """What a fold learns from, and the rows, outputs and labels (for scorers) that it is judged by."""
+    """What a fold learns from, and the rows, outputs and labels (for scorers) that it is judged by.
+
+    `judged` numbers the outputs that are learned, all by default.
+    """
 
     train: Problem
     X_test: Any
     held_out: list[Preferences]
     y: Any
+    judged: Any = slice(None)
 
 
 class EdgeOfGridWarning(UserWarning):
@@ -82,6 +86,8 @@ class AlphaSearch:
         What `as_scoring` takes: the name of a measure or a scorer.
     y : array of shape (n_rows,), optional
         The labels, if there are no queries: a scorer sees them in place of preferences.
+    pooled : bool
+        Judge the held-out scores of all folds together, rather than fold by fold.
     """
 
     def __init__(
@@ -91,9 +97,15 @@ class AlphaSearch:
         scaler: Any = None,
         scoring: Any = "error",
         y: Any = None,
+        pooled: bool = False,
     ):
         self._scoring = as_scoring(scoring)
         self.scoring = self._scoring.key
+        self.pooled = pooled
+        if pooled and self._scoring.scorer is not None:
+            raise ValueError(
+                "A scorer judges a model, not pooled scores; give the name of a measure as scoring."
+            )
         self.model = model
         self.problem = problem
         self.scaler = scaler
@@ -115,10 +127,11 @@ class AlphaSearch:
         return self.model.grid(replace(self.problem, X=X, outputs=self.held_out), design)
 
     def folds(self, cv: Any, y: Any = None, qid: ArrayLike | None = None, seed: int = 0) -> list[Fold]:
-        """Return the training and test rows of each fold that has pairs in both.
+        """Return the training and test rows of each fold that some output is judged by.
 
-        An int assigns queries (rows, if there are no queries) at random, or explicit pairs that share rows;
-        anything else is passed to scikit-learn's `check_cv` and splits `y` by `qid`.
+        These have pairs in both; if scores are pooled, pairs in the training rows suffice. An int assigns
+        queries (rows, if there are no queries) at random, or explicit pairs that share rows; anything else is
+        passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
@@ -132,34 +145,63 @@ class AlphaSearch:
         return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
-        kept: list[Fold] = [
-            (train, test)
-            for train, test in splits
-            if all(output[train].has_pairs and output[test].has_pairs for output in self.held_out)
-        ]
-        if not kept:
-            raise NoPairsError(
-                "No fold has pairs both in its training and in its test rows; use fewer folds."
-            )
+        kept: list[Fold] = []
+        missing = set(range(len(self.held_out)))
+        for fold in splits:
+            judged = self._judged_by(fold)
+            kept += [fold] * bool(judged)
+            missing.difference_update(judged)
+        if missing:
+            pairs = "pairs" if len(self.held_out) == 1 else f"pairs of output {min(missing)}"
+            where = "in its training rows" if self.pooled else "both in its training and in its test rows"
+            raise NoPairsError(f"No fold has {pairs} {where}; use fewer folds.")
         return kept
 
+    def _judged_by(self, fold: Any) -> list[int]:
+        """Return the outputs that are judged by a fold of rows: those with pairs as `folds` asks."""
+        train, test = fold
+        return [
+            k
+            for k, output in enumerate(self.held_out)
+            if output[train].has_pairs and (self.pooled or output[test].has_pairs)
+        ]
+
     def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
-        """Yield the held-out errors of each fold, shape (n_alphas, n_outputs)."""
+        """Yield the held-out errors of each fold, shape (n_alphas, n_outputs): once for all, if pooled.
+
+        They are NaN for an output that is not judged by the fold.
+        """
         if self._scoring.scorer is not None:
             return (self._scored(alphas, self._parts(fold), self._scoring.scorer) for fold in folds)
+        folds = list(folds) if self.pooled else folds
+        if isinstance(folds, list) and self.pooled and not isinstance(folds[0], Validation):
+            return iter([self._pooled(alphas, folds)])
         return (self.judged(*fold) for fold in self.scores(alphas, folds))
 
     def judged(self, held_out: list[Preferences], scores: FloatArray) -> FloatArray:
-        """Return the errors of the scores of one fold, shape (n_alphas, n_outputs)."""
-        average, error = getattr(self.model, "average", "queries"), self._scoring.error
-        assert error is not None
+        """Return the errors of the scores of one fold, (n_alphas, n_outputs); NaN for unknown scores."""
+        average, measure = getattr(self.model, "average", "queries"), self._scoring.error
+        assert measure is not None
+
+        def error(output: Preferences, scores: FloatArray) -> float:
+            return np.nan if np.isnan(scores[0]) else measure(output, scores, average=average)
+
         with self._warning_once():
-            return np.array(
-                [
-                    [error(*pair, average=average) for pair in zip(held_out, row, strict=True)]
-                    for row in scores
-                ]
-            )
+            return np.array([list(map(error, held_out, row)) for row in scores])
+
+    def _pooled(self, alphas: FloatArray, folds: list[Fold]) -> FloatArray:
+        """Return the errors of the held-out scores of all folds together, shape (n_alphas, n_outputs)."""
+        n_rows = self.problem.X.shape[0]
+        scores = np.full((len(alphas), len(self.held_out), n_rows), np.nan)
+        tests = _rows_held_out_once(folds, n_rows)
+        for test, (_, found) in zip(tests, self.scores(alphas, folds), strict=True):
+            scores[:, :, test] = found
+        errors = []
+        for k, output in enumerate(self.held_out):
+            known = np.flatnonzero(~np.isnan(scores[0, k]))
+            output[known].require_pairs()
+            errors.append(self.judged([output[known]], scores[:, [k]][:, :, known]))
+        return np.concatenate(errors, axis=1)
 
     def _scored(self, alphas: FloatArray, parts: Parts, scorer: Callable[..., float]) -> FloatArray:
         """Fit each alpha and return minus the scores of the models, shape (n_alphas, 1)."""
@@ -185,16 +227,24 @@ class AlphaSearch:
     def scores(
         self, alphas: FloatArray, folds: Iterable[Fold]
     ) -> Iterator[tuple[list[Preferences], FloatArray]]:
-        """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows)."""
+        """Yield the preferences that each fold holds out, and scores: (n_alphas, n_outputs, n_rows).
+
+        The scores of an output that is not judged by the fold are NaN.
+        """
         folds = folds if isinstance(folds, list) else list(folds)
         shared = self.shared(folds)
         if shared is not None:
-            for test, scores in zip(shared.tests, shared.scores(alphas), strict=True):
-                yield [output[test] for output in self.held_out], scores
+            for fold, test, scores in zip(folds, shared.tests, shared.scores(alphas), strict=True):
+                judged = np.full((len(alphas), len(self.held_out), len(test)), np.nan)
+                outputs = self._judged_by(fold)
+                judged[:, outputs] = scores[:, outputs]
+                yield [output[test] for output in self.held_out], judged
             return
         for fold in folds:
             parts = self._parts(fold)
-            yield parts.held_out, self.model.fits(parts.train).scores(alphas, parts.X_test)
+            judged = np.full((len(alphas), len(self.held_out), parts.X_test.shape[0]), np.nan)
+            judged[:, parts.judged] = self.model.fits(parts.train).scores(alphas, parts.X_test)
+            yield parts.held_out, judged
 
     def shared(self, folds: list[Fold]) -> Any:
         """Return the fits of all folds from one pass over the rows, or None; they are made once."""
@@ -236,10 +286,11 @@ class AlphaSearch:
         X_train, X_test = whole.X[train], whole.X[test]
         if self._precomputed:  # of a kernel matrix, the columns of the training rows
             X_train, X_test = X_train[:, train], X_test[:, train]
-        learned = replace(whole, X=X_train, outputs=[output[train] for output in whole.outputs])
+        judged = self._judged_by(fold)
+        learned = replace(whole, X=X_train, outputs=[whole.outputs[k][train] for k in judged])
         held_out = [output[test] for output in self.held_out]
         y = held_out[0] if self.y is None else self.y[test]
-        return self._scaled(Parts(learned, X_test, held_out, y))
+        return self._scaled(Parts(learned, X_test, held_out, y, judged))
 
     @property
     def _precomputed(self) -> bool:
@@ -252,6 +303,21 @@ class AlphaSearch:
         scaler = clone(self.scaler).fit(parts.train.X)
         X_train, X_test = map(scaler.transform, (parts.train.X, parts.X_test))
         return parts._replace(train=replace(parts.train, X=X_train), X_test=X_test)
+
+
+def _rows_held_out_once(folds: list[Fold], n_rows: int) -> list[NDArray[np.int64]]:
+    """Return the test rows of each fold, among which no row may be twice."""
+    rows = np.arange(n_rows)  # splits may be masks
+    tests = [rows[fold[1]] for fold in folds if not isinstance(fold, PairFold | Validation)]
+    if len(tests) < len(folds):
+        raise ValueError(
+            "pooled=True needs folds of rows or queries, but here they are of pairs that share rows."
+        )
+    count = np.bincount(np.concatenate(tests), minlength=n_rows)
+    if count.max() > 1:
+        row = int(np.argmax(count))
+        raise ValueError(f"pooled=True needs each row in one test set at most; row {row} is in {count[row]}.")
+    return tests
 
 
 def margin_alphas(design: Design, loss: Hinge, count: int = 8) -> FloatArray:
@@ -271,7 +337,7 @@ class Choice:
     Attributes
     ----------
     alphas : array of shape (n_alphas,)
-    errors : array of shape (n_alphas, n_folds)
+    errors : array of shape (n_alphas, n_folds), or (n_alphas, n_outputs) if outputs share one alpha
         One column if only the mean is known.
     scoring : str
         The key of the `Scoring`.
@@ -283,7 +349,7 @@ class Choice:
 
     @property
     def mean(self) -> FloatArray:
-        """The mean over folds for each alpha."""
+        """The mean over folds, or outputs, for each alpha."""
         return self.errors.mean(axis=1)
 
     @property
