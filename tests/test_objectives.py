@@ -110,6 +110,25 @@ def test_sets_are_known_by_their_number_of_rows_and_their_order():
         objective.metric(np.zeros(5), np.zeros(5))
 
 
+def test_a_set_that_may_be_the_training_set_or_another_is_refused():
+    first, second = Preferences.from_pairs([0], [1], n_rows=2), Preferences.from_pairs([1], [0], n_rows=2)
+    labels, scores = np.array([1.0, 0.0]), np.array([2.0, 1.0])
+    objective = objectives.xgboost(first, validation=second)
+    with pytest.raises(ValueError, match="nothing tells the two apart"):  # no round has begun
+        objective.metric(labels, scores)
+    objective(labels, np.zeros(2))
+    assert objective.metric(labels[::-1], scores) == 1.0
+    with pytest.raises(ValueError, match=r"a set of 2 rows, as many as .* labels of their own"):
+        objective.metric(labels, scores)
+    known = objectives.lightgbm(first, validation=second)
+    known(labels, np.zeros(2))
+    assert known.metric(labels, scores)[1] == 0.0
+    assert known.metric(labels[::-1], scores)[1] == 1.0
+    with pytest.raises(ValueError, match="no copy"):
+        known.metric(labels.copy(), scores)
+    assert pickle.loads(pickle.dumps(known))(labels, np.zeros(2))[0].tolist() == [-1.0, 1.0]
+
+
 def test_labels_that_change_in_place_are_seen():
     objective, labels = objectives.lightgbm(), np.array([1.0, 2.0])
     before = objective(labels, np.zeros(2))[0]
@@ -250,6 +269,49 @@ def test_lightgbm_stops_by_the_error_of_the_validation_set(lgb):
     assert min(errors) == pytest.approx(ranking_error(Y[test], scores[test]), abs=1e-12)
     staged = course["train"]["ranking_error"][booster.best_iteration - 1]
     assert staged == pytest.approx(ranking_error(Y[train], scores[train]), abs=1e-12)
+
+
+HALVES = np.arange(200), np.arange(200, 400)
+
+
+def halves():
+    """Preferences of a training set and of a validation set with as many rows, which are others."""
+    train, test = HALVES
+    return Preferences.from_scores(Y[train]), Preferences.from_scores(-Y[test])
+
+
+@pytest.mark.parametrize("labels", [np.zeros(400), Y])
+def test_lightgbm_tells_sets_of_the_same_length_apart(lgb, labels):
+    (train, test), (known, other), course = HALVES, halves(), {}
+    objective = objectives.lightgbm(known, validation=other)
+    data = lgb.Dataset(X[train], labels[train])
+    sets = {"train": data, "test": data.create_valid(X[test], labels[test])}
+    booster = lgb.train(
+        PARAMETERS | {"objective": objective, "metric": "None"},
+        data,
+        num_boost_round=5,
+        valid_sets=list(sets.values()),
+        valid_names=list(sets),
+        feval=objective.metric,
+        callbacks=[lgb.record_evaluation(course)],
+    )
+    assert course["train"]["ranking_error"][-1] == ranking_error(known, booster.predict(X[train]))
+    assert course["test"]["ranking_error"][-1] == ranking_error(other, booster.predict(X[test]))
+
+
+@NAMED_BY_LIGHTGBM
+@pytest.mark.parametrize("labels", [np.zeros(400), Y])
+def test_the_interface_of_scikit_learn_tells_sets_of_the_same_length_apart(lgb, labels):
+    (train, test), (known, other) = HALVES, halves()
+    objective, rows, y = objectives.lightgbm(known, validation=other), X[train], labels[train]
+    model = lgb.LGBMRegressor(objective=objective, n_estimators=5, metric="None", n_jobs=1, verbose=-1)
+    if "eval_X" in signature(lgb.LGBMModel.fit).parameters:
+        sets = {"eval_X": (rows, X[test]), "eval_y": (y, labels[test])}
+    else:
+        sets = {"eval_set": [(rows, y), (X[test], labels[test])]}
+    model.fit(rows, y, eval_metric=objective.metric, **sets)
+    found = [errors["ranking_error"][-1] for errors in model.evals_result_.values()]
+    assert found == [ranking_error(known, model.predict(rows)), ranking_error(other, model.predict(X[test]))]
 
 
 @NAMED_BY_LIGHTGBM
@@ -405,6 +467,28 @@ def test_xgboost_starts_from_base_margin_and_continues_from_a_model(xgb):
 # CatBoost
 
 
+@pytest.mark.parametrize("labels", [None, Y])
+def test_xgboost_tells_sets_of_the_same_length_apart(xgb, labels):
+    (train, test), (known, other), course = HALVES, halves(), {}
+    objective = objectives.xgboost(known, validation=other)
+    data, held_out = (
+        xgb.DMatrix(X[rows], None if labels is None else labels[rows]) for rows in (train, test)
+    )
+    booster = xgb.train(
+        XGB_PARAMETERS,
+        data,
+        num_boost_round=5,
+        obj=objective,
+        evals=[(data, "train"), (held_out, "test")],
+        custom_metric=objective.metric,
+        evals_result=course,
+        verbose_eval=False,
+    )
+    for name, rows, preferences in (("train", data, known), ("test", held_out, other)):
+        expected = ranking_error(preferences, booster.predict(rows))
+        assert course[name]["ranking_error"][-1] == pytest.approx(expected, abs=1e-6)
+
+
 @pytest.fixture
 def cb():
     catboost = pytest.importorskip("catboost")
@@ -469,6 +553,17 @@ def test_catboost_stops_by_the_error_of_the_validation_set(cb):
     assert min(errors) == pytest.approx(ranking_error(Y[test], model.predict(X[test])), abs=1e-9)
     again = cb.CatBoost(cat_parameters(objective, iterations=model.tree_count_)).fit(X[train], objective.rows)
     np.testing.assert_allclose(again.predict(X), model.predict(X), rtol=1e-9)
+
+
+def test_catboost_tells_sets_of_the_same_length_apart(cb):
+    (train, test), (known, other) = HALVES, halves()
+    objective = objectives.catboost(known, validation=other)
+    model = cb.CatBoost(cat_parameters(objective, iterations=5, use_best_model=False))
+    model.fit(X[train], objective.rows, eval_set=(X[test], Y[test]))
+    errors = model.get_evals_result()
+    for name, rows, preferences in (("learn", train, known), ("validation", test, other)):
+        expected = ranking_error(preferences, model.predict(X[rows]))
+        assert next(iter(errors[name].values()))[-1] == pytest.approx(expected, abs=1e-9)
 
 
 def test_unsupported_catboost_settings_raise_an_error(cb):

@@ -67,7 +67,7 @@ class CatBoostObjective(PairwiseObjective):
         """Return the ranking error of a set; for the training set, also update the derivatives."""
         if np.array_equal(targets, self.rows):
             self._move_to(scores)
-            return self.error(scores, Rows(self.rows, None))
+            return self.error(scores, Rows(self.rows, source=self.rows))
         return self.error(scores, Rows(targets, weight))
 
     def _are_at(self, rows: Any, scores: FloatVector) -> bool:
@@ -75,7 +75,7 @@ class CatBoostObjective(PairwiseObjective):
         return bool(np.all(np.abs(known - scores) <= SAME * (1.0 + np.abs(known))))
 
     def _move_to(self, scores: FloatVector) -> None:
-        gradient, hessian = self.derivatives(scores, Rows(self.rows))
+        gradient, hessian = self.derivatives(scores, Rows(self.rows, source=self.rows))
         self._scores, self._derivatives = scores.copy(), -np.column_stack([gradient, hessian])
 
 

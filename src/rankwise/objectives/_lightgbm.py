@@ -61,8 +61,8 @@ def lightgbm(
         The mean over queries of each query's mean, or the mean over all pairs; applies to loss and metric.
     validation : Preferences or list of Preferences, optional
         Preferences of the evaluated sets, in order; required if `preferences` is given. Sets are identified
-        by their number of rows, and sets of equal size by their order. The training set may be omitted,
-        unless another set has the same number of rows.
+        by their number of rows, and sets of equal size by their order. The training set is identified by
+        itself; if another set has as many rows and the same labels, a copy of the training set is refused.
     n_threads : int
         The number of threads per call. The result does not depend on it.
 
@@ -88,5 +88,6 @@ def _scores_and_rows(first: Any, second: Any, weight: Any, group: Any) -> tuple[
     """Return the scores and the description of the rows from the arguments of either interface."""
     if hasattr(second, "get_label"):
         taken = None if second.used_indices is None else np.asarray(second.used_indices)
-        return first, Rows(second.get_label(), second.get_weight(), second.get_group(), taken)
-    return second, Rows(first, weight, group)
+        return first, Rows(second.get_label(), second.get_weight(), second.get_group(), taken, second)
+    labels = first if isinstance(first, np.ndarray) else None  # those that a Dataset keeps
+    return second, Rows(first, weight, group, source=labels)

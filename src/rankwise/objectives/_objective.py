@@ -55,7 +55,7 @@ class PairwiseObjective:
 
     def derivatives(self, scores: ArrayLike, rows: Rows) -> tuple[FloatVector, FloatVector]:
         """Return gradient and Hessian for each row of the training set."""
-        self._sets.begin_round()
+        self._sets.begin_round(rows)
         return self._memory("gradient", rows, lambda: self._gradient(rows))(scores)
 
     def error(self, scores: ArrayLike, rows: Rows) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,26 +28,32 @@ class Rows:
         The numbers of rows of the queries, which are contiguous.
     taken : array of shape (n_rows,), optional
         The row numbers in the set of which this one is a subset.
+    source : object, optional
+        What the booster hands over for this set and no other, the same in each round.
     """
 
     labels: FloatVector
     weight: FloatVector | None = None
     sizes: IntVector | None = None
     taken: IntVector | None = None
+    source: Any = None
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def equals(self, other: Rows) -> bool:
-        """Return whether two sets are equal."""
-        return all(_same(a, b) for a, b in zip(vars(self).values(), vars(other).values(), strict=True))
+        """Return whether two sets are equal, whatever their source."""
+        return all(map(_same, self._columns().values(), other._columns().values()))
 
     def copied(self) -> Rows:
         """Return a copy, since boosters reuse their memory."""
         columns: Any = {
-            name: None if column is None else np.array(column) for name, column in vars(self).items()
+            name: None if column is None else np.array(column) for name, column in self._columns().items()
         }
         return Rows(**columns)
+
+    def _columns(self) -> dict[str, Any]:
+        return {name: column for name, column in vars(self).items() if name != "source"}
 
     def preferences(self) -> Preferences:
         """Return the ranking by the labels, within queries if there are several."""
@@ -62,27 +69,53 @@ class Rows:
 class RowSets:
     """The preferences of the training set of a booster, and of the sets that it is evaluated on.
 
-    A booster does not identify the set that it passes. Sets are identified by their number of rows, and sets
-    of equal size by their order. Without preferences, rows are ranked by their labels.
+    A booster does not identify the set that it passes. Validation sets are identified by their number of
+    rows, and sets of equal size by their order. A training set of the same size is identified by its source,
+    or by its labels, weights and groups. Without preferences, rows are ranked by their labels.
     """
+
+    _training: Rows | None = None  # that the derivatives were last asked for
+    _source: Any = None  # a weak reference, since boosters may let go of their rows
 
     def __init__(self, training: Preferences | None, validation: Any):
         self.given = training
         self.validation = _checked(validation, training)
         self._evaluated = 0
 
-    def begin_round(self) -> None:
+    def __getstate__(self) -> dict[str, Any]:
+        """Copy without the training set, so that a saved model does not include its data."""
+        return {name: part for name, part in vars(self).items() if name not in ("_training", "_source")}
+
+    def begin_round(self, training: Rows) -> None:
         """Start a new round: the next validation set is the first one."""
         self._evaluated = 0
+        if self.validation and (self._training is None or not training.equals(self._training)):
+            self._training = training.copied()
+        self._source = None if training.source is None else weakref.ref(training.source)
 
     def next_evaluated(self, rows: Rows) -> int | None:
         """Return the number of this validation set, or None for any other set."""
         same = [number for number, known in enumerate(self.validation) if known.n_rows == len(rows)]
-        if not same:
+        if not same or self._is_training(rows):
             return None
         number = same[self._evaluated % len(same)]
         self._evaluated += len(same) > 1
         return number
+
+    def _is_training(self, rows: Rows) -> bool:
+        """Tell whether a set with as many rows as a validation set is the training set."""
+        if self.given is None or self.given.n_rows != len(rows):
+            return False
+        if rows.source is not None and self._source is not None and self._source() is rows.source:
+            return True
+        told_by_labels = rows.source is None or np.ptp(rows.labels) > 0
+        if self._training is None or (told_by_labels and rows.equals(self._training)):
+            raise ValueError(
+                f"The booster evaluates a set of {len(rows)} rows, as many as the training set and a "
+                "validation set have, and nothing tells the two apart: give the rows of the validation set "
+                "labels of their own (they have no influence), and evaluate the training set itself, no copy."
+            )
+        return False
 
     def preferences(self, rows: Rows, number: int | None = None) -> Preferences:
         """Return the preferences of a validation set or, without its number, of the training set."""

@@ -69,7 +69,8 @@ def xgboost(
         the labels passed to XGBoost, which stores them as float32. With preferences, the labels have no
         effect.
     loss, average, validation, n_threads :
-        As in `objectives.lightgbm`.
+        As in `objectives.lightgbm`. The interface of scikit-learn tells a training set and a validation set
+        with equally many rows apart by their labels.
 
     Returns
     -------
@@ -99,4 +100,5 @@ def _scores_and_rows(first: Any, second: Any, weight: Any) -> tuple[Any, Rows]:
     sizes = np.diff(second.get_uint_info("group_ptr"))
     if len(labels) == 0:  # preferences need no labels
         labels = np.zeros(second.num_row())
-    return first, Rows(labels, weight if len(weight) else None, sizes if len(sizes) else None)
+    weight, sizes = (column if len(column) else None for column in (weight, sizes))
+    return first, Rows(labels, weight, sizes, source=second)
