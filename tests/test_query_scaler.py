@@ -207,3 +207,24 @@ def test_the_command_line_tunes_behind_it_and_refuses_rows_without_queries(rows,
     assert main(["predict", model, data, "-q"]) == 1
     assert "scales features within queries" in capsys.readouterr().err
     assert main(["train", data, "-o", model, "--scale", "query-rank", "--method", "hull"]) == 2
+
+
+@pytest.mark.parametrize("size", [1e308, 1e200, 1e155, 1e-155, 1e-200, 1e-307])
+@pytest.mark.parametrize("method", METHODS)
+def test_values_of_any_size_are_scaled(method, size):
+    values, qid = np.array([[-1.0], [0.5], [1.5], [-1.5], [1.0], [0.7], [0.7]]), [0, 0, 0, 1, 1, 2, 2]
+    expected = QueryScaler(method).fit_transform(values, qid=qid)
+    np.testing.assert_allclose(QueryScaler(method).fit_transform(values * size, qid=qid), expected, atol=1e-15)
+    if method != "standard":
+        dense = sp.csr_array(values * size)
+        np.testing.assert_allclose(
+            QueryScaler(method).fit_transform(dense, qid=qid).toarray(), expected, atol=1e-15
+        )
+
+
+def test_the_largest_numbers_are_scaled():
+    largest = np.finfo(np.float64).max
+    rows = np.array([[-largest], [largest]])
+    assert QueryScaler("minmax").fit_transform(rows).ravel().tolist() == [0.0, 1.0]
+    assert scale_within_queries(rows, [0, 0]).ravel().tolist() == [0.0, 1.0]
+    assert QueryScaler("standard").fit_transform(rows).ravel().tolist() == [-1.0, 1.0]

@@ -151,19 +151,29 @@ def scale_within_queries(X: Any, qid: ArrayLike) -> FloatArray:
 def _min_max(rows: FloatArray, query: IntArray) -> FloatArray:
     order = np.argsort(query, kind="stable")
     begin = np.flatnonzero(np.diff(query[order], prepend=-1))
-    lowest = np.minimum.reduceat(rows[order], begin)
-    spread = np.maximum.reduceat(rows[order], begin) - lowest
+    lowest, highest = (extreme.reduceat(rows[order], begin) for extreme in (np.minimum, np.maximum))
+    factor = _safe_factor(lowest, highest)
+    lowest *= factor
+    spread = highest * factor - lowest
     spread[spread == 0] = 1.0
-    return (rows - lowest[query]) / spread[query]
+    return (rows * factor[query] - lowest[query]) / spread[query]
+
+
+def _safe_factor(lowest: FloatArray, highest: FloatArray) -> FloatArray:
+    """Return a factor for each range with which its ends can be subtracted: 1, or 1/2 for the largest."""
+    with np.errstate(over="ignore"):
+        return np.where(np.isinf(highest - lowest), 0.5, 1.0)
 
 
 def _standardised(rows: FloatArray, query: IntArray) -> FloatArray:
     """Standardise within each query; a deviation at the level of rounding errors counts as zero."""
     size = np.bincount(query)[:, None]
-    centred = rows - (_query_sums(rows, query) / size)[query]
-    deviation = np.sqrt(_query_sums(centred**2, query) / size)
     largest = np.zeros((len(size), rows.shape[1]))
     np.maximum.at(largest, query, np.abs(rows))
+    largest, exponent = np.frexp(largest)
+    rows = np.ldexp(rows, -exponent[query])  # up to 1, so that no square overflows or underflows
+    centred = rows - (_query_sums(rows, query) / size)[query]
+    deviation = np.sqrt(_query_sums(centred**2, query) / size)
     constant = deviation <= 1e-14 * largest
     return np.where(constant[query], 0.0, centred / np.where(constant, 1.0, deviation)[query])
 
@@ -189,7 +199,7 @@ def _n_lower(values: FloatArray, group: IntArray) -> IntArray:
     """
     order = np.lexsort((values, group))
     new_group = np.diff(group[order], prepend=-1) != 0
-    new_run = new_group | (np.diff(values[order], prepend=np.nan) != 0)
+    new_run = new_group | np.append(True, values[order][1:] != values[order][:-1])[: len(order)]
     place = np.arange(len(order))
     first_of_group = np.maximum.accumulate(np.where(new_group, place, 0))
     first_of_run = np.maximum.accumulate(np.where(new_run, place, 0))
@@ -229,9 +239,11 @@ def _between_extremes(values: FloatArray, cell: IntArray, has_zeros: Any) -> Flo
     low, high = np.full(cell.max(initial=-1) + 1, np.inf), np.full(cell.max(initial=-1) + 1, -np.inf)
     np.minimum.at(low, cell, values)
     np.maximum.at(high, cell, values)
-    smallest = np.where(has_zeros, 0.0, low[cell])
-    spread = high[cell] - smallest
-    return (values - smallest) / np.where(spread > 0, spread, 1.0)
+    smallest, largest = np.where(has_zeros, 0.0, low[cell]), high[cell]
+    factor = _safe_factor(smallest, largest)
+    smallest *= factor
+    spread = largest * factor - smallest
+    return (values * factor - smallest) / np.where(spread > 0, spread, 1.0)
 
 
 def _check_zeros(rows: Any, n_zeros: IntArray) -> None:
