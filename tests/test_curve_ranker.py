@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn import config_context
+from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -39,6 +40,7 @@ from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
+from rankwise.preferences.base import weighing_rows
 from rankwise.preprocessing import CurveFeatures
 from rankwise.report import Report
 from rankwise.solvers.bounded_planes import BoundedPlanes
@@ -50,6 +52,7 @@ GENERATOR = np.random.default_rng(5)
 X = GENERATOR.normal(size=(600, 4))
 Y = np.round(np.sin(2 * X[:, 0]) + np.abs(X[:, 1]) + X[:, 2] * X[:, 3] + 0.1 * GENERATOR.normal(size=600), 1)
 QID = GENERATOR.integers(0, 15, 600)
+GENERATOR_OF_WEIGHTS = np.random.default_rng(6)
 TRAIN, TEST = np.arange(450), np.arange(450, 600)
 
 
@@ -538,3 +541,40 @@ def test_the_report_shows_the_curves():
     importance = model.feature_importances_
     assert importance.sum() == pytest.approx(1.0)
     assert PairExplanationDisplay.from_estimator(model, frame[:1], frame[1:2]).ax_ is not None
+
+
+# Rows of weight zero
+
+
+def structure(kind, rows, weight):
+    """Preferences among some of the rows, which weigh something."""
+    if kind == "scores":
+        return Preferences.from_scores(Y[rows], QID[rows], weight[rows])
+    if kind == "order":
+        return Preferences.from_order(np.where(Y[rows] > 1, "b", "a"), [("b", "a")], weight[rows])
+    order = np.argsort(Y)
+    return Preferences.from_pairs(order[300:], order[:300], n_rows=600).weighted(weight)[rows]
+
+
+@pytest.mark.parametrize("kind", ["scores", "order", "pairs"])
+@pytest.mark.parametrize("options", [{}, {"shape": "lines"}, {"interactions": 2, "interaction_bins": 3}])
+def test_rows_of_weight_zero_do_not_matter(kind, options):
+    weight = GENERATOR_OF_WEIGHTS.choice([0.0, 1.0, 2.0], 600)
+    whole = structure(kind, np.arange(600), weight)
+    some = weighing_rows(whole)
+    part = structure(kind, np.flatnonzero(some), weight)
+    rows = np.where(some[:, None], X, 100 + X)
+    model = CurveRanker(1e-3, n_bins=5, **options)
+    first, second = clone(model).fit(rows, whole), clone(model).fit(X[some], part)
+    for found, expected in zip(first.knots_ + first.counts_, second.knots_ + second.counts_, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    for found, expected in zip(first.pair_knots_, second.pair_knots_, strict=True):
+        np.testing.assert_array_equal(found, expected)
+    np.testing.assert_allclose(first.predict(X), second.predict(X), atol=1e-2)
+
+
+def test_sample_weights_of_zero_take_rows_away():
+    rows, y = np.arange(8.0)[:, None], np.arange(8)
+    weight = [1, 1, 1, 1, 0, 0, 0, 0]
+    assert CurveRanker(n_bins=2).fit(rows, y, sample_weight=weight).knots_[0].tolist() == [2.0]
+    assert CurveRanker(n_bins=2).fit(rows[:4], y[:4]).knots_[0].tolist() == [2.0]

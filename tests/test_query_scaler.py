@@ -214,7 +214,9 @@ def test_the_command_line_tunes_behind_it_and_refuses_rows_without_queries(rows,
 def test_values_of_any_size_are_scaled(method, size):
     values, qid = np.array([[-1.0], [0.5], [1.5], [-1.5], [1.0], [0.7], [0.7]]), [0, 0, 0, 1, 1, 2, 2]
     expected = QueryScaler(method).fit_transform(values, qid=qid)
-    np.testing.assert_allclose(QueryScaler(method).fit_transform(values * size, qid=qid), expected, atol=1e-15)
+    np.testing.assert_allclose(
+        QueryScaler(method).fit_transform(values * size, qid=qid), expected, atol=1e-15
+    )
     if method != "standard":
         dense = sp.csr_array(values * size)
         np.testing.assert_allclose(

@@ -28,6 +28,7 @@ from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import Callback, CurveParameters, Jobs, Strength, Verbosity, WarmStart
 from rankwise.losses import LOSSES
 from rankwise.model_selection.tunable import Problem, Space
+from rankwise.preferences.base import weighing_rows
 from rankwise.solvers import chosen_solver
 
 # The fitted attributes of `CurveFeatures` that a model keeps.
@@ -232,15 +233,16 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     def space(self, problem: Problem) -> Space:
         """Return the design of the curves alone, and the tables of its weights."""
-        curves = self._new_curves(problem.X)
+        curves = self._new_curves(_weighing(problem))
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
     def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
         """Return the fits of curves and interactions to a problem, for any alpha."""
         self.solver_ = chosen_solver(self.loss, self.solver)
-        curves = self._new_curves(problem.X)
+        X = _weighing(problem)
+        curves = self._new_curves(X)
         pairs = self._interactions(curves, problem)
-        curves = CurveMap(curves.features.with_pairs(problem.X, pairs), curves.directions)
+        curves = CurveMap(curves.features.with_pairs(X, pairs), curves.directions)
         space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
         return PairwiseFits(self, space, problem)
 
@@ -302,7 +304,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         alpha = float(self.grid(problem, space.design)[SCREEN_ALPHA])
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
         scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
-        features.with_pairs(X, pairs)
+        features.with_pairs(_weighing(problem), pairs)
         axes = features.pair_axes
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
         loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
@@ -446,6 +448,12 @@ class CurveMap:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features.entries(X, met) @ coef.T
+
+
+def _weighing(problem: Problem) -> FloatArray:
+    """Return the rows that make the bins: those of weight zero are not there."""
+    weighs = weighing_rows(problem.preferences)
+    return problem.X if weighs.all() else problem.X[weighs]
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:

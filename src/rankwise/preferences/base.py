@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from functools import singledispatch
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -230,6 +231,13 @@ class Preferences(ABC):
     def centred(self, scores: FloatVector) -> FloatVector:
         """Subtract an offset, which cancels in all pairs: products of large scores would lose digits."""
         return scores - scores.mean()
+
+
+@singledispatch
+def weighing_rows(preferences: Preferences) -> NDArray[np.bool_]:
+    """Tell for each row whether it has a positive weight; of explicit pairs, whether it is in one."""
+    weight = preferences.weight
+    return np.ones(preferences.n_rows, dtype=bool) if weight is None else weight > 0
 
 
 def sum_by_row(rows: NDArray[Any], values: FloatVector, n_rows: int) -> FloatVector:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
 from rankwise.data.sparse_rows import is_sparse
-from rankwise.preferences.base import Pairs, Preferences, check_pair_memory
+from rankwise.preferences.base import Pairs, Preferences, check_pair_memory, weighing_rows
 
 
 class PairList(Preferences):
@@ -94,6 +94,13 @@ class PairList(Preferences):
 
 def _kept(pairs: Pairs) -> Pairs:
     return _chosen(pairs, pairs.weight > 0)
+
+
+@weighing_rows.register
+def _(pairs: PairList) -> NDArray[np.bool_]:
+    weighs = np.zeros(pairs.n_rows, dtype=bool)
+    weighs[np.concatenate(pairs.pairs()[:2])] = True
+    return weighs
 
 
 def _chosen(pairs: Pairs, chosen: NDArray[np.bool_]) -> Pairs:
