@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_svmlight_file
+from sklearn.exceptions import ConvergenceWarning
 
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
 from rankwise.core.progress import Progress
@@ -440,6 +441,43 @@ def test_folds_of_several_queries_equal_retraining(name, average):
     np.testing.assert_allclose(
         result.predictions, retrained_folds(model, X, y, qid, numbers, ALPHAS), **CLOSE
     )
+
+
+def with_close_labels(difference):
+    """Labels that differ by 1 or more, but for two rows of the first query."""
+    generator = np.random.default_rng(0)
+    X, qid = generator.normal(size=(40, 4)), np.arange(40) // 5
+    y = np.round(X @ [1, 2, 0, 1] + generator.normal(size=40))
+    y[1] = y[0] + difference
+    return X, y, qid
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+@pytest.mark.parametrize("difference", [1e-2, 1e-4])
+def test_leaving_out_a_query_with_nearly_all_of_the_weight_equals_retraining(difference, folds):
+    X, y, qid = with_close_labels(difference)
+    model = RankRLS(cost="relative")
+    numbers = qid.copy()
+    if folds:
+        for number, (_, test) in enumerate(QueryKFold(3, shuffle=True, random_state=0).split(X, groups=qid)):
+            numbers[test] = number
+    for alphas in ([1e-3], ALPHAS):
+        result = leave_query_out(model, X, y, qid, folds=folds, alphas=alphas)
+        expected = retrained_folds(model, X, y, qid, numbers, alphas)
+        np.testing.assert_allclose(result.predictions, expected, rtol=0, atol=1e-15 / difference**2)
+
+
+def test_leaving_out_warns_of_rounding_as_a_fit_does():
+    X, y, qid = with_close_labels(1e-6)
+    model = RankRLS(1e-3, cost="relative")
+    with pytest.warns(ConvergenceWarning, match="No further progress was possible") as fitted:
+        model.fit(X, y, qid=qid)
+    with pytest.warns(ConvergenceWarning, match="No further progress was possible") as left_out:
+        result = leave_query_out(model, X, y, qid)
+    assert str(left_out[0].message)[:40] == str(fitted[0].message)[:40]
+    alone = qid == qid[0]  # the others have labels that differ more
+    expected = RankRLS(1e-3, cost="relative").fit(X[~alone], y[~alone], qid=qid[~alone]).predict(X[alone])
+    np.testing.assert_allclose(result.predictions[alone], expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", ["primal", "gaussian", "unit"])

@@ -34,6 +34,8 @@ from rankwise.losses.least_squares import LeastSquares, keeps_ties
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.solvers.endings import warn_of_ending
+from rankwise.solvers.least_squares import solve_primal
 from rankwise.solvers.spectrum import Spectrum
 
 PairFormula = AllPairs | TwoClasses | AnyPairs
@@ -321,6 +323,8 @@ def queries_left_out(
         found = _scores_by_factors(task, form, leaving, penalties)
         if found is None:
             spectrum = task.spectrum(form)
+            if form.cost == "relative":
+                _warn_of_rounding(task, form)
             found = scores_without_fold(task.features(), spectrum, leaving, penalties, task.verbose)
         scores[:, :, batch] = found
     errors = [
@@ -328,6 +332,12 @@ def queries_left_out(
         for column in scores
     ]
     return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
+
+
+def _warn_of_rounding(task: HeldOutTask, form: LeastSquares) -> None:
+    """Warn as a fit to all rows does: labels that hardly differ make weights that no solver finds exactly."""
+    design, tol = as_design(task.features()), float(task.model.tol)
+    warn_of_ending(solve_primal(design, form, float(task.alphas.min()), tol=tol, system=task.system), tol)
 
 
 def _by_fold(blocks: list[Block], fold_of_row: IntArray) -> list[list[Block]]:

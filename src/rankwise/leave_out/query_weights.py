@@ -19,6 +19,8 @@ STEP_ERROR = 1e-12
 MOST_STEPS, FIRST_STEPS, FIRST_SHARE = 12, 3, 1e-3
 # The typical number of steps, and the operations of a decomposition divided by the cube of the features.
 USUAL_STEPS, DECOMPOSITION = 5, 12
+# If less than this share of the equations stays, they are summed anew: a difference would lose digits.
+LITTLE = 1e-2
 TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -43,7 +45,10 @@ def scores_without_fold(
         by_rows, by_features = n_alphas * (2 * b**2 * n + b**3), (DECOMPOSITION * n + b) * n**2
         by_steps = 2 * (b + USUAL_STEPS * n_alphas) * n**2
         weights = None
-        if by_rows > by_steps < by_features:
+        if _leaves_little(Z, spectrum, fold):
+            others = [block for other in folds if other is not fold for block in other]
+            weights = _decomposed(*_summed(Z, others), shifts)
+        elif by_rows > by_steps < by_features:
             weights = _weights_by_steps(Z, spectrum, fold, shifts)
         if weights is None:
             solve = _weights_by_rows if by_rows < by_features else _weights_by_features
@@ -56,10 +61,17 @@ def scores_without_fold(
     return scores
 
 
-def _leaving(Z: FloatArray, fold: list[Block]) -> tuple[FloatArray, FloatArray]:
-    """Return G and q of the held-out rows."""
-    gram, pull = np.zeros((Z.shape[1],) * 2), np.zeros((Z.shape[1], fold[0].pull.shape[1]))
-    for block in fold:
+def _leaves_little(Z: FloatArray, spectrum: Spectrum, fold: list[Block]) -> bool:
+    """Return whether a fold has nearly all of the trace of the equations; one fold at most has."""
+    parts = ((centred(Z[block.rows]), block) for block in fold)
+    own, whole = sum(np.vdot(part, block.times(part)) for part, block in parts), spectrum.eigenvalues.sum()
+    return bool(whole - own < LITTLE * whole)
+
+
+def _summed(Z: FloatArray, blocks: list[Block]) -> tuple[FloatArray, FloatArray]:
+    """Return G and q of the rows of some blocks."""
+    gram, pull = np.zeros((Z.shape[1],) * 2), np.zeros((Z.shape[1], blocks[0].pull.shape[1]))
+    for block in blocks:
         part = centred(Z[block.rows])
         gram += part.T @ block.times(part)
         pull += part.T @ block.pull
@@ -73,7 +85,7 @@ def _weights_by_steps(
 
     The preconditioner diag(s) + lambda is close to the system without a few rows, so few steps suffice.
     """
-    gram, pull = _leaving(Z, fold)
+    gram, pull = _summed(Z, fold)
     n_outputs = pull.shape[1]
     if spectrum.loses(float(penalties.min())):
         return None
@@ -106,9 +118,13 @@ def _weights_by_features(
     Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
 ) -> FloatArray:
     """Decompose the equations without the fold."""
-    gram, pull = _leaving(Z, fold)
-    remaining = np.diag(spectrum.eigenvalues) - (gram + gram.T) / 2
-    rest = Spectrum.of(remaining, spectrum.rotated - pull, check=False)
+    gram, pull = _summed(Z, fold)
+    return _decomposed(np.diag(spectrum.eigenvalues) - gram, spectrum.rotated - pull, penalties)
+
+
+def _decomposed(gram: FloatArray, pull: FloatArray, penalties: FloatArray) -> FloatArray:
+    """Solve the equations for each alpha by a decomposition: shape (n, n_alphas, v)."""
+    rest = Spectrum.of((gram + gram.T) / 2, pull, check=False)
     scaled = rest.rotated[:, None, :] * rest.inverses(penalties)[:, :, None]
     return (rest.vectors @ scaled.reshape(len(scaled), -1)).reshape(scaled.shape)
 
