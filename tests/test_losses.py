@@ -360,3 +360,54 @@ def test_bad_arguments_get_a_sentence():
         Hinge(preferences).value([1.0, 2.0, np.nan])
     with pytest.raises(ValueError, match="cost must be one of"):
         LeastSquares(preferences, cost="hinge")
+
+
+# Scores far apart
+
+
+FAR_WEIGHTS = np.array([1.0, 2.0, 3.0, 1.0, 0.0, 2.0, 1.0, 1.0])
+
+
+def far_structures():
+    y, qid = np.array([0, 1, 2, 3, 9, 3, 4, 5]), np.array([0, 0, 0, 0, 0, 1, 1, 1])
+    listed = reference.ranking_pairs(y, None, FAR_WEIGHTS)
+    better, worse, weight = (np.array(column) for column in list(zip(*listed, strict=True))[:3])
+    classes = np.array(list("abcdaabd"))
+    edges = [("d", "c"), ("c", "b"), ("b", "a")]
+    kept = np.flatnonzero(weight > 0)
+    return {
+        "ranking": Preferences.from_scores(y, sample_weight=FAR_WEIGHTS),
+        "unweighted": Preferences.from_scores(y),
+        "queries": Preferences.from_scores(y, qid, FAR_WEIGHTS),
+        "gains": Preferences.from_scores(y, pair_weight="difference"),
+        "survival": Preferences.from_survival(np.arange(8) % 3 > 0, y),
+        "order": Preferences.from_order(classes, edges, FAR_WEIGHTS),
+        "pairs": Preferences.from_pairs(better[kept], worse[kept], weight=weight[kept], n_rows=8),
+    }
+
+
+@pytest.mark.parametrize("kind", sorted(far_structures()))
+@pytest.mark.parametrize("distance", [1.0, 1e4, 1e8, 1e9, 1e12])
+@pytest.mark.parametrize("outlier", [None, 4, 5])
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+def test_the_squared_hinge_is_right_for_scores_far_apart(kind, distance, outlier, average):
+    preferences = far_structures()[kind]
+    scores = np.array([0.0, 0.5, 1.0, 1.5, 1.25, 1.25, 3.5, 3.0])
+    scores[preferences.n_rows // 2 :] += distance
+    if outlier is not None:
+        scores[outlier] = -2 * distance
+    pairs = preferences.mean_pairs(average)
+    violation = np.maximum(0.0, 1.0 - (scores[pairs.better] - scores[pairs.worse]))
+    loss = SquaredHinge(preferences, average=average)
+    value, gradient = loss.value_and_coefficients(scores)
+    assert value == pytest.approx(float(pairs.weight @ violation**2), rel=1e-6)
+    pushes = 2 * pairs.weight * violation
+    expected = np.bincount(pairs.worse, pushes, 8) - np.bincount(pairs.better, pushes, 8)
+    np.testing.assert_allclose(gradient, expected, atol=1e-6 * (1 + violation.max()))
+
+
+def test_the_squared_hinge_of_two_far_groups():
+    preferences = Preferences.from_scores([0, 1, 2, 3], sample_weight=[1, 2, 3, 1])
+    for distance in (1e8, 1e9, 1e12):
+        value = SquaredHinge(preferences).value([0.0, 0.5, distance, distance + 0.5])
+        assert value == pytest.approx(0.25 * (2 + 3) / 17, rel=1e-12)

@@ -5,15 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
 from rankwise.losses.pair_sums import adjacency, partner_sums
-from rankwise.preferences.base import Preferences
+from rankwise.preferences.base import Preferences, weighing_rows
+from rankwise.preferences.order_graph import OrderGraph
 from rankwise.preferences.ranking import Ranking
+
+# The sums multiply scores, whose squares are known to `EPSILON`. If the loss is not known to `ACCURACY` for
+# that reason, scores are taken from nearer origins.
+EPSILON, ACCURACY = 2.0**-52, 1e-6
 
 
 class SquaredHinge(Smooth):
@@ -90,15 +95,68 @@ def squared_hinge_sums(
     These are the gradient and the diagonal of the Hessian. The factor is one number, or one per row that is
     constant within a query. With v = 1 - d, v^2 splits into sums of v that belong to the two rows of a pair.
     """
+    options: dict[str, Any] = {"counting": counting, "n_threads": n_threads}
     if isinstance(preferences, Ranking) and counting == "merge":
         order, scaled = preferences.order, preferences.scaled
         weights = scaled.weight, preferences.event, scaled.gain
         of_query = order.by_query(factor)
-        return _native.squared_hinge_ranking(scores, order.native, of_query, *weights, n_threads)
-    s = preferences.centred(scores)
-    sums = partner_sums(preferences, scores, s, counting=counting, n_threads=n_threads)
+        found = _native.squared_hinge_ranking(scores, order.native, of_query, *weights, n_threads)
+    else:
+        found = _centred_sums(preferences, scores, preferences.centred(scores), factor, **options)
+    spread = float(scores.max()) - float(scores.min())
+    if EPSILON * spread * spread > ACCURACY * found[0] and found[2].any():
+        found = _centred_sums(preferences, scores, near_zero(preferences, scores), factor, **options)
+    return found
+
+
+def _centred_sums(
+    preferences: Preferences, scores: FloatVector, s: FloatVector, factor: FloatVector | float, **options: Any
+) -> tuple[float, FloatVector, FloatVector]:
+    """Return the sums, given scores `s` less offsets that the two rows of a violated pair share."""
+    sums = partner_sums(preferences, scores, s, **options)
     as_worse = (1.0 + s) * sums.up - sums.moment_up
     as_better = (1.0 - s) * sums.down + sums.moment_down
     half = factor * (as_worse - as_better)
     value = np.sum(half * s) + np.sum(factor * as_worse)
-    return float(value), 2.0 * half, 2.0 * factor * (sums.up + sums.down)
+    return max(float(value), 0.0), 2.0 * half, 2.0 * factor * (sums.up + sums.down)
+
+
+def near_zero(preferences: Preferences, scores: FloatVector) -> FloatVector:
+    """Return the scores less the lowest one of each run of rows that no violated pair leaves.
+
+    Rows far from all others, and in the right place, then add no large numbers to the sums of others.
+    """
+    groups = preferences.groups() if isinstance(preferences, Ranking) else np.zeros(len(scores), np.int64)
+    order = np.lexsort((scores, groups))
+    order = order[weighing_rows(preferences)[order]]
+    sorted_scores = scores[order]
+    joined = _crossed(preferences, order)
+    joined |= (np.diff(sorted_scores) < 1.0) & (np.diff(groups[order]) == 0)
+    begin = np.append(0, 1 + np.flatnonzero(~joined))
+    near = np.zeros(len(scores))
+    near[order] = sorted_scores - np.repeat(sorted_scores[begin], np.diff(np.append(begin, len(order))))
+    return near
+
+
+def _crossed(preferences: Preferences, order: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Tell for each place between two rows of an order whether a pair has its better row before it.
+
+    Its worse row is then behind it. Pairs are those of labels, of classes (an edge spans all places from the
+    first row of its better class to the last one of its worse class) or listed.
+    """
+    m = len(order)
+    if isinstance(preferences, Ranking):
+        level = preferences.levels()[order]
+        return np.maximum.accumulate(level)[:-1] > np.minimum.accumulate(level[::-1])[::-1][1:]
+    if isinstance(preferences, OrderGraph):
+        node, (better, worse) = preferences.codes, preferences.edge_codes.T
+    else:
+        node, (better, worse) = np.arange(preferences.n_rows), preferences.pairs()[:2]
+    n_nodes = 1 + int(max(node.max(), better.max(), worse.max()))
+    first, last = np.full(n_nodes, m), np.full(n_nodes, -1)
+    np.minimum.at(first, node[order], np.arange(m))
+    np.maximum.at(last, node[order], np.arange(m))
+    begin, end = first[better], last[worse]
+    spans = begin < end
+    opened, closed = (np.bincount(places[spans], minlength=m) for places in (begin, end))
+    return np.cumsum(opened - closed)[: m - 1] > 0
