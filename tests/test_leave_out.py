@@ -475,6 +475,9 @@ def test_leaving_out_warns_of_rounding_as_a_fit_does():
     with pytest.warns(ConvergenceWarning, match="No further progress was possible") as left_out:
         result = leave_query_out(model, X, y, qid)
     assert str(left_out[0].message)[:40] == str(fitted[0].message)[:40]
+    with pytest.warns(ConvergenceWarning, match="No further progress was possible") as tested:
+        permutation_test(model, X, y, qid, n_permutations=5, random_state=0)
+    assert len(tested) == 1
     alone = qid == qid[0]  # the others have labels that differ more
     expected = RankRLS(1e-3, cost="relative").fit(X[~alone], y[~alone], qid=qid[~alone]).predict(X[alone])
     np.testing.assert_allclose(result.predictions[alone], expected, atol=1e-7)

@@ -151,7 +151,8 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         is the best on held-out rows. Pahikkala et al. sum over pairs:
         with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
-        `average="queries"` with R queries it is `alpha` R, where a pair weighs 1 / normaliser of its query.
+        `average="queries"` with R queries that have pairs it is `alpha` R, where a pair weighs 1 / normaliser
+        of its query.
         RLScore's GlobalRankRLS keeps ties and has regparam = `alpha` m^2 / 2; its QueryRankRLS has regparam =
         `alpha` m / 2 if all queries have the same size, and weighs them by their size otherwise.
     cost : "magnitude", "unit" or "relative"

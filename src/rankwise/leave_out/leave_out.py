@@ -36,6 +36,7 @@ from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.least_squares import solve_primal
+from rankwise.solvers.result import SolverResult
 from rankwise.solvers.spectrum import Spectrum
 
 PairFormula = AllPairs | TwoClasses | AnyPairs
@@ -314,6 +315,7 @@ def queries_left_out(
     for output in task.outputs:
         _require_pairs_outside(output, fold_of_row)
     scores = np.empty((len(task.alphas), task.n_rows, len(task.outputs)))
+    fits: list[SolverResult] = []
     for batch in task.batches():
         outputs = [task.outputs[k] for k in batch]
         form = joint_loss(outputs, **task.cost)
@@ -324,9 +326,11 @@ def queries_left_out(
         if found is None:
             spectrum = task.spectrum(form)
             if form.cost == "relative":
-                _warn_of_rounding(task, form)
+                fits.append(_fit_to_all(task, form))
             found = scores_without_fold(task.features(), spectrum, leaving, penalties, task.verbose)
         scores[:, :, batch] = found
+    for stalled in [fit for fit in fits if fit.status != "converged"][:1]:  # one warning for all outputs
+        warn_of_ending(stalled, float(task.model.tol))
     errors = [
         [held_out_error(output, column[:, k], average) for k, output in enumerate(task.outputs)]
         for column in scores
@@ -334,10 +338,10 @@ def queries_left_out(
     return LeaveOutResult(task.squeezed(np.array(errors)), task.alphas, "closed form", task.squeezed(scores))
 
 
-def _warn_of_rounding(task: HeldOutTask, form: LeastSquares) -> None:
-    """Warn as a fit to all rows does: labels that hardly differ make weights that no solver finds exactly."""
-    design, tol = as_design(task.features()), float(task.model.tol)
-    warn_of_ending(solve_primal(design, form, float(task.alphas.min()), tol=tol, system=task.system), tol)
+def _fit_to_all(task: HeldOutTask, form: LeastSquares) -> SolverResult:
+    """Fit all rows for the least alpha: where labels hardly differ, no solver finds the weights exactly."""
+    design, alpha = as_design(task.features()), float(task.alphas.min())
+    return solve_primal(design, form, alpha, tol=float(task.model.tol), system=task.system)
 
 
 def _by_fold(blocks: list[Block], fold_of_row: IntArray) -> list[list[Block]]:
