@@ -11,6 +11,7 @@ from rankwise import _native
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
 from rankwise.losses.base import ScoreHessian, Smooth
+from rankwise.losses.laplacians import row_levels
 from rankwise.losses.pair_sums import adjacency, partner_sums
 from rankwise.preferences.base import Preferences, weighing_rows
 from rankwise.preferences.order_graph import OrderGraph
@@ -146,7 +147,7 @@ def _crossed(preferences: Preferences, order: NDArray[np.int64]) -> NDArray[np.b
     """
     m = len(order)
     if isinstance(preferences, Ranking):
-        level = preferences.levels()[order]
+        level = row_levels(preferences)[order]
         return np.maximum.accumulate(level)[:-1] > np.minimum.accumulate(level[::-1])[::-1][1:]
     if isinstance(preferences, OrderGraph):
         node, (better, worse) = preferences.codes, preferences.edge_codes.T
