@@ -135,7 +135,11 @@ COUNTS = value(counts, "integers of at least 1, separated by commas")
 def add_command(
     commands: Any, name: str, usage: str, run: Any, summary: str, description: str, example: str
 ) -> Any:
-    """Add a command with an example in its help and the options of every command."""
+    """Add a command with an example in its help and the options of every command.
+
+    A command that has files sets the defaults `reads` and `writes`, the names of their options; see
+    `files_of`.
+    """
     parser = commands.add_parser(
         name,
         usage=f"rankwise {name} {usage}",
@@ -145,11 +149,27 @@ def add_command(
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, reads=(), writes=(), checkpoints=False, to_standard_output=False)
     group = parser.add_argument_group("output")
     group.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
     group.add_argument("--json", action="store_true", help="print the result as one JSON object")
     return parser
+
+
+def files_of(options: argparse.Namespace) -> tuple[list[str], list[str]]:
+    """Return the paths that a command reads and those that it writes, with the checkpoint of a model."""
+    reads, writes = (
+        [path for name in names for path in paths(getattr(options, name, None))]
+        for names in (options.reads, options.writes)
+    )
+    return reads, writes + [f"{path}.checkpoint" for path in writes if options.checkpoints]
+
+
+def paths(given: str | list[str] | None) -> list[str]:
+    """Return the value of an option of files as a list."""
+    if given is None:
+        return []
+    return [given] if isinstance(given, str) else given
 
 
 def add_ranking(parser: argparse.ArgumentParser) -> None:

@@ -26,6 +26,7 @@ def add_parser(commands: Any) -> None:
         "onnx, c, sql and json: curves).",
         EXAMPLE,
     )
+    parser.set_defaults(reads=("model",), writes=("output",))
     parser.add_argument("model", help="file of the model")
     parser.add_argument("-o", "--output", required=True, help="file to write")
     parser.add_argument("--format", required=True, choices=FORMATS, help="format of the output")

@@ -28,7 +28,10 @@ def add_parser(commands: Any) -> None:
         "and write them to an HTML file that opens offline. A model saved by --model can replace the table.",
         EXAMPLE,
     )
-    parser.add_argument("matches", help="table of matches: CSV, TSV or Parquet; or a model")
+    parser.set_defaults(reads=("matches",), writes=("output", "model"))
+    parser.add_argument(
+        "matches", help="table of matches: CSV, TSV or Parquet; - is CSV from standard input; or a model"
+    )
     _add_fit_options(parser)
     parser.add_argument(
         "--match", nargs=2, action="append", default=[], metavar=("A", "B"),
@@ -90,7 +93,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
     check_output(options.output)
     check_output(options.model)
-    model = loaded(options) if is_model_file(options.matches) else fitted(options)
+    is_model = options.matches != "-" and is_model_file(options.matches)
+    model = loaded(options) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
     if options.model is not None:

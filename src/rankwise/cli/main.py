@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from rankwise import __version__
 from rankwise.cli import demo, evaluate, export, leaderboard, predict, report, train, tune
-from rankwise.cli.arguments import UsageError
+from rankwise.cli.arguments import UsageError, files_of
+from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, leave_output, sentence
 
@@ -46,6 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     console, interruption = Console(options.quiet, options.json), Interruption()
     try:
         with interruption, console.warnings_as_notes():
+            check_files(*files_of(options), to_standard_output=options.to_standard_output)
             options.run(options, console)
             print(end="", flush=True)  # without effect if standard output is closed
         if interruption.number is not None:  # an interrupted fit returned its best model so far

@@ -31,6 +31,7 @@ def add_parser(commands: Any) -> None:
         "queries. The model may be a model.dat of SVMrank.",
         EXAMPLE,
     )
+    parser.set_defaults(reads=("model", "data"), writes=("output",), to_standard_output=True)
     parser.add_argument("model", help="file of the model")
     parser.add_argument("data", nargs="+", help="files with the rows; - is standard input")
     parser.add_argument("-o", "--output", default="-", help="file of the scores (default: standard output)")

@@ -28,6 +28,7 @@ def add_parser(commands: Any) -> None:
         "queries, the weights, explanations of pairs of rows, and comparisons with other models.",
         EXAMPLE,
     )
+    parser.set_defaults(reads=("model", "data", "compare"), writes=("output",))
     arguments.add_ranking(parser)
     parser.add_argument("-o", "--output", required=True, help="file of the report")
     parser.add_argument(

@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import leave_output, sentence, standard_output
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
@@ -45,9 +47,11 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
         if options is None:
             print(program.help, end="")
             return 0
+        *reads, output = options.files
+        check_files(reads, [output], to_standard_output=program is CLASSIFY)
         work(options)
         print(end="", flush=True)  # without effect if standard output is closed
-    except RefusedError as refusal:
+    except (RefusedError, UsageError) as refusal:
         print(f"{program.name}: {refusal}", file=sys.stderr)
         return 2
     except InterruptedRunError as interruption:

@@ -34,6 +34,7 @@ def add_parser(commands: Any) -> None:
         "or Parquet, and write the model. A long training writes checkpoints beside the model.",
         EXAMPLE,
     )
+    parser.set_defaults(reads=("data", "valid", "calibrate"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
     parser.add_argument("-o", "--output", required=True, help="file of the model")
     strength = parser.add_mutually_exclusive_group()

@@ -27,6 +27,7 @@ def add_parser(commands: Any) -> None:
         "deviation over folds: the ranking error, or for rank-logistic the log loss of a pair.",
         EXAMPLE,
     )
+    parser.set_defaults(reads=("data", "valid"), writes=("output",), checkpoints=True)
     parser.add_argument("data", nargs="+", help="files with the training rows")
     parser.add_argument("-o", "--output", help="file for the model of the best alpha, fitted to all rows")
     model_options.add_selection_options(parser)

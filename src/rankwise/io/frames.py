@@ -151,16 +151,17 @@ def _header(path: Path, separator: str) -> list[str]:
 def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
     """Return columns of a table without conversion: text of a CSV or TSV file, values of a Parquet file.
 
-    An empty field is None. Words such as NA are text.
+    An empty field is None. Words such as NA are text. The path - is standard input, in CSV.
     """
     location = Path(path)
-    file_format = _format(location)
+    file_format = ".csv" if path == "-" else _format(location)
     if file_format in PARQUET:
         reader: Any = reader_of(file_format)
         _check_present(location, names, reader.columns(location, file_format))
         (frame,) = reader.frames(location, file_format, list(names), None, None)
         return {name: _to_numpy(frame[name]).tolist() for name in names}
-    with open_text(location) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
+    source = path if path == "-" else location
+    with open_text(source) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
         try:
             return _text_columns(location, csv.reader(text, delimiter=SEPARATORS[file_format]), names)
         except (csv.Error, UnicodeDecodeError) as error:

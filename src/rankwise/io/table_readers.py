@@ -48,8 +48,8 @@ def reader_of(file_format: str) -> Any:
 
 
 @contextmanager
-def open_text(path: Path) -> Iterator[Any]:
-    """Open a file of text, decompressed."""
+def open_text(path: str | os.PathLike[str]) -> Iterator[Any]:
+    """Open a file of text, decompressed, or standard input."""
     with open_input(path) as opened:
         stream = opened.stream
         yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
