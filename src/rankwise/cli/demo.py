@@ -51,7 +51,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     errors = {task["title"]: task["errors"] for task in tasks}
     pages = [str(folder / f"task-{number}.html") for number in range(1, len(tasks) + 1)]
     values = {"command": "demo", "report": str(folder / "report.md"), "pages": pages, "errors": errors}
-    console.result(values, [text, f"Written to {folder / 'report.md'}; open {' and '.join(pages)}"])
+    console.result(values, [*lines, f"Written to {folder / 'report.md'}; open {' and '.join(pages)}"])
 
 
 def diabetes(n_splits: int) -> dict[str, Any]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from rankwise import __version__
 from rankwise.cli import demo, evaluate, export, leaderboard, predict, report, train, tune
 from rankwise.cli.arguments import UsageError, files_of
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import Console, leave_output, sentence
+from rankwise.cli.output import Console, complain, leave_output, sentence
+from rankwise.core.text import printable
 
 COMMANDS = (train, predict, evaluate, tune, report, leaderboard, export, demo)
 EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
@@ -24,9 +26,17 @@ example:
 """
 
 
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors may name files."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the message and exit with 2."""
+        super().error(printable(message))
+
+
 def build_parser() -> argparse.ArgumentParser:
     """Return the parser of all commands."""
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="rankwise",
         description="Learn to put things in order.",
         epilog=EPILOG,
@@ -53,19 +63,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if interruption.number is not None:  # an interrupted fit returned its best model so far
             raise KeyboardInterrupt
     except UsageError as error:
-        print(f"rankwise {options.command}: {error} See rankwise {options.command} --help.", file=sys.stderr)
+        complain(f"rankwise {options.command}", f"{error} See rankwise {options.command} --help.")
         return 2
     except InterruptedRunError as ended:
-        print(f"rankwise: {ended}", file=sys.stderr)
+        complain("rankwise", str(ended))
         return ended.exit_code
     except KeyboardInterrupt:
-        print("rankwise: Interrupted.", file=sys.stderr)
+        complain("rankwise", "Interrupted.")
         return exit_code(interruption.number)
     except BrokenPipeError:  # the reader of our output has closed its end
         leave_output()
         return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:
-        print(f"rankwise: {sentence(error)}", file=sys.stderr)
+        complain("rankwise", sentence(error))
         return 1
     return 0
 

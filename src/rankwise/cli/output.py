@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import IO, Any
 
 from rankwise.core.progress import about
+from rankwise.core.text import printable, printable_lines
 
 BAR_WIDTH = 24
 SECONDS_BETWEEN_DRAWINGS = 0.1
@@ -42,12 +43,12 @@ class Console:
         if self.as_json:
             print(json.dumps(plain(values), allow_nan=False), file=stream)
         elif not self.quiet:
-            print("\n".join(lines), file=stream)
+            print("\n".join(map(printable, lines)), file=stream)
 
     def note(self, text: str) -> None:
         """Print a note to standard error."""
         if not self.quiet:
-            print(f"rankwise: {text}", file=sys.stderr)
+            complain("rankwise", text)
 
     def progress(self) -> Progress:
         """Return a progress bar, which is drawn only on a terminal."""
@@ -160,6 +161,16 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def complain(program: str, text: str) -> None:
+    """Print a message of a program to standard error; it may have names of the data."""
+    print(f"{program}: {printable_lines(text)}", file=sys.stderr)
+
+
+def for_stream(stream: IO[str], text: str) -> str:
+    """Return lines of data as they are, or printable if they are for a terminal."""
+    return printable_lines(text) if stream.isatty() else text
 
 
 def standard_output() -> IO[str]:

@@ -9,7 +9,7 @@ from time import perf_counter
 from typing import IO, Any
 
 from rankwise.cli import arguments
-from rankwise.cli.output import Console, standard_output
+from rankwise.cli.output import Console, for_stream, standard_output
 from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 
@@ -55,7 +55,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
         for X, qid in chunks_for(model, options):
-            file.write(lines_of(model_scores(model, X, qid, labels=not options.utility)))
+            lines = lines_of(model_scores(model, X, qid, labels=not options.utility))
+            file.write(for_stream(file, lines))
             rows += X.shape[0]
             progress.show(None, f"{plural(rows, 'row')}, {perf_counter() - start:.1f} s")
         if rows == 0:

@@ -23,7 +23,7 @@ from typing import Any
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
-from rankwise.cli.output import leave_output, sentence, standard_output
+from rankwise.cli.output import complain, leave_output, sentence, standard_output
 from rankwise.cli.svm_rank_options import CLASSIFY, LEARN, Options, Program, RefusedError, parse, tell
 from rankwise.core.pipelines import last_step
 from rankwise.core.threads import available_cores
@@ -52,19 +52,19 @@ def _run(program: Program, work: Callable[[Options], None], arguments: Sequence[
         work(options)
         print(end="", flush=True)  # without effect if standard output is closed
     except (RefusedError, UsageError) as refusal:
-        print(f"{program.name}: {refusal}", file=sys.stderr)
+        complain(program.name, str(refusal))
         return 2
     except InterruptedRunError as interruption:
-        print(f"{program.name}: {interruption}", file=sys.stderr)
+        complain(program.name, str(interruption))
         return interruption.exit_code
     except KeyboardInterrupt:
-        print(f"{program.name}: Interrupted.", file=sys.stderr)
+        complain(program.name, "Interrupted.")
         return exit_code(None)
     except BrokenPipeError:  # the reader of the scores has closed its end
         leave_output()
         return 1
     except (OSError, ValueError, ImportError, MemoryError) as error:
-        print(f"{program.name}: {sentence(error)}", file=sys.stderr)
+        complain(program.name, sentence(error))
         return 1
     return 0
 

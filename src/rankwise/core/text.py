@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 
@@ -45,8 +46,34 @@ def listing(names: Sequence[str], most: int = 10) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
+def printable(text: str) -> str:
+    """Escape the characters by which text of data could control a terminal; the others stay.
+
+    These are control characters, such as line breaks, and marks of the direction of writing. Spaces and the
+    joiners of letters stay.
+
+    Examples
+    --------
+    >>> print(printable("Zoë \x1b[2J"), printable("a\tb\u202e"))
+    Zoë \x1b[2J a\tb\u202e
+    """
+    if text.isprintable():
+        return text
+    return "".join(one if _is_harmless(one) else one.encode("unicode_escape").decode() for one in text)
+
+
+def _is_harmless(character: str) -> bool:
+    is_space = unicodedata.category(character) == "Zs"
+    return character.isprintable() or is_space or character in "\u200c\u200d"
+
+
+def printable_lines(text: str) -> str:
+    """Return text with line breaks of its own, otherwise printable."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1) -> list[str]:
-    """Lay out a table: `n_left` columns to the left, the others to the right.
+    """Lay out a table of printable text: `n_left` columns to the left, the others to the right.
 
     Examples
     --------
@@ -55,7 +82,7 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1)
     1       0.25
     0.001    0.5
     """
-    lines = [header, *rows]
+    lines = [[printable(cell) for cell in line] for line in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(_padded(line, widths, n_left)).rstrip() for line in lines]
 
