@@ -3,7 +3,9 @@
 import io
 import json
 import logging
+import os
 import pickle
+import subprocess
 import sys
 
 import numpy as np
@@ -511,3 +513,45 @@ def test_trees_are_not_exported_as_weights(files, tmp_path):
     for format in ("svmrank", "onnx"):
         with pytest.raises(ValueError, match="BoostedRanker has trees; its trees_ is LightGBM's text format"):
             export_model(model, tmp_path / "out", format=format)
+
+
+IN_A_FORK = """
+import os, pickle, signal, sys, time
+import numpy as np
+from rankwise import BoostedRanker
+from rankwise.datasets import make_ranking
+
+X, y, qid = make_ranking(4000, 8, n_queries=40, n_levels=4, noise=0.5, random_state=0)
+model = BoostedRanker(n_jobs=2, n_estimators=5).fit(X, y, qid=qid)
+scores, unread = model.predict(X), pickle.loads(pickle.dumps(model))
+calls = {
+    "predict": lambda: np.array_equal(model.predict(X), scores),
+    "read": lambda: np.array_equal(unread.predict(X), scores),
+    "contributions": lambda: len(model.contributions(X)) == len(X),
+    "fit": lambda: np.array_equal(model.fit(X, y, qid=qid).predict(X), scores),
+}
+
+def forked(call):
+    process = os.fork()
+    if process == 0:
+        os._exit(0 if call() else 1)
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
+        done, status = os.waitpid(process, os.WNOHANG)
+        if done:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.02)
+    os.kill(process, signal.SIGKILL)
+    os.waitpid(process, 0)
+    return "hangs"
+
+print({name: forked(call) for name, call in calls.items()})
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the system has no fork")
+def test_a_forked_process_does_not_wait_for_threads_of_its_parent():
+    ended = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", IN_A_FORK], capture_output=True, text=True, timeout=150
+    )
+    assert ended.stdout.strip() == "{'predict': 0, 'read': 0, 'contributions': 0, 'fit': 0}", ended.stderr

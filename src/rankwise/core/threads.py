@@ -12,6 +12,8 @@ from typing import Any, ParamSpec, TypeVar
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
 
+_IMPORTED_IN = os.getpid()
+
 
 def thread_count(n_jobs: int | None) -> int:
     """Return the number of threads for `n_jobs`, with the meaning of joblib.
@@ -28,6 +30,20 @@ def thread_count(n_jobs: int | None) -> int:
     from joblib import effective_n_jobs
 
     return int(effective_n_jobs(n_jobs))
+
+
+def openmp_threads(n_jobs: int | None) -> int:
+    """Return the number of threads for a library with OpenMP: one in a forked process.
+
+    GNU's OpenMP keeps its threads for the next parallel region. They do not survive a fork, and the new
+    process would wait for them without limit.
+    """
+    return 1 if is_forked() else thread_count(n_jobs)
+
+
+def is_forked() -> bool:
+    """Return whether this process was forked after the package was imported."""
+    return os.getpid() != _IMPORTED_IN
 
 
 def available_cores() -> int:

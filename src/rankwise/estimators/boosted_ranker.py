@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise import objectives
 from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.checks import as_vector, check_count, check_positive
-from rankwise.core.threads import thread_count, with_one_blas_thread
+from rankwise.core.threads import is_forked, openmp_threads, thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_of, in_memory
 from rankwise.data.categories import one_row, validated_rows
@@ -106,7 +106,8 @@ class BoostedRanker(
         Let `fit` add trees to those of the last one, up to `n_estimators` in all: with other rows of the same
         columns, another loss or another learning rate, as you like.
     n_jobs : int, optional
-        Number of threads; None means 1, -1 all. The result does not depend on it.
+        Number of threads; None means 1, -1 all. The result does not depend on it. In a forked process it is
+        1, as OpenMP's threads do not survive a fork.
     random_state : int, optional
         Draws rows and columns, where they are drawn.
     verbose : int
@@ -232,7 +233,7 @@ class BoostedRanker(
         """
         check_is_fitted(self)
         return np.asarray(
-            self._booster.predict(self._rows(X), num_threads=thread_count(self.n_jobs)), np.float64
+            self._booster.predict(self._rows(X), num_threads=openmp_threads(self.n_jobs)), np.float64
         )
 
     @available_if(_is_logistic)
@@ -268,7 +269,7 @@ class BoostedRanker(
         X : array, sparse matrix or frame of shape (n_rows, n_features)
         """
         check_is_fitted(self)
-        options = {"pred_contrib": True, "num_threads": thread_count(self.n_jobs)}
+        options = {"pred_contrib": True, "num_threads": openmp_threads(self.n_jobs)}
         parts = self._booster.predict(self._rows(X), **options)
         parts = parts.toarray() if hasattr(parts, "toarray") else parts
         return np.asarray(parts, np.float64)[:, :-1]
@@ -283,14 +284,17 @@ class BoostedRanker(
 
     def scores_of_first(self, X: Any, counts: list[int]) -> FloatArray:
         """Return the scores by the first trees alone, for each number of them: shape (n_counts, n_rows)."""
-        rows, options = self._rows(X), {"num_threads": thread_count(self.n_jobs)}
+        rows, options = self._rows(X), {"num_threads": openmp_threads(self.n_jobs)}
         return np.array([self._booster.predict(rows, num_iteration=count, **options) for count in counts])
 
     @cached_property
     def _booster(self) -> Any:
         """LightGBM's object for the trees, which are checked first: they may come from a file."""
         tree_text.check(self.trees_, self.n_features_in_)
-        return import_lightgbm().Booster(model_str=self.trees_)
+        lightgbm = import_lightgbm()
+        if is_forked():  # LightGBM reads trees with as many threads as it had last
+            lightgbm.Dataset(np.zeros((1, 1)), params={"num_threads": 1, "verbose": -1}).construct()
+        return lightgbm.Booster(model_str=self.trees_)
 
     def check_trees(self) -> None:
         """Refuse what a file holds where it could not be predicted with."""
@@ -330,7 +334,7 @@ class BoostedRanker(
             "subsample_freq": int(self.subsample < 1.0),
             "colsample_bytree": self.colsample_bytree,
             "reg_lambda": self.reg_lambda,
-            "num_threads": thread_count(self.n_jobs),
+            "num_threads": openmp_threads(self.n_jobs),
             "seed": seed,
             "verbose": -1,
             **REPRODUCIBLE,
