@@ -2,6 +2,7 @@
 
 import pickle
 import warnings
+from datetime import UTC, datetime
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,7 @@ from rankwise import BradleyTerry, ModelFileError, _native, load_model, save_mod
 from rankwise.leaderboard import bradley_terry
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.matches import ages_of
 from rankwise.leaderboard.newton import decrement_gap, solve_comparisons
 from rankwise.leaderboard.table import critical_value, rank_ranges
 from reference import match_loss
@@ -185,8 +187,9 @@ def test_names_order_of_rows_and_repetition_change_nothing(rows, relabelled, ran
 def test_a_match_of_weight_0_is_no_match(rows):
     without = [row for row in rows if row[3]]
     model, other = fitted(rows, alpha=0.01), fitted(without, alpha=0.01)
-    assert model.items_.tolist() == other.items_.tolist()
-    assert model.scores_ == pytest.approx(other.scores_, abs=1e-12)
+    assert set(model.items_.tolist()) == {name for row in rows for name in row[:2]}
+    score_of = dict.fromkeys(model.items_.tolist(), 0.0) | dict(zip(other.items_, other.scores_, strict=True))
+    assert model.scores_ == pytest.approx([score_of[name] for name in model.items_.tolist()], abs=1e-7)
     assert model.n_comparisons_ == len(without)
 
 
@@ -712,3 +715,118 @@ def test_a_model_file_with_wrong_content_is_refused(change, tmp_path):
     save_model(model, tmp_path / "model.json")
     with pytest.raises(ModelFileError, match="cannot be loaded"):
         load_model(tmp_path / "model.json")
+
+
+OLD = (["old", "a", "b"], ["a", "b", "a"])
+DATES = ["2020-01-01", "2024-01-01", "2024-01-02"]
+
+
+def told(fit):
+    """Call a fit; return the model and its warnings as one text."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = fit()
+    return model, " ".join(str(one.message) for one in caught)
+
+
+def test_items_whose_matches_have_no_weight_keep_the_score_of_the_prior(tmp_path):
+    model, words = told(lambda: BradleyTerry().fit(*OLD, [0.0, 1.0, 0.5]))
+    assert "All matches of old have a weight of 0" in words
+    assert model.items_.tolist() == ["a", "b", "old"]
+    assert model.n_comparisons_ == 2
+    others = BradleyTerry().fit(["a", "b"], ["b", "a"], [1.0, 0.5])
+    assert model.scores_ == pytest.approx([*others.scores_, 0.0])
+    row = next(row for row in model.leaderboard() if row.item == "old")
+    assert (row.matches, row.won) == (0.0, None)
+    save_model(model, tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").scores_.tolist() == model.scores_.tolist()
+
+
+def test_matches_too_old_to_count_are_warned_of():
+    model, words = told(lambda: BradleyTerry(half_life=1).fit(*OLD, date=DATES))
+    assert "half_life=1 gives 1 match a weight of 0; the oldest is 1462 before the latest" in words
+    assert model.items_.tolist() == ["a", "b", "old"]
+    assert model.scores_[2] == 0.0
+
+
+def test_without_a_penalty_an_item_without_matches_has_no_score():
+    with pytest.raises(ValueError, match=r"no optimum.*old"):
+        told(lambda: BradleyTerry(alpha=0).fit(*OLD, [0.0, 1.0, 1.0]))
+
+
+def test_a_match_of_weight_0_between_known_items_needs_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = BradleyTerry().fit(["a", "b", "a"], ["b", "a", "b"], [1.0, 1.0, 0.0])
+    assert model.n_comparisons_ == 2
+
+
+@pytest.mark.parametrize("weight", [[1e308, 1e308, 1, 1], [1e308] * 4, [9e307, 1, 1, 1]])
+def test_weights_whose_sum_overflows_are_refused(weight):
+    with pytest.raises(ValueError, match="The sum of weight overflows; divide all weights"):
+        BradleyTerry().fit(list("abca"), list("bcac"), weight)
+
+
+def test_large_weights_are_those_of_many_matches():
+    large = BradleyTerry(alpha=0.1).fit(list("abca"), list("bcac"), [1e307, 2e307, 1e307, 1e307])
+    small = BradleyTerry(alpha=0.1).fit(list("abca"), list("bcac"), [1, 2, 1, 1])
+    assert large.scores_ == pytest.approx(small.scores_)
+
+
+def test_weights_that_all_fade_are_refused():
+    with pytest.raises(ValueError, match="half_life=1 leaves no match with a weight above 0"):
+        BradleyTerry(half_life=1).fit(["a", "b"], ["b", "a"], [1.0, 0.0], date=[0, 5000])
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        ["20240131", "20240201", "20240301"],
+        [20240131, 20240201, 20240301],
+        np.array([20240131, 20240201, 20240301], dtype=np.int32),
+        np.array([20240131.0, 20240201.0, 20240301.0]),
+        pd.Series([20240131, 20240201, 20240301]),
+        pl.Series(["20240131", "20240201", "20240301"]),
+        ["20240131", "2024-02-01", "2024-03-01T00:00"],
+    ],
+)
+def test_compact_dates_are_dates(date):
+    assert ages_of(date, 3).tolist() == [30.0, 29.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "ages"),
+    [
+        ([20240131, 20240230], [99.0, 0.0]),  # no 30th of February
+        ([20240131, 20241301], [1170.0, 0.0]),
+        ([20240100, 20240131], [31.0, 0.0]),
+        ([20240131.5, 20240131.0], [0.0, 0.5]),
+        ([1700000000, 1700000060], [60.0, 0.0]),
+        ([19723, 19724], [1.0, 0.0]),
+        ([99990101, 99990102], [1.0, 0.0]),
+    ],
+)
+def test_other_numbers_are_no_dates(numbers, ages):
+    assert ages_of(numbers, len(numbers)).tolist() == ages
+
+
+def test_text_of_eight_digits_must_be_a_date():
+    with pytest.raises(ValueError, match="date must hold dates or numbers"):
+        ages_of(["20240131", "20241301"], 2)
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        ["2024-05-01T23:00:00-02:00", "2024-05-01T00:00:00Z", "2024-05-03T02:00+02:00"],
+        ["2024-05-02 03:00:00+0200", "2024-05-01T00:00:00", "2024-05-03"],
+        pd.Series(
+            pd.to_datetime(["2024-05-02T01:00Z", "2024-05-01", "2024-05-03"], utc=True, format="ISO8601")
+        ),
+        [datetime(2024, 5, 2, 1, tzinfo=UTC), datetime(2024, 5, 1), "2024-05-03"],
+    ],
+)
+def test_dates_with_a_zone_are_converted_to_utc_without_a_warning(date):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ages_of(date, 3).tolist() == pytest.approx([23 / 24, 2.0, 0.0])

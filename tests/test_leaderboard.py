@@ -221,3 +221,17 @@ def test_the_picture_draws_scores_with_their_intervals(model):
     assert display.ax_.get_yticklabels()[0].get_text() == f"1  {board[0].item}"
     assert [text.get_text() for text in display.ax_.texts] == [row.ranks for row in board]
     pyplot.close("all")
+
+
+def test_compact_dates_and_dates_with_a_zone_are_read_by_the_command(tmp_path, capsys):
+    found = []
+    for dates in (
+        ["20240131", "20240201", "20240301"],
+        ["2024-01-31", "2024-02-01", "2024-03-01"],
+        ["2024-01-31T02:00+02:00", "2024-02-01T00:00Z", "2024-03-01"],
+    ):
+        lines = [f"{a},{b},{date}" for a, b, date in zip("xyy", "yxx", dates, strict=True)]
+        (tmp_path / "m.csv").write_text("\n".join(["w,l,d", *lines]))
+        options = ["--a", "w", "--b", "l", "--date", "d", "--half-life", "10"]
+        found.append(run(capsys, tmp_path / "m.csv", *options)["leaderboard"])
+    assert found[0] == found[1] == found[2]

@@ -57,7 +57,7 @@ def _add_fit_options(parser: Any) -> None:
     group.add_argument("--b", help="column of the loser, or of the second item")
     group.add_argument("--outcome", help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5")
     group.add_argument("--weight", help="column of weights")
-    group.add_argument("--date", help="column of dates or numbers, for --half-life")
+    group.add_argument("--date", help="column of dates (also YYYYMMDD) or numbers, for --half-life")
     group = parser.add_argument_group("model")
     group.add_argument(
         "--alpha", type=arguments.SECONDS, help="penalty, 0 for none (default: a standard normal prior)"

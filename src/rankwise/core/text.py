@@ -54,8 +54,8 @@ def printable(text: str) -> str:
 
     Examples
     --------
-    >>> print(printable("Zoë \x1b[2J"), printable("a\tb\u202e"))
-    Zoë \x1b[2J a\tb\u202e
+    >>> print(printable("Zoë \\x1b[2J"), printable("a\\tb"))
+    Zoë \\x1b[2J a\\tb
     """
     if text.isprintable():
         return text

@@ -156,11 +156,12 @@ class BradleyTerry(BaseEstimator):
             Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
             place of both has the columns winner and loser, or a, b and outcome; weight and date if any.
         weight : array of shape (n_matches,), optional
-            A match of weight 2 counts as two matches, and one of weight 0 is ignored.
+            A match of weight 2 counts as two matches, and one of weight 0 as none; its items remain.
         outcome : column of "win", "loss" and "tie", or of 1, 0 and 0.5, optional
             The outcome for the item in `winner`, which is then only the first of the two.
         date : column of dates or numbers, optional
-            Used with `half_life`.
+            Used with `half_life`. Text, or numbers that are all valid dates of the years 1800 to 2199, may
+            have the compact form YYYYMMDD. Times with a zone are converted to UTC.
         features : pandas frame with the names of items as its index, or dict of names and rows, optional
             Numbers of a similar scale in all columns. Every item of a match needs a row; items without
             matches get scores too.

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from itertools import islice
 from numbers import Real
 from typing import Any
@@ -13,8 +15,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise import _native
 from rankwise.core.checks import as_array, as_they_are, as_vector, as_weights, is_missing
+from rankwise.core.text import listed, plural
 from rankwise.core.types import FloatVector, ShortVector
+from rankwise.core.warn import warn_caller
 
+# Text of a compact date, and text that ends in a zone after a time.
+COMPACT = re.compile("[0-9]{8}")
+ZONED = re.compile(r"[T ][0-9].*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
+LISTED = 5
 OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
 NAMES = (("winner", "loser"), ("a", "b"))
 
@@ -77,13 +85,34 @@ def read_matches(
     result = None if outcome is None else results_of(outcome, len(first))
     weights = None if weight is None else as_weights(weight, "weight", len(first))
     if half_life is not None:
-        ages = ages_of(date, len(first))
-        weights = (1.0 if weights is None else weights) * 0.5 ** (ages / half_life)
+        given = np.ones(len(first)) if weights is None else weights
+        weights = _faded(given, ages_of(date, len(first)), half_life)
+    if weights is not None and not np.isfinite(2.0 * _sum(weights)):
+        raise ValueError("The sum of weight overflows; divide all weights by the same number.")
     return _without_zeros(Matches(items, first, second, result, weights))
 
 
+def _sum(weights: FloatVector) -> float:
+    with np.errstate(over="ignore"):
+        return float(weights.sum())
+
+
+def _faded(weights: FloatVector, ages: FloatVector, half_life: float) -> FloatVector:
+    """Halve weights per half-life; warn of matches that are too old to count."""
+    faded = weights * 0.5 ** (ages / half_life)
+    if not faded.any():
+        raise ValueError(f"half_life={half_life:g} leaves no match with a weight above 0.")
+    n_lost = int(((faded == 0) & (weights > 0)).sum())
+    if n_lost:
+        warn_caller(
+            f"half_life={half_life:g} gives {plural(n_lost, 'match')} a weight of 0; the oldest is "
+            f"{ages.max():g} before the latest, in days or in the unit of date."
+        )
+    return faded
+
+
 def _without_zeros(matches: Matches) -> Matches:
-    """Drop matches of weight 0, and items without other matches; refuse an item compared with itself."""
+    """Drop matches of weight 0 and keep their items; refuse an item compared with itself."""
     itself = np.flatnonzero(matches.first == matches.second)
     if len(itself):
         row = int(itself[0])
@@ -92,10 +121,13 @@ def _without_zeros(matches: Matches) -> Matches:
     if matches.weight is None or matches.weight.all():
         return matches
     kept = matches.weight > 0
-    used, codes = np.unique(np.concatenate([matches.first[kept], matches.second[kept]]), return_inverse=True)
-    first, second = np.split(codes.astype(np.int32), 2)
+    first, second = matches.first[kept], matches.second[kept]
+    alone = np.setdiff1d(np.arange(len(matches.items)), np.concatenate([first, second]))
+    if len(alone):
+        names = listed([str(name) for name in matches.items[alone].tolist()], LISTED)
+        warn_caller(f"All matches of {names} have a weight of 0 and do not determine the score.")
     result = None if matches.result is None else matches.result[kept]
-    return Matches(matches.items[used], first, second, result, matches.weight[kept])
+    return Matches(matches.items, first, second, result, matches.weight[kept])
 
 
 def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
@@ -195,6 +227,9 @@ def _result(value: Any) -> float:
 def ages_of(date: Any, length: int) -> FloatVector:
     """Return the time from each date to the latest: in days, or in the unit of the numbers.
 
+    Numbers that are all dates YYYYMMDD are dates, as is text of eight digits. Times with a zone are converted
+    to UTC, which others are taken to be in.
+
     Examples
     --------
     >>> ages_of(["2024-05-01", "2024-05-03"], 2), ages_of([3, 1], 2)
@@ -205,12 +240,54 @@ def ages_of(date: Any, length: int) -> FloatVector:
     array = as_array(date)
     is_number = array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.ravel().tolist())
     if array.dtype.kind in "OUM" and not is_number:
-        try:
-            array = array.astype("datetime64[s]")
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"date must hold dates or numbers ({error}).") from None
-        if np.isnat(array).any():
-            raise ValueError(f"date is missing in row {int(np.argmax(np.isnat(array)))}.")
-        array = array.astype(np.int64) / 86400.0
-    days = as_vector(array, "date", length)
+        days = as_vector(_days_of(array), "date", length)
+    else:
+        numbers = as_vector(array, "date", length)
+        dates = compact_dates(numbers)
+        days = numbers if dates is None else _days_of(dates)
     return days.max() - days
+
+
+def _days_of(dates: NDArray[Any]) -> FloatVector:
+    """Return the days since 1970 of dates or texts."""
+    try:
+        if dates.dtype.kind != "M":
+            dates = np.array([_in_utc(value) for value in dates.ravel().tolist()], dtype="datetime64[s]")
+        dates = dates.astype("datetime64[s]")
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"date must hold dates or numbers ({error}).") from None
+    if np.isnat(dates).any():
+        raise ValueError(f"date is missing in row {int(np.argmax(np.isnat(dates)))}.")
+    return dates.astype(np.int64) / 86400.0
+
+
+def _in_utc(value: Any) -> Any:
+    """Return a date that numpy reads: without its zone, and with hyphens."""
+    if isinstance(value, str):
+        if COMPACT.fullmatch(value):
+            return f"{value[:4]}-{value[4:6]}-{value[6:]}"
+        if ZONED.search(value):
+            value = datetime.fromisoformat(value)
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def compact_dates(numbers: FloatVector) -> NDArray[Any] | None:
+    """Return numbers YYYYMMDD as dates, or None unless all are dates of the years 1800 to 2199.
+
+    Examples
+    --------
+    >>> compact_dates(np.array([20240131.0, 20240201.0]))
+    array(['2024-01-31', '2024-02-01'], dtype='datetime64[D]')
+    >>> compact_dates(np.array([20240131.0, 20240230.0])) is None
+    True
+    """
+    if not ((numbers % 1 == 0) & (numbers >= 18_000_101) & (numbers <= 21_991_231)).all():
+        return None
+    whole = numbers.astype(np.int64)
+    year, month, day = whole // 10_000, whole // 100 % 100, whole % 100
+    begin = (12 * (year - 1970) + month - 1).astype("datetime64[M]")
+    dates = begin.astype("datetime64[D]") + (day - 1)
+    are_dates = (month >= 1) & (month <= 12) & (dates.astype("datetime64[M]") == begin)
+    return dates if are_dates.all() else None
