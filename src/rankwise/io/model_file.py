@@ -59,6 +59,8 @@ MODELS = RANKERS | LEADERBOARDS
 # Attributes that are not part of the model: the timings of a fit on Dask, LightGBM's object for the trees,
 # and the fits of other alphas.
 NOT_STORED = ("rounds_", "_booster", "alpha_path_")
+# The number of basis rows that are scored when a kernel model is loaded, besides the largest.
+BASIS_ROWS = 16
 
 
 @dataclass(frozen=True)
@@ -241,3 +243,27 @@ def _check_scores(model: Any) -> None:
         raise ModelFileError(f"it cannot score a row ({type(error).__name__}: {reason})") from None
     if np.shape(scores)[:1] != (1,):
         raise ModelFileError(f"its scores of one row have shape {np.shape(scores)}")
+    if np.asarray(scores).dtype.kind == "f" and not np.isfinite(scores).all():
+        raise ModelFileError("its score of a row is not finite")
+    if getattr(ranker, "basis_", None) is not None:
+        _check_basis_scores(ranker)
+
+
+def _check_basis_scores(ranker: Any) -> None:
+    """Refuse a kernel by which the scores of some of its basis rows are not finite."""
+    spread = np.linspace(0, ranker.basis_.shape[0] - 1, BASIS_ROWS).astype(int)
+    rows = ranker.basis_[np.unique([*spread, *_extreme_rows(ranker.basis_)])]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        scores = getattr(ranker, "utility", ranker.predict)(rows)
+    if not np.isfinite(scores).all():
+        raise ModelFileError("its kernel or its basis_ gives scores that are not finite")
+
+
+def _extreme_rows(basis: Any) -> Any:
+    """Return the numbers of the rows with the largest and the smallest entry."""
+    values = basis.data if sp.issparse(basis) else basis
+    places = np.array([values.argmax(), values.argmin()] if values.size else [], dtype=np.int64)
+    if sp.issparse(basis):
+        return np.searchsorted(basis.indptr, places, side="right") - 1
+    return places // max(basis.shape[1], 1)

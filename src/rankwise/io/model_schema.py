@@ -21,7 +21,7 @@ from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
 from rankwise.estimators.rank_rls import BaseRankRLS
 from rankwise.hull.ranker import BaseHullRanker
 from rankwise.io.model_layout import ModelFileError
-from rankwise.leaderboard.bradley_terry import BradleyTerry
+from rankwise.leaderboard.bradley_terry import BradleyTerry, parameters_fit
 
 Checks = Iterator[tuple[str, Any]]
 
@@ -41,7 +41,7 @@ def _ranker(ranker: Any) -> Checks:
     yield "feature_names_in_", all(isinstance(name, str) for name in names.tolist())
     yield "fitted_with_qid_", isinstance(getattr(ranker, "fitted_with_qid_", False), bool)
     weights = getattr(ranker, "_weights", None)
-    yield "_weights", weights is None or (_is_finite(weights) and weights.ndim in (1, 2))
+    yield "_weights", weights is None or (_has_norm(weights) and weights.ndim in (1, 2))
     yield from _function(ranker)
     if isinstance(ranker, BaseOrdinalSVM):
         yield from _ordinal(ranker)
@@ -90,6 +90,7 @@ def _kernel(ranker: Any) -> Checks:
 
 
 def _ordinal(ranker: BaseOrdinalSVM) -> Checks:
+    yield "calibrated", isinstance(ranker.calibrated, bool)
     n_boundaries = len(ranker.classes_) - 1
     yield "classes_", _is_list(ranker.classes_) and n_boundaries > 0
     yield "thresholds_", _is_sorted(ranker.thresholds_) and len(ranker.thresholds_) == n_boundaries
@@ -117,15 +118,21 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     yield "_features", _is_finite(features) and features.dtype == np.float64
     yield "_features", features.ndim == 2 and len(features) == n_items
     n_features = features.shape[1]
+    known = getattr(model, "n_features_in_", n_features)
+    yield "n_features_in_", type(known) is int and known == n_features
     n_parameters = n_items + n_features + model.order_effect + (model.ties == "davidson")
     lengths = {"_parameters": n_parameters, "scores_": n_items, "coef_": n_features}
     for name, length in lengths.items():
         values = getattr(model, name, np.zeros(0))
         yield name, _is_finite(values) and values.dtype == np.float64 and values.shape == (length,)
     numbers = {name: getattr(model, name) for name in ("alpha_", "order_effect_", "tie_effect_")}
-    for name, number in (numbers | {"intercept_": getattr(model, "intercept_", 0.0)}).items():
+    if n_features:
+        numbers |= {"intercept_": model.intercept_}
+    for name, number in numbers.items():
         yield name, isinstance(number, float) and math.isfinite(number)
+    yield "alpha_", model.alpha_ >= 0
     yield "_entries", _are_entries(model._entries, n_items)
+    yield "_parameters", parameters_fit(model)
 
 
 def _are_entries(entries: Any, n_items: int) -> bool:
@@ -146,7 +153,7 @@ def _are_entries(entries: Any, n_items: int) -> bool:
 def _is_weights(ranker: Any, coef: Any, length: int) -> bool:
     """Tell whether these are the weights of one function or, for `RankRLS`, of several."""
     dimensions = (1, 2) if isinstance(ranker, BaseRankRLS) else (1,)
-    return _is_finite(coef) and coef.ndim in dimensions and coef.shape[-1] == length and len(coef) > 0
+    return _has_norm(coef) and coef.ndim in dimensions and coef.shape[-1] == length and len(coef) > 0
 
 
 def _is_number(value: Any) -> bool:
@@ -155,6 +162,12 @@ def _is_number(value: Any) -> bool:
 
 def _is_finite(values: Any) -> bool:
     return isinstance(values, np.ndarray) and values.dtype.kind == "f" and bool(np.isfinite(values).all())
+
+
+def _has_norm(values: Any) -> bool:
+    """Tell whether the sum of the squares, which the penalty of a fit contains, is finite too."""
+    with np.errstate(over="ignore"):
+        return _is_finite(values) and bool(np.isfinite(np.square(values, dtype=np.float64).sum()))
 
 
 def _is_list(values: Any) -> bool:

@@ -459,7 +459,13 @@ class BradleyTerry(BaseEstimator):
 
     def _covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean; the loss is a mean, so divide by W."""
-        return self._hessian().covariance() / self._total_weight()
+        try:
+            return self._hessian().covariance() / self._total_weight()
+        except np.linalg.LinAlgError:
+            raise ValueError(
+                f"With alpha={self.alpha_:.3g} the covariance of the scores is singular to double precision; "
+                "fit with a larger alpha."
+            ) from None
 
     def _covariance_blocks(self, numbers: IntVector) -> Iterator[FloatArray]:
         """Yield the given columns of that covariance in blocks."""
@@ -497,6 +503,19 @@ class BradleyTerry(BaseEstimator):
         except (KeyError, TypeError) as error:
             unknown = error.args[0] if isinstance(error, KeyError) else names
             raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
+
+
+def parameters_fit(model: BradleyTerry) -> bool:
+    """Return whether the parameters, which may come from a file, are those of the scores and effects."""
+    with np.errstate(all="ignore"):
+        loss, given = model._loss(), model._parameters
+        scores = loss.scores(given)
+        tie_effect = np.exp(given[-1]) if model.ties == "davidson" else 0.0
+        found = [*(scores - scores.mean()), loss.order(given), tie_effect]
+        stored = [*model.scores_, model.order_effect_, model.tie_effect_]
+        diagonal = model._hessian().diagonal
+        far = 1e-6 * (1.0 + np.abs(found).max())
+        return bool(np.allclose(stored, found, atol=far) and np.isfinite(diagonal).all())
 
 
 def _grouped(items: NDArray[Any], groups: list[IntVector]) -> str:
