@@ -491,7 +491,7 @@ def test_bad_outcomes_dates_and_names_are_refused():
         BradleyTerry().fit(["a"], ["b"], outcome=["won"])
     with pytest.raises(ValueError, match=r"outcome must be win, loss or tie .* got 2"):
         BradleyTerry().fit(["a"], ["b"], outcome=[2])
-    with pytest.raises(ValueError, match="outcome has 2 entries, but there are 1 matches"):
+    with pytest.raises(ValueError, match="outcome has 2 entries for 1 match"):
         BradleyTerry().fit(["a"], ["b"], outcome=["win", "win"])
     with pytest.raises(ValueError, match="outcome is missing in row 0"):
         BradleyTerry().fit(["a"], ["b"], outcome=[None])

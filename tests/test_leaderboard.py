@@ -235,3 +235,18 @@ def test_compact_dates_and_dates_with_a_zone_are_read_by_the_command(tmp_path, c
         options = ["--a", "w", "--b", "l", "--date", "d", "--half-life", "10"]
         found.append(run(capsys, tmp_path / "m.csv", *options)["leaderboard"])
     assert found[0] == found[1] == found[2]
+
+
+def test_a_tie_that_counts_as_half_a_win_has_no_probability(table, capsys):
+    found = run(capsys, table, *columns("--match", "Ann", "007"))["chances"][0]
+    assert found["tie"] is None
+    assert found["win"] + found["loss"] == pytest.approx(1.0)
+    assert main(["leaderboard", str(table), *columns("--match", "Ann", "007")]) == 0
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert printed.endswith(f"{found['win']:.1%} win, {found['loss']:.1%} loss; a tie counts as half of each")
+
+
+def test_a_single_match_agrees_in_number(tmp_path, capsys):
+    (tmp_path / "m.csv").write_text("w,l\nann,bob\n")
+    assert main(["leaderboard", str(tmp_path / "m.csv"), "--a", "w", "--b", "l"]) == 0
+    assert "1 match of 2 items" in capsys.readouterr().out

@@ -213,6 +213,12 @@ def test_kernels_whose_scores_overflow_are_refused(tmp_path):
             load_model(tmp_path / "model.json")
 
 
+def test_trees_have_no_more_threads_than_there_are_cores(tmp_path):
+    model = BoostedRanker(n_estimators=3, min_child_samples=1).fit(ROWS, LABELS)
+    save_model(model.set_params(n_jobs=10**8), tmp_path / "model.json")
+    assert load_model(tmp_path / "model.json").predict(ROWS).tolist() == model.predict(ROWS).tolist()
+
+
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_matrix])
 def test_a_single_basis_row_that_overflows_is_found(form, tmp_path):
     rows = np.random.default_rng(1).normal(size=(300, 3))

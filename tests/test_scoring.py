@@ -185,6 +185,34 @@ def test_the_shell_takes_a_measure_and_validation_rows(command, files, capsys):
         fit = RankSVM(alpha, tol=1e-9).fit(X[train], Y[train], qid=QID[train])
         assert error == pytest.approx(1 - ndcg(Y[test], fit.predict(X[test]), QID[test], k=3), abs=1e-6)
     assert values["scoring"] == "ndcg@3"
+    assert values["mean"] == pytest.approx([1 - error for error in values["mean_error"]])
+    assert values["values"] == [[value] for value in values["mean"]]
+    assert values["std"] == [0.0] * len(ALPHAS)
+
+
+@QUIET
+@pytest.mark.parametrize(
+    ("metric", "title"),
+    [
+        ("ndcg@3", "ndcg@3"),
+        ("tau", "kendall's tau"),
+        ("concordance", "concordance"),
+        ("error", "ranking error"),
+    ],
+)
+def test_the_shell_prints_the_measure_that_was_asked_for(metric, title, files, capsys):
+    options = [str(files / "train.txt"), "--alphas", ",".join(map(str, ALPHAS)), "--metric", metric]
+    options += ["--valid", str(files / "valid.txt")]
+    values = run(capsys, "tune", *options)
+    assert main(["tune", *options]) == 0
+    header, *lines = capsys.readouterr().out.splitlines()
+    assert f"  {title}  " in header
+    assert [float(line.split()[1]) for line in lines] == pytest.approx(values["mean"], abs=1e-4)
+    best = [float(line.split()[1]) for line in lines if line.endswith("best")]
+    pick = min if metric == "error" else max
+    assert best == [pytest.approx(pick(values["mean"]), abs=1e-4)]
+    assert main(["tune", *options, "-o", str(files / "model.json")]) == 0
+    assert f" in 1 fold, {title} {best[0]:.4f})" in capsys.readouterr().out
 
 
 def test_the_shell_refuses_what_does_not_go_together(files, capsys):

@@ -148,12 +148,13 @@ def fitted(options: argparse.Namespace) -> Any:
 
 
 def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
-    """Return the probabilities of outcomes, for names as given."""
+    """Return the probabilities of outcomes, for names as given; a tie has none if it counts as half a win."""
     named = {str(name): name for name in model.items_.tolist()} if matches else {}
     chances = []
     for a, b in matches:
         win, tie, loss = model.predict_match_proba(named.get(a, a), named.get(b, b)).tolist()
-        chances.append({"a": a, "b": b, "win": win, "tie": tie, "loss": loss})
+        known = tie if model.ties == "davidson" else None
+        chances.append({"a": a, "b": b, "win": win, "tie": known, "loss": loss})
     return chances
 
 
@@ -223,12 +224,22 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     """Return the result for people."""
     effects = [f"order effect {model.order_effect_:.3f}"] if model.order_effect else []
     effects += [f"tie effect {model.tie_effect_:.3f}"] if model.ties == "davidson" else []
-    matches = "1 match" if model.n_comparisons_ == 1 else f"{model.n_comparisons_:,} matches"
-    end = f"{matches} of {plural(len(model.items_), 'item')}; intervals {board.confidence:.0%}"
-    ends = [
-        f"{one['a']} against {one['b']}: {one['win']:.1%} win, {one['tie']:.1%} tie, {one['loss']:.1%} loss"
-        for one in chances
-    ]
+    counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
+    end = f"{counts}; intervals {board.confidence:.0%}"
+    ends = [f"{one['a']} against {one['b']}: {shown(one)}" for one in chances]
     files = {"": options.output, "model ": options.model}
     written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
     return [*str(board).splitlines(), "", "; ".join([end, *effects]), *ends, *written]
+
+
+def shown(chance: dict[str, Any]) -> str:
+    """Write the probabilities of a match.
+
+    Examples
+    --------
+    >>> shown({"win": 0.5, "tie": 0.2, "loss": 0.3}), shown({"win": 0.6, "tie": None, "loss": 0.4})
+    ('50.0% win, 20.0% tie, 30.0% loss', '60.0% win, 40.0% loss; a tie counts as half of each')
+    """
+    if chance["tie"] is None:
+        return f"{chance['win']:.1%} win, {chance['loss']:.1%} loss; a tie counts as half of each"
+    return f"{chance['win']:.1%} win, {chance['tie']:.1%} tie, {chance['loss']:.1%} loss"

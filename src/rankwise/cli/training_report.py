@@ -37,9 +37,15 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
 
 
 def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
-    """Return the results of a cross-validation."""
+    """Return the results of a cross-validation: the measure that was asked for, and its errors."""
+    from rankwise.model_selection.scoring import measure_of
+
+    values = measure_of(choice.errors, choice.scoring)
     return {
         CANDIDATES[tuned]: choice.alphas,
+        "mean": values.mean(axis=1),
+        "std": values.std(axis=1),
+        "values": values,
         "mean_error": choice.mean,
         "std_error": choice.errors.std(axis=1),
         "errors": choice.errors,
@@ -52,7 +58,7 @@ def scoring_name(scoring: str) -> str:
     """Return the name of the measure for the choice of alpha."""
     from rankwise.evaluation.names import measure_name
 
-    return measure_name(scoring).lower()
+    return scoring if scoring == "concordance" else measure_name(scoring).lower()
 
 
 def report_lines(values: dict[str, Any]) -> list[str]:
@@ -61,8 +67,8 @@ def report_lines(values: dict[str, Any]) -> list[str]:
     if "cross_validation" in values:
         tried = values["cross_validation"]
         n_alphas, n_folds = tried["errors"].shape
-        error = tried["mean_error"].min()
-        chosen = f" (best of {n_alphas} in {n_folds} folds, {scoring_name(tried['scoring'])} {error:.4f})"
+        best = f"{scoring_name(tried['scoring'])} {tried['mean'][tried['mean_error'].argmin()]:.4f}"
+        chosen = f" (best of {n_alphas} in {plural(n_folds, 'fold')}, {best})"
     certificate = ""
     if values["objective"] is not None:
         certificate = f"objective {values['objective']:.6g}, gap {values['gap']:.2g}, "
@@ -81,10 +87,14 @@ def report_lines(values: dict[str, Any]) -> list[str]:
 
 
 def choice_lines(choice: Any, tuned: str) -> list[str]:
-    """Return a table of the candidates and their errors, in which the best is marked."""
+    """Return a table of the candidates and the measure of each, in which the best is marked."""
+    from rankwise.model_selection.scoring import measure_of
+
     rows = [
-        [f"{alpha:.4g}", f"{errors.mean():.4f}", f"{errors.std():.4f}", "best" if k == choice.best else ""]
-        for k, (alpha, errors) in enumerate(zip(choice.alphas, choice.errors, strict=True))
+        [f"{alpha:.4g}", f"{values.mean():.4f}", f"{values.std():.4f}", "best" if k == choice.best else ""]
+        for k, (alpha, values) in enumerate(
+            zip(choice.alphas, measure_of(choice.errors, choice.scoring), strict=True)
+        )
     ]
     strength = "alpha" if tuned == "alpha" else "trees"
     return table([strength, scoring_name(choice.scoring), "deviation", ""], rows)

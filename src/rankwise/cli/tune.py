@@ -23,8 +23,9 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print the error of each alpha (boosted: number of trees) on held-out queries, mean and standard "
-        "deviation over folds: the ranking error, or for rank-logistic the log loss of a pair.",
+        "Print a measure of each alpha (boosted: number of trees) on held-out queries, mean and standard "
+        "deviation over folds: that of --metric, by default the ranking error, or for rank-logistic the log "
+        "loss of a pair.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("data", "valid"), writes=("output",), checkpoints=True)

@@ -33,12 +33,14 @@ def thread_count(n_jobs: int | None) -> int:
 
 
 def openmp_threads(n_jobs: int | None) -> int:
-    """Return the number of threads for a library with OpenMP: one in a forked process.
+    """Return the number of threads for a library with OpenMP: at most one per core, one in a forked process.
+
+    OpenMP ends the process if it cannot start as many threads as a file of a model may name.
 
     GNU's OpenMP keeps its threads for the next parallel region. They do not survive a fork, and the new
     process would wait for them without limit.
     """
-    return 1 if is_forked() else thread_count(n_jobs)
+    return 1 if is_forked() else min(thread_count(n_jobs), available_cores())
 
 
 def is_forked() -> bool:

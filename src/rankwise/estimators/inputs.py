@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
+from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Backend, backend_of, in_memory
@@ -32,7 +33,7 @@ def read_problem(
     X, y, qid, sample_weight = read_rows(model, X), *map(in_memory, (y, qid, sample_weight))
     preferences = read_preferences(y, qid, sample_weight, getattr(model, "pair_weight", None))
     if preferences.n_rows != X.shape[0]:
-        raise ValueError(f"X has {X.shape[0]} rows, but y has {preferences.n_rows}.")
+        raise ValueError(f"X has {plural(X.shape[0], 'row')}, but y has {preferences.n_rows}.")
     keep_pairs(model, preferences, qid is not None)
     return Problem(X, [preferences])
 
@@ -113,7 +114,9 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
     X = model.validated(validation[0], reset=False)
     outputs = [as_preferences(output) for output in model.outputs(y, qid)]
     if outputs[0].n_rows != X.shape[0]:
-        raise ValueError(f"X of validation has {X.shape[0]} rows, but its y has {outputs[0].n_rows}.")
+        raise ValueError(
+            f"X of validation has {plural(X.shape[0], 'row')}, but its y has {outputs[0].n_rows}."
+        )
     for output in outputs:
         output.require_pairs()
     return Validation(X, outputs, labels_alone(y, qid))
@@ -136,5 +139,7 @@ def read_row(model: BaseRanker, row: Any, name: str) -> FloatVector:
     values = row.toarray() if hasattr(row, "toarray") else as_array(with_days(row))
     vector = as_vector(values[0], name)
     if len(vector) != model.n_features_in_:
-        raise ValueError(f"{name} has {len(vector)} features, but the model has {model.n_features_in_}.")
+        raise ValueError(
+            f"{name} has {plural(len(vector), 'feature')}, but the model has {model.n_features_in_}."
+        )
     return vector

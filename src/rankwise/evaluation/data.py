@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_labels, declared_order, split_missing
 from rankwise.core.pipelines import last_step
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.models import is_scores, scores_of
@@ -135,14 +136,14 @@ class EvaluationData:
         self.preferences = y if isinstance(y, Preferences) else None
         if self.preferences is not None:
             if len(y) != n_rows:
-                raise ValueError(f"X has {n_rows} rows, but y has {len(y)}.")
+                raise ValueError(f"X has {plural(n_rows, 'row')}, but y has {len(y)}.")
             if not y.orders_labels:
                 self._set_structure(self.preferences, qid)
                 return
             y = y.values
         known, present = split_missing(y)
         if len(known) != n_rows:
-            raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
+            raise ValueError(f"X has {plural(n_rows, 'row')}, but y has {len(known)}.")
         classes = getattr(self.ranker, "classes_", None)
         if classes is None and (declared := declared_order(y)) is not None:
             classes = np.array(list(declared))

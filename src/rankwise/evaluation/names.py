@@ -7,6 +7,7 @@ from typing import Any
 
 from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
+from rankwise.core.text import plural
 from rankwise.evaluation.models import is_scores
 
 MEASURES = {
@@ -61,7 +62,9 @@ def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: i
     if names is None:
         return numbered_names(n_features)
     if len(names) != n_features:
-        raise ValueError(f"feature_names has {len(names)} names, but X has {n_features} features.")
+        raise ValueError(
+            f"feature_names has {plural(len(names), 'name')}, but X has {plural(n_features, 'feature')}."
+        )
     return names
 
 

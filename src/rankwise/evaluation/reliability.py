@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 
 from rankwise.core.checks import as_vector, check_count
-from rankwise.core.text import table
+from rankwise.core.text import plural, table
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.losses import Hinge, Logistic
@@ -73,7 +73,7 @@ class Reliability:
             )
         ]
         title = (
-            f"{self.n_pairs:,} pairs: log loss {self.log_loss:.4f}, "
+            f"{plural(self.n_pairs, 'pair')}: log loss {self.log_loss:.4f}, "
             f"calibration error {self.calibration_error:.4f}"
         )
         return "\n".join([title, *table(["probability", "fraction of pairs", "stated", "observed"], rows)])

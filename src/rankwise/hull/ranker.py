@@ -23,6 +23,7 @@ from rankwise.core.checks import (
     split_missing,
 )
 from rankwise.core.memory import require_memory
+from rankwise.core.text import plural
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
@@ -134,7 +135,7 @@ class BaseHullRanker(BaseRanker):
             weight = weight if weight is None or len(known) != n_rows else weight[known]
             graph = self._graph_of_labels(present, weight)
         if len(known) != n_rows:
-            raise ValueError(f"X has {n_rows} rows, but y has {len(known)}.")
+            raise ValueError(f"X has {plural(n_rows, 'row')}, but y has {len(known)}.")
         graph.require_pairs()
         if self.class_weight is not None:
             weights = class_weights(self.class_weight, graph.classes, graph.codes)
@@ -278,7 +279,7 @@ class BaseHullRanker(BaseRanker):
     def _why_not_separable(graph: OrderGraph, optimum: HullOptimum, result: SolverResult) -> str:
         if result.status != "stalled":
             return (
-                f"No function that separates the classes was found in {result.n_iter} iterations "
+                f"No function that separates the classes was found in {plural(result.n_iter, 'iteration')} "
                 f"({result.status}), so slack='none' has no model to return."
             )
         strain = optimum.dual.edge

@@ -213,7 +213,7 @@ def results_of(outcome: Any, length: int) -> FloatVector:
     """
     distinct, (codes,) = numbered({"outcome": outcome})
     if len(codes) != length:
-        raise ValueError(f"outcome has {len(codes)} entries, but there are {length} matches.")
+        raise ValueError(f"outcome has {len(codes)} entries for {plural(length, 'match')}.")
     return np.array([_result(value) for value in distinct.tolist()])[codes]
 
 

@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 from rankwise.core.checks import as_alphas, as_array, as_codes, as_vector, check_choice, declared_order
 from rankwise.core.progress import Progress
+from rankwise.core.text import plural
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.design import as_design
@@ -218,7 +219,7 @@ class HeldOutTask:
         self.outputs, self.one_output = as_outputs(y, qid)
         self.X = self.model.validated(X, reset=True)
         if self.X.shape[0] != self.n_rows:
-            raise ValueError(f"X has {self.X.shape[0]} rows, but y has {self.n_rows}.")
+            raise ValueError(f"X has {plural(self.X.shape[0], 'row')}, but y has {self.n_rows}.")
         self.one_alpha = alphas is None
         self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
         self.verbose = int(getattr(model, "verbose", 0))

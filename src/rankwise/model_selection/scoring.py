@@ -48,6 +48,18 @@ def parsed_measure(key: str, argument: str = "measures") -> tuple[str, dict[str,
     return base, {"k": int(rank)} if ranked else {}
 
 
+def measure_of(errors: FloatArray, key: str) -> FloatArray:
+    """Return the values of the measure of a `Scoring` by its errors; see `as_scoring`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> measure_of(np.array([0.25]), "ndcg@10"), measure_of(np.array([0.25]), "log_loss")
+    (array([0.75]), array([0.25]))
+    """
+    return errors if key in LOWER_IS_BETTER else 1.0 - errors
+
+
 @dataclass(frozen=True)
 class Scoring:
     """A criterion on held-out rows; lower is better.

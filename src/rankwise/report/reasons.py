@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from rankwise.core.text import plural
 from rankwise.evaluation.contributions import Contributions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
@@ -59,7 +60,7 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     has_parts = isinstance(weights, Contributions)
     measured = "Standard deviation of the contributions" if has_parts else "Weight times standard deviation"
     chart = Chart(
-        f"{measured} of {len(chosen)} features, {weights.names[chosen[0]]} the largest",
+        f"{measured} of {plural(len(chosen), 'feature')}, {weights.names[chosen[0]]} the largest",
         (low, high),
         (len(chosen) - 0.4, -0.5),
         x_label=(
