@@ -213,6 +213,14 @@ def test_kernels_whose_scores_overflow_are_refused(tmp_path):
             load_model(tmp_path / "model.json")
 
 
+def test_a_scaler_that_contradicts_itself_is_refused(tmp_path):
+    model = make_pipeline(StandardScaler(), RankSVM()).fit(ROWS, LABELS)
+    model[0].scale_[1] = 1e-308
+    save_model(model, tmp_path / "model.json")
+    with pytest.raises(ModelFileError, match="scale_ of its StandardScaler is inconsistent"):
+        load_model(tmp_path / "model.json")
+
+
 def test_trees_have_no_more_threads_than_there_are_cores(tmp_path):
     model = BoostedRanker(n_estimators=3, min_child_samples=1).fit(ROWS, LABELS)
     save_model(model.set_params(n_jobs=10**8), tmp_path / "model.json")

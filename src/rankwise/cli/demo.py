@@ -8,6 +8,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise demo --output demo-report
 """
@@ -151,7 +152,8 @@ def describe(task: dict[str, Any]) -> list[str]:
         "|---|---|---|",
         *table,
         "",
-        f"On the first split RankSVM compared {model.n_pairs_:,} pairs in {model.n_iter_} iterations. "
+        f"On the first split RankSVM compared {plural(model.n_pairs_, 'pair')} in "
+        f"{plural(model.n_iter_, 'iteration')}. "
         "Cross-validation chose "
         f"alpha = {model.alpha_:.1e}; the objective, {model.objective_:.4f}, is certified to be within "
         f"{model.gap_:.1e} of the optimum.",

@@ -45,6 +45,8 @@ STEP_NAMES = {kind.__name__: kind for kind in STEPS}
 COMMON = ("n_features_in_", "feature_names_in_")
 ENCODERS = (OneHotEncoder, OrdinalEncoder)
 WORDS = ("passthrough", "drop")
+# Scaled features are of order 1; rounding alone lets those of constant columns be larger.
+FAR = 1e100
 
 
 def check_fitted(estimator: Any) -> None:
@@ -98,6 +100,10 @@ def step_from_node(node: Any, arrays: Arrays) -> Any:
 
 def _completed(step: Any) -> Any:
     """Fit a step that has private state to one row, then restore its stored attributes."""
+    if isinstance(step, StandardScaler) and step.scale_ is not None:
+        with np.errstate(all="ignore"):
+            if (np.sqrt(step.var_) / step.scale_ > FAR).any():
+                raise ModelFileError("the scale_ of its StandardScaler is inconsistent with var_")
     if not isinstance(step, SimpleImputer | OneHotEncoder | OrdinalEncoder):
         return step
     learned = {name: getattr(step, name) for name in (*STEPS[type(step)], *COMMON) if hasattr(step, name)}
