@@ -75,4 +75,5 @@ def _fit_together(coef: Any, n_features: Any, n_jobs: Any) -> bool:
     is_matrix = isinstance(coef, np.ndarray) and coef.dtype == np.float64 and coef.ndim in (1, 2)
     fits = is_matrix and type(n_features) is int and coef.shape[-1] == n_features > 0 and len(coef) > 0
     has_threads = n_jobs is None or (type(n_jobs) is int and 0 < abs(n_jobs) < 1 << 31)
-    return fits and has_threads and bool(np.isfinite(coef).all())
+    with np.errstate(over="ignore"):
+        return fits and has_threads and bool(np.isfinite(np.square(coef).sum()))
