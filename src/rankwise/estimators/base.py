@@ -162,8 +162,9 @@ class BaseRanker(BaseEstimator):
 
     def validated(self, X: Any, reset: bool) -> Any:
         """Check rows; `reset` remembers their columns, otherwise they must be those of the fit."""
-        options: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
-        return validate_data(self, with_days(X), reset=reset, **options)
+        if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
+            X = with_days(X)
+        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
 
     def problem(
         self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

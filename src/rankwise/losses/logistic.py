@@ -37,7 +37,7 @@ class Logistic(Smooth):
     average : "queries" or "pairs"
         The mean over queries of each query's mean, or the mean over all pairs.
     n_threads : int
-        Has no influence on the result.
+        Does not affect the result.
 
     Examples
     --------

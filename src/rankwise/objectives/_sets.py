@@ -29,7 +29,7 @@ class Rows:
     taken : array of shape (n_rows,), optional
         The row numbers in the set of which this one is a subset.
     source : object, optional
-        What the booster hands over for this set and no other, the same in each round.
+        An object that the booster passes for this set only, the same in each round.
     """
 
     labels: FloatVector
@@ -113,7 +113,7 @@ class RowSets:
             raise ValueError(
                 f"The booster evaluates a set of {len(rows)} rows, as many as the training set and a "
                 "validation set have, and nothing tells the two apart: give the rows of the validation set "
-                "labels of their own (they have no influence), and evaluate the training set itself, no copy."
+                "labels of their own (they have no effect), and evaluate the training set itself, no copy."
             )
         return False
 
