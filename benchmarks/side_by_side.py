@@ -32,6 +32,7 @@ def fits():
         RankRLSCV,
         RankSVM,
         RankSVMCV,
+        pair_data,
     )
     from rankwise.datasets import make_ranking, make_text_ranking
 
@@ -74,6 +75,14 @@ def fits():
     for name in ("hinge", "squared hinge", "logistic"):
         add(f"{name}, text, 64,000 rows", clone(losses[name]).set_params(alpha=1e-5), X, y)
     rng = np.random.default_rng(0)
+    for n_pairs, n_features in ((2_000, 256), (5_000, 768)):
+        first, second = rng.normal(size=(2, n_pairs, n_features))
+        chosen = (first - second) @ rng.normal(size=n_features) / np.sqrt(n_features) > rng.logistic(
+            size=n_pairs
+        )
+        votes = pair_data(np.where(chosen[:, None], first, second), np.where(chosen[:, None], second, first))
+        for alpha in (1e-1, 1e-2) if n_pairs == 2_000 else (1e-1,):
+            add(f"hinge, alpha {alpha:g}, {n_pairs:,} pairs x {n_features}", RankSVM(alpha, n_jobs=1), *votes)
     winner, loser = rng.integers(100, size=(2, 100_000))
     loser = np.where(loser == winner, (loser + 1) % 100, loser)
     add("Bradley-Terry, 100,000 matches", BradleyTerry(), winner, loser)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache, wraps
 from threading import Lock
 from typing import Any, ParamSpec, TypeVar
 
 Arguments = ParamSpec("Arguments")
+Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _IMPORTED_IN = os.getpid()
@@ -97,3 +99,14 @@ def thread_pools() -> Any:
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()
+
+
+def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
+    """Yield the results in order, n_threads at a time."""
+    if n_threads == 1:
+        yield from map(work, items)
+        return
+    waiting = list(items)
+    with ThreadPoolExecutor(n_threads) as threads:
+        for start in range(0, len(waiting), n_threads):
+            yield from threads.map(work, waiting[start : start + n_threads])

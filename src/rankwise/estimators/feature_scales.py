@@ -24,9 +24,10 @@ from sklearn.utils import check_random_state
 
 from rankwise import _native
 from rankwise.core.checks import check_choice
+from rankwise.core.threads import in_order
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
-from rankwise.kernels import KernelMap, centred_gram, in_order, kernel_values, positive_factor, scaled_rows
+from rankwise.kernels import KernelMap, centred_gram, kernel_values, positive_factor, scaled_rows
 from rankwise.kernels.parameters import LEARNED
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error

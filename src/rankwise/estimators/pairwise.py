@@ -79,6 +79,7 @@ class PairwiseRanker(BaseRanker):
         self.solver_ = chosen_solver(self.loss, self.solver)
         problem = with_scales(self, problem, self._rough_path)
         space = function_space(self, problem)
+        self.solver_ = chosen_solver(self.loss, self.solver, space.design, problem.preferences)
         return PairwiseFits(self, hinted(space, self) if hint else space, problem)
 
     def _rough_path(

@@ -45,11 +45,13 @@ class RankSVM(PairwiseRanker, RankSVMParameters):
         The mean over queries of each query's mean, or the mean over all pairs.
     pair_weight : None or "difference"
         With "difference", a pair weighs the difference of its labels, so that graded labels count by grade.
-    solver : "auto", "bundle", "bmrm", "tree-rsvm", "pair-rsvm" or "newton"
-        For the hinge, "bundle" (cutting planes with line search, the default); for the squared hinge,
-        "newton". The others are Algorithm 1 of Airola et al. as published, without the line search, for
-        comparison: "tree-rsvm" counts violated pairs with their order-statistic tree, "pair-rsvm" one by one
-        in O(m^2), "bmrm" as "bundle" does. All find the same solution.
+    solver : "auto", "bundle", "interior-point", "bmrm", "tree-rsvm", "pair-rsvm" or "newton"
+        For the squared hinge, "newton". For the hinge, "bundle" (cutting planes with line search) or
+        "interior-point" (8 to 20 steps at any alpha, O(N n^2) each for N pairs of n features); "auto" takes
+        the latter for explicit pairs with 32 features or more, if it is affordable. The others are
+        Algorithm 1 of Airola et al. as published, without the line search, for comparison: "tree-rsvm" counts
+        violated pairs with their order-statistic tree, "pair-rsvm" one by one in O(m^2), "bmrm" as "bundle"
+        does. All find the same solution.
     tol : float
         Stop when the gap is at most `tol` times the attainable improvement, J(0) - J*: when
         `gap_ <= tol * (1 - objective_ + gap_)`, as the zero function has the objective J(0) = 1. A gap that

@@ -5,7 +5,7 @@ A kernel estimator looks for ``f(x) = sum_z a_z k(x, z)`` over basis rows z and 
 any linear solver finds the kernel solution; `kernel_scores` then predicts from the dual coefficients a alone.
 """
 
-from rankwise.kernels.design import KernelDesign, centred_gram, in_order, positive_factor
+from rankwise.kernels.design import KernelDesign, centred_gram, positive_factor
 from rankwise.kernels.map import KernelMap
 from rankwise.kernels.values import kernel_names, kernel_scores, kernel_values, resolve_gamma, scaled_rows
 
@@ -13,7 +13,6 @@ __all__ = [
     "KernelDesign",
     "KernelMap",
     "centred_gram",
-    "in_order",
     "kernel_names",
     "kernel_scores",
     "kernel_values",

@@ -6,8 +6,7 @@ They are never formed: a product with Phi is one with the kernel values K and a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -17,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve_triangular
 from scipy.linalg.lapack import dlauum
 
+from rankwise.core.threads import in_order
 from rankwise.core.types import FloatArray
 from rankwise.data.design import DenseDesign, MemoryDesign, row_blocks
 
-__all__ = ["FactorDesign", "KernelDesign", "centred_gram", "in_order", "positive_factor"]
+__all__ = ["FactorDesign", "KernelDesign", "centred_gram", "positive_factor"]
 
 Rows = slice | NDArray[np.int64]
-Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 # Kernel values of a block of rows, which one thread multiplies. The blocks do not depend on the number of
@@ -314,17 +313,6 @@ def centred_gram(
         return K.T @ K
 
     return sum(in_order(product, parts, n_threads), np.zeros((means.shape[1],) * 2))
-
-
-def in_order(work: Callable[[Item], Result], items: Iterable[Item], n_threads: int) -> Iterator[Result]:
-    """Yield the results in order, n_threads at a time."""
-    if n_threads == 1:
-        yield from map(work, items)
-        return
-    waiting = list(items)
-    with ThreadPoolExecutor(n_threads) as threads:
-        for start in range(0, len(waiting), n_threads):
-            yield from threads.map(work, waiting[start : start + n_threads])
 
 
 def positive_factor(A: NDArray[Any], share: float) -> tuple[NDArray[Any], bool]:

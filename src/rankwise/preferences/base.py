@@ -68,6 +68,8 @@ class Preferences(ABC):
         1 for an observed event and 0 for a censored row, if rows can be censored.
     edge_codes : array of int of shape (n_edges, 2), or None
         The numbers of the higher and the lower class of each edge, if classes are ordered by edges.
+    lists_pairs : bool
+        Whether pairs are stored one by one, so that they are no more than the data.
     orders_labels : bool
         Whether the pairs are all those of different labels of a query, whatever their weights.
     is_complete : bool
@@ -96,7 +98,7 @@ class Preferences(ABC):
     weight: FloatVector | None = None
     event: FloatVector | None = None
     edge_codes: NDArray[np.int32] | None = None
-    orders_labels = is_complete = counts_pairs = has_unit_magnitudes = False
+    orders_labels = is_complete = counts_pairs = has_unit_magnitudes = lists_pairs = False
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(scores.from_scores)

@@ -18,6 +18,8 @@ class PairList(Preferences):
     `row_groups` has the given group of each row, or None.
     """
 
+    lists_pairs = True
+
     def __init__(
         self,
         pairs: Pairs,

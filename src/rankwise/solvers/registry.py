@@ -8,8 +8,11 @@ from functools import partial
 from typing import Any
 
 from rankwise.core.checks import check_choice
-from rankwise.losses import LOSSES, PiecewiseLinear, Smooth
+from rankwise.data.design import Design
+from rankwise.losses import LOSSES, Hinge, PiecewiseLinear, Smooth
+from rankwise.preferences import Preferences
 from rankwise.solvers.bundle import solve_bundle
+from rankwise.solvers.interior_point import interior_point_pays, solve_interior_point
 from rankwise.solvers.newton import solve_newton
 from rankwise.solvers.planes import Planes
 from rankwise.solvers.result import SolverResult
@@ -31,6 +34,8 @@ class Solver:
         How the loss counts violated pairs.
     carried : callable
         Makes, for a number of features, the options that fits for several alphas share.
+    pays : callable
+        Returns whether the solver is the better choice for a design and preferences, if none is named.
     """
 
     solve: Callable[..., SolverResult]
@@ -38,6 +43,7 @@ class Solver:
     from_sample: bool = True
     counting: str = "merge"
     carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
+    pays: Callable[[Design, Preferences], bool] = lambda design, preferences: False
 
 
 def _planes(n_features: int) -> dict[str, Any]:
@@ -50,13 +56,14 @@ def _as_published(counting: str) -> Solver:
     return Solver(solve, PiecewiseLinear, from_sample=False, counting=counting, carried=_planes)
 
 
-# The first solver whose needs a loss meets is its default.
+# The first solver whose needs a loss meets is its default, unless a later one pays.
 SOLVERS = {
     "bundle": Solver(solve_bundle, PiecewiseLinear, carried=_planes),
     "bmrm": _as_published("merge"),
     "tree-rsvm": _as_published("tree"),
     "pair-rsvm": _as_published("pairs"),
     "newton": Solver(solve_newton, Smooth),
+    "interior-point": Solver(solve_interior_point, Hinge, from_sample=False, pays=interior_point_pays),
 }
 
 
@@ -66,20 +73,24 @@ def solvers_of(loss: str) -> list[str]:
     Examples
     --------
     >>> solvers_of("hinge")
-    ['bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm']
+    ['bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'interior-point']
     """
     return [name for name, solver in SOLVERS.items() if issubclass(LOSSES[loss], solver.needs)]
 
 
-def chosen_solver(loss: str, solver: str) -> str:
-    """Return the solver to run for a loss; refuse one that does not suit the loss."""
+def chosen_solver(
+    loss: str, solver: str, design: Design | None = None, preferences: Preferences | None = None
+) -> str:
+    """Return the solver to run for a loss, and for its data if known; refuse one that does not suit it."""
     check_choice(loss, "loss", LOSSES)
     check_choice(solver, "solver", ("auto", *SOLVERS))
     fitting = solvers_of(loss)
     if not fitting:
         raise ValueError(f"loss={loss!r} has no solver: it is neither PiecewiseLinear nor Smooth.")
     if solver == "auto":
-        return fitting[0]
+        if design is None or preferences is None or not preferences.lists_pairs:
+            return fitting[0]
+        return next((name for name in fitting if SOLVERS[name].pays(design, preferences)), fitting[0])
     if solver not in fitting:
         names = " or ".join(map(repr, fitting))
         raise ValueError(f"solver={solver!r} does not solve loss={loss!r}; use {names}.")
