@@ -203,7 +203,7 @@ def test_intersecting_hulls_raise_an_error(case):
 
 def test_hard_case_that_runs_out_of_iterations_is_not_called_impossible():
     X, codes = data(30, n_classes=3, noise=0.0)
-    with pytest.raises(ValueError, match="found in 1 iterations"):
+    with pytest.raises(ValueError, match="found in 1 iteration "):
         HullRanker(slack="none", max_iter=1).fit(X, codes)
 
 

@@ -459,7 +459,7 @@ def kernel_argument(name, value):
 def test_numbers_that_cannot_score_a_row_are_refused_at_once(model, change, tmp_path):
     save_model(model.fit(X, Y), tmp_path / "model.json")
     content = (tmp_path / "model.json").read_bytes()
-    words = "cannot score a row|inconsistent"
+    words = "cannot score a row|inconsistent|not that of a model"
     assert re.search(words, refusal(crafted(content, change), tmp_path))
     same = crafted(content, lambda header: None)
     (tmp_path / "model.json").write_bytes(same)
