@@ -885,7 +885,8 @@ BAD_PARAMETERS = [
     ({"loss": "x"}, "loss must be one of 'hinge', 'squared_hinge', 'logistic'; got 'x'"),
     (
         {"solver": "sgd"},
-        "solver must be one of 'auto', 'bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'newton', 'interior-point'; got 'sgd'",
+        "solver must be one of 'auto', 'bundle', 'bmrm', 'tree-rsvm', 'pair-rsvm', 'newton', "
+        "'interior-point'; got 'sgd'",
     ),
     (
         {"solver": "newton"},
