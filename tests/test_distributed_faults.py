@@ -10,7 +10,14 @@ import numpy as np
 import pytest
 
 from rankwise import RankRLS, RankSVM
-from rankwise.distributed import PartitionLostError, RoundLog, engine, scatter, whole_queries
+from rankwise.distributed import (
+    PartitionLostError,
+    RoundLog,
+    WorkersSilentError,
+    engine,
+    scatter,
+    whole_queries,
+)
 from rankwise.distributed import client as client_engine
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
@@ -167,6 +174,26 @@ def test_a_worker_that_stops_for_a_while_costs_time_only(client, monkeypatch):
     np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y).coef_, atol=1e-8)
     assert (model.rounds_.lost_seconds, model.rounds_.retried) == (1.5, 0)
     assert any(" took 1.50 s instead of 0.00 s" in event for event in model.rounds_.events)
+
+
+def test_workers_that_are_silent_for_good_end_the_fit_and_keep_the_best_weights(client):
+    pids = [nanny.pid for nanny in client.cluster.workers.values()]
+
+    def stop():
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+
+    model = RankSVM(1e-3, tol=1e-9, callback=At(2, stop))
+    with dask.config.set({"rankwise.worker-timeout": 2.0}):
+        try:
+            with pytest.raises(WorkersSilentError, match="No worker has sent a heartbeat for 2 s") as caught:
+                model.fit(da.from_array(X, chunks=(300, 6)), Y, qid=QID)
+        finally:
+            for pid in pids:
+                os.kill(pid, signal.SIGCONT)
+    np.testing.assert_array_equal(model.coef_, caught.value.coef)
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value)
 
 
 def test_a_worker_that_comes_is_welcome(client, cluster):

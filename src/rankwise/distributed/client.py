@@ -12,6 +12,7 @@ from uuid import uuid4
 from rankwise.core.text import plural
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.engine import Engine, identity, nbytes
+from rankwise.distributed.faults import WorkersSilentError
 from rankwise.distributed.threads import ThreadEngine
 
 # Up to the first size, an argument is part of each task; up to the second, it is a task of its own, whose
@@ -20,6 +21,8 @@ EMBEDDED_BYTES = 1 << 14
 TASK_BYTES = 1 << 22
 # The interval at which the driver checks the list of workers.
 CHECK_SECONDS = 0.25
+# The setting of Dask with the seconds without a sign of life of any worker after which a fit ends.
+TIMEOUT, DEFAULT_TIMEOUT = "rankwise.worker-timeout", 60.0
 
 
 def current_client() -> Any:
@@ -104,7 +107,30 @@ class ClientEngine(Engine):
         return handle.status
 
     def _gather(self, handles: Sequence[Any]) -> list[Any]:
-        return self.client.gather(list(handles))
+        return self.client.sync(self._gather_from_live_workers, list(handles))
+
+    async def _gather_from_live_workers(self, handles: list[Any]) -> list[Any]:
+        """Gather results; raise an error if all workers have been silent for `worker-timeout` seconds."""
+        import asyncio
+
+        import dask
+
+        patience = float(dask.config.get(TIMEOUT, DEFAULT_TIMEOUT))
+        gathered = asyncio.ensure_future(self.client.gather(handles, asynchronous=True))
+        heard, since = -1.0, perf_counter()
+        while not (await asyncio.wait({gathered}, timeout=min(1.0, patience / 4)))[0]:
+            latest = await self._last_heard()
+            if latest != heard:
+                heard, since = latest, perf_counter()
+            elif perf_counter() - since > patience:
+                gathered.cancel()
+                raise WorkersSilentError(patience)
+        return gathered.result()
+
+    async def _last_heard(self) -> float:
+        """Return the time of the last heartbeat of any worker, by the clock of the scheduler."""
+        workers = (await self.client.scheduler.identity())["workers"].values()
+        return max((worker["last_seen"] for worker in workers), default=0.0)
 
     def _is_loss(self, error: BaseException) -> bool:
         from concurrent.futures import CancelledError

@@ -52,6 +52,22 @@ class PartitionLostError(RowsLostError):
         return PartitionLostError, self._arguments, {"coef": self.coef}
 
 
+class WorkersSilentError(RowsLostError):
+    """No worker of the cluster has sent a sign of life for a while."""
+
+    def __init__(self, seconds: float):
+        self._seconds = seconds
+        super().__init__(
+            f"No worker has sent a heartbeat for {seconds:g} s: they have ended, or the network is down. The "
+            "best weights so far are in the attribute coef of this error and in the model; a fit with "
+            "warm_start=True continues from them. To wait longer, call "
+            "dask.config.set({'rankwise.worker-timeout': seconds})."
+        )
+
+    def __reduce__(self) -> Any:
+        return WorkersSilentError, (self._seconds,), {"coef": self.coef}
+
+
 @dataclass
 class RoundLog:
     """Statistics of the rounds of a fit; in a round, every partition returns one result.
