@@ -509,6 +509,15 @@ def test_onnx_behind_scalers(model, dtype, kernel):
     np.testing.assert_allclose(scores, want, rtol=tolerance, atol=tolerance * np.abs(want).max())
 
 
+@pytest.mark.parametrize("scaler", [StandardScaler(), MaxAbsScaler(), RobustScaler()])
+@pytest.mark.parametrize("kernel", ["linear", "rbf", "poly"])
+def test_onnx_of_one_scaled_feature_has_all_digits(scaler, kernel):
+    model = make_pipeline(scaler, RankRLS(kernel=kernel)).fit(X[:, :1], Y)
+    scores = in_onnxruntime(export_model(model, None, "onnx", dtype="float64"), X[:, :1], "float64")
+    want = model.predict(X[:, :1])
+    np.testing.assert_allclose(scores, want, rtol=0, atol=1e-10 * np.abs(want).max())
+
+
 def test_onnx_of_several_outputs_and_its_metadata(tmp_path):
     onnx = pytest.importorskip("onnx")
     frame = pd.DataFrame(X, columns=ODD_NAMES)

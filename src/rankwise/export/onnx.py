@@ -49,7 +49,8 @@ def _scaled(graph: Graph, value: str, scaling: Scaling) -> str:
     shift, scale = graph.constant(scaling.shift), graph.constant(scaling.scale)
     if scaling.min_max:
         return graph.node("Add", graph.node("Mul", value, scale), shift)
-    return graph.node("Div", graph.node("Sub", value, shift), scale)
+    scaled = graph.node("Div", graph.node("Sub", value, shift), scale)
+    return graph.unfused(scaled) if len(scaling.scale) == 1 else scaled
 
 
 def _table_sum(graph: Graph, terms: Terms) -> str:

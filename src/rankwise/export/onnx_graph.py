@@ -37,6 +37,13 @@ class Graph:
         self.constants.append(self.onnx.numpy_helper.from_array(array.reshape(np.shape(values)), name))
         return name
 
+    def unfused(self, value: str) -> str:
+        """Return the same value, as a barrier between a single factor and the next product.
+
+        onnxruntime would fuse the two, and it stores the factor as float32, whatever the type of the model.
+        """
+        return self.node("Max", value, self.constant(-np.finfo(self.dtype).max))
+
     def to_float64(self, value: str) -> str:
         """Compute in float64 from here on; return the value in that type."""
         self.dtype = "float64"

@@ -30,6 +30,7 @@ def kernel_values(graph: Graph, X: str, ranker: Any) -> str:
     if scales is not None:
         Z = scaled_rows(Z, scales)
         X = graph.node("Mul" if scales.ndim == 1 else "MatMul", X, graph.constant(scales))
+        X = graph.unfused(X) if scales.size == 1 else X
     default = 1.0 if kernel == "chi2" else 1.0 / Z.shape[1]
     gamma = default if arguments["gamma"] is None else float(arguments["gamma"])
     return KERNELS[kernel](graph, X, Z, gamma, arguments)
@@ -40,7 +41,7 @@ def _linear(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -
 
 
 def _affine(graph: Graph, X: str, Z: FloatArray, gamma: float, arguments: Any) -> str:
-    # Gamma is part of the constant, since a runtime that fuses a product with a factor may round the factor.
+    # Gamma is part of the constant: see `Graph.unfused`.
     product = _linear(graph, X, gamma * Z, gamma, arguments)
     return graph.node("Add", product, graph.constant(float(arguments["coef0"])))
 
