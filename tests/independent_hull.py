@@ -29,6 +29,18 @@ def feasible_objective(F, codes, edges, alpha, slack, w, gamma):
 
 def solution(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None, matrix=None):
     """Return (w, objective, gamma)."""
+    n, n_units, found = _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix)
+    x = np.array(found.x)
+    return x[:n], float(found.obj_val), x[n + n_units :: 2]
+
+
+def interval(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight=None):
+    """Return bounds of the minimum, which differ where Clarabel could not go on."""
+    *_, found = _solved(F, codes, edges, alpha, slack, slack_per, weight, None)
+    return float(found.obj_val_dual), float(found.obj_val)
+
+
+def _solved(F, codes, edges, alpha, slack, slack_per, weight, matrix):
     m, n = F.shape
     weight = np.ones(m) if weight is None else weight
     inside = np.array([c in {k for edge in edges for k in edge} for c in codes]) & (weight > 0)
@@ -73,8 +85,5 @@ def solution(F, codes, edges, alpha, *, slack="squared", slack_per="row", weight
     settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     cones = [clarabel.NonnegativeConeT(len(rows))]
     A = sparse.csc_matrix(np.array(rows))
-    found = clarabel.DefaultSolver(
-        sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings
-    ).solve()
-    x = np.array(found.x)
-    return x[:n], float(found.obj_val), x[n + n_units :: 2]
+    solver = clarabel.DefaultSolver(sparse.csc_matrix(np.triu(P)), q, A, np.array(right), cones, settings)
+    return n, n_units, solver.solve()

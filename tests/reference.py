@@ -1,6 +1,7 @@
 """The textbook formulas, pair by pair, in plain loops: what every fast path is proved equal to.
 
-A pair is a tuple (better, worse, weight, target, query).
+A pair is a tuple (better, worse, weight, target, query). Sums have the digits of the scores and weights: long
+doubles give the sums of long doubles.
 """
 
 import numpy as np
@@ -61,8 +62,12 @@ def normalised(pairs, average="queries", query_weight=None):
     return [(i, j, w * scale.get(q, 0.0), t, q) for i, j, w, t, q in pairs]
 
 
+def zeros(s):
+    return np.zeros(len(s), np.result_type(np.asarray(s).dtype, float))
+
+
 def hinge(pairs, s):
-    value, c = 0.0, np.zeros(len(s))
+    value, c = 0.0, zeros(s)
     for i, j, w, _, _ in pairs:
         if s[i] - s[j] < 1:
             value += w * (1 - (s[i] - s[j]))
@@ -72,7 +77,7 @@ def hinge(pairs, s):
 
 
 def squared_hinge(pairs, s):
-    value, c = 0.0, np.zeros(len(s))
+    value, c = 0.0, zeros(s)
     for i, j, w, _, _ in pairs:
         if s[i] - s[j] < 1:
             v = 1 - (s[i] - s[j])
@@ -83,7 +88,7 @@ def squared_hinge(pairs, s):
 
 
 def squared_hinge_hessian(pairs, s):
-    H = np.zeros((len(s), len(s)))
+    H = np.diag(zeros(s))
     for i, j, w, _, _ in pairs:
         if s[i] - s[j] < 1:
             H[i, i] += 2 * w
@@ -94,7 +99,7 @@ def squared_hinge_hessian(pairs, s):
 
 
 def logistic(pairs, s):
-    value, c = 0.0, np.zeros(len(s))
+    value, c = 0.0, zeros(s)
     for i, j, w, _, _ in pairs:
         value += w * np.logaddexp(0.0, s[j] - s[i])
         push = w * expit(s[j] - s[i])
@@ -104,7 +109,7 @@ def logistic(pairs, s):
 
 
 def logistic_hessian(pairs, s):
-    H = np.zeros((len(s), len(s)))
+    H = np.diag(zeros(s))
     for i, j, w, _, _ in pairs:
         curvature = w * expit(s[i] - s[j]) * expit(s[j] - s[i])
         H[i, i] += curvature
@@ -115,7 +120,7 @@ def logistic_hessian(pairs, s):
 
 
 def least_squares(pairs, s, cost):
-    value, c = 0.0, np.zeros(len(s))
+    value, c = 0.0, zeros(s)
     for i, j, w, t, _ in pairs:
         r = (t if cost == "magnitude" else 1.0) - (s[i] - s[j])
         value += w * r**2
