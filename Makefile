@@ -6,6 +6,8 @@ JOBS ?= 2
 # The tests of `make test-machines` and `make test-oldest`: all, or for example TESTS=tests/test_losses.py.
 TESTS ?=
 FUZZ_SECONDS ?= 60
+ATTACK_SECONDS ?= 600
+ATTACK_SEED ?= 0
 
 BIN := $(VENV)/bin
 PIP_FLAGS := --quiet --disable-pip-version-check
@@ -26,7 +28,7 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help browser demo test test-machines test-oldest test-portable lint headers bench docs fuzz mutate race \
+.PHONY: help attack browser demo test test-machines test-oldest test-portable lint headers bench docs fuzz mutate race \
   release release-check reproduce sanitize sanitize-threads wheel clean
 
 help: ## List the targets
@@ -139,6 +141,11 @@ fuzz: $(VENV)/.fuzz build/fuzz/svmlight_native ## Fuzz every reader, each for FU
 	  name=$$(basename $$target .py | cut -c6-); echo "== $$name"; mkdir -p build/fuzz/$$name; \
 	  $(TEST_ENV) $(BIN)/python $$target -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=build/fuzz/ \
 	    build/fuzz/$$name tests/fuzz/corpus/$$name; done
+
+# One case again: the command that is printed with a find.
+attack: $(VENV)/.dev ## Attack everything at random for ATTACK_SECONDS (600), against brute force and independent answers
+	$(TEST_ENV) PYTHONPATH=tests:tests/fuzz ATTACK_SECONDS=$(ATTACK_SECONDS) ATTACK_SEED=$(ATTACK_SEED) \
+	  $(BIN)/python -m attack
 
 # Not editable, so that the mutants in mutants/src come first on the path; they need the extension beside them.
 $(VENV)-mutate/.installed: $(BUILD_INPUTS)
