@@ -9,6 +9,7 @@ import argparse
 import logging
 import os
 import sys
+from contextlib import suppress
 
 from attack.kinds import KINDS
 from attack.runner import Attack, repeat
@@ -32,7 +33,8 @@ def main(arguments=None, kinds=KINDS):
             print(f"no find in {repeat(case, options.case)} comparisons")
         return 0
     attack = Attack(chosen, options.seed)
-    attack.run_for(options.seconds)
+    with suppress(KeyboardInterrupt):
+        attack.run_for(options.seconds)
     print(attack.summary())
     return 1 if attack.finds else 0
 

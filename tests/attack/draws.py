@@ -57,13 +57,17 @@ def problem(rng, most_rows=30, most_features=5):
     X = rng.normal(size=(n, p)) * 10.0 ** rng.integers(-2, 3) + choice(rng, [0.0, 1.0, 100.0])
     if rng.random() < 0.3:
         X = np.round(X)
+    if rng.random() < 0.3:
+        X = X.astype(np.float32).astype(float)
     return X, labels(rng, n), queries(rng, n)
 
 
 def forms(rng, X):
-    """The same rows as another type, order or container."""
+    """The same rows as another type, order or container, of those that hold them exactly."""
     names = [f"c{k}" for k in range(X.shape[1])]
-    form = choice(rng, ["same", "fortran", "strided", "csr", "csc", "coo", "list", "pandas", "polars"])
+    form = choice(
+        rng, ["same", "fortran", "strided", "csr", "csc", "coo", "list", "pandas", "polars", "exact"]
+    )
     if form == "pandas":
         import pandas
 
@@ -82,4 +86,12 @@ def forms(rng, X):
         "csc": lambda: sparse.csc_matrix(X),
         "coo": lambda: sparse.coo_array(X),
         "list": lambda: X.tolist(),
+        "exact": lambda: X.astype(choice(rng, exact_types(X))),
     }[form]()
+
+
+def exact_types(X):
+    """The types that hold the numbers as they are."""
+    types = [float, np.longdouble, np.float32, np.float16, np.int64, np.int32, np.int16]
+    with np.errstate(all="ignore"):
+        return [kind for kind in types if np.array_equal(X.astype(kind).astype(float), X)]

@@ -51,7 +51,8 @@ def case(rng):
         assert result is not None, "a sound table was refused"
         close(load_model(model).objective_, expected.objective_)
         changed, sound = CHANGES[choice(rng, list(CHANGES))](rng, table)
-        test = write(folder / f"test{choice(rng, SUFFIXES)}", changed)
+        suffixes = SUFFIXES if changed.columns.is_unique else SUFFIXES[:-1]
+        test = write(folder / f"test{choice(rng, suffixes)}", changed)
         compared = use(rng, folder, model, test, changed, sound, table, expected)
         return compared + over_input(rng, folder, model, test)
 
@@ -118,6 +119,13 @@ def renamed(rng, table):
     return table.rename(columns={choice(rng, list(features(table).columns)): "other"}), False
 
 
+def duplicated(rng, table):
+    """Two columns of one name; only text files can have them."""
+    name, other = rng.permutation(features(table).columns)[:2]
+    copy = pd.DataFrame({name: table[name]}) if rng.random() < 0.5 else pd.DataFrame({name: table[other]})
+    return pd.concat([table, copy], axis=1), False
+
+
 def empty_cell(rng, table):
     table = table.astype({"a": object})
     table.loc[int(rng.integers(len(table))), "a"] = None
@@ -142,7 +150,17 @@ def no_rows(rng, table):
 
 CHANGES = {
     change.__name__: change
-    for change in (shuffled, surplus, missing, renamed, empty_cell, no_number, other_unit, no_rows)
+    for change in (
+        shuffled,
+        surplus,
+        missing,
+        renamed,
+        duplicated,
+        empty_cell,
+        no_number,
+        other_unit,
+        no_rows,
+    )
 } | {"same": lambda rng, table: (table, True)}
 
 
