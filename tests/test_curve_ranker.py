@@ -364,6 +364,17 @@ def test_c_source_gives_the_same_scores(exported, tmp_path):
     )
 
 
+def test_constant_features_have_no_curves_and_need_no_division():
+    model = CurveRanker().fit(np.ones((4, 2)), [0, 1, 2, 3])
+    assert model.predict(np.zeros((2, 2))).tolist() == [0.0, 0.0]
+    assert model.objective_ == pytest.approx(1.0)
+
+
+def test_c_source_of_curves_that_are_zero_compiles_without_warnings(tmp_path):
+    model = CurveRanker().fit(np.ones((4, 1)), [0, 1, 2, 3])
+    assert in_c(export_model(model, None, "c"), np.ones((2, 1)), tmp_path).tolist() == [0.0, 0.0]
+
+
 def test_sql_gives_the_same_scores(exported):
     model, new = exported
     expression = export_model(model, None, "sql", feature_names=NAMES)

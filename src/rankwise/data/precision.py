@@ -84,7 +84,7 @@ class Precision:
     @cached_property
     def slopes(self) -> FloatArray:
         """The error of each entry of X'c if the absolute coefficients c sum to 1."""
-        grown = max(1.0, self.amplification / np.sqrt(len(self.size)))
+        grown = max(1.0, self.amplification / np.sqrt(max(1, len(self.size))))
         return self.rows * grown * self.size
 
     def score_range(self, coef: FloatArray, scores: Any = None) -> Any:

@@ -67,11 +67,12 @@ def c_source(terms: Terms, model_name: str) -> str:
     _check_function_name(model_name)
     weighted_data, weighted = _weighted_sum(terms) if terms.coef.size else ("", "")
     table_data, tables = _table_sum(terms, model_name)
+    statements = weighted + tables or "    (void)x;\n"  # compilers warn of an unused parameter
     return (
         f"/* The score of a row of {len(terms.names)} features; a higher score ranks higher. "
         "Written by rankwise. */\n"
         f"{_functions(model_name, terms.tables)}double {model_name}(const double *x)\n{{\n"
-        f"{weighted_data}{table_data}    double score = 0.0;\n{weighted}{tables}    return score;\n}}\n"
+        f"{weighted_data}{table_data}    double score = 0.0;\n{statements}    return score;\n}}\n"
     )
 
 
