@@ -5,6 +5,7 @@ from sklearn.base import clone
 
 import independent
 import rankwise
+import reference
 from attack.draws import choice, labels, problem
 from rankwise import NoPairsError, Preferences, RankLogisticCV, RankRLS, RankRLSCV, RankSVMCV
 from rankwise.model_selection import QueryKFold, alpha_path, leave_pair_out, leave_query_out
@@ -73,10 +74,11 @@ def search(rng):
 
 
 def compare_errors(model, X, y, qid, splits):
-    """A pair whose scores are equal up to the tolerance may count as either."""
+    """A fold without pairs has no error; a pair of equal scores up to the tolerance may count as either."""
     found = model.cv_errors_
     if found.ndim == 1:
         return 0
+    splits = [(train, test) for train, test in splits if reference.ranking_pairs(y[test], qid[test])]
     base = type(model).__name__.removesuffix("CV")
     for row, alpha in enumerate(model.alphas_):
         for k, (train, test) in enumerate(splits):
