@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 import reference
 from attack.draws import for_examples
 from rankwise.losses import Hinge, LeastSquares, Logistic, SquaredHinge
+from rankwise.losses.squared_hinge import ACCURACY
 from strategies import cases
 
 DIGITS = 1e-11
@@ -91,7 +92,8 @@ class Sizes:
     """The size of the terms that are added up, to which errors are compared.
 
     Sums over rows of scores or of their squares cannot be more exact than the scores: with far scores this is
-    the larger part for the hinge (once) and for squares (twice). The logistic loss promises more.
+    the larger part for the hinge (once) and for squares (twice). The squared hinge promises a relative
+    accuracy, and the logistic loss all digits.
     """
 
     def __init__(self, name, pairs, scores):
@@ -101,8 +103,12 @@ class Sizes:
         counted = weight * ((margin < 1) if "hinge" in name else 1.0)
         terms = 1 + np.abs(margin) + (np.abs(target) if name == "least_squares" else 0)
         rounding = {"hinge": 1, "logistic": 0, "squared_hinge": 2, "least_squares": 2}[name]
-        power, spread = max(1, rounding), 1.0 + np.ptp(scores)
-        self.value = counted @ terms**power + ROUNDING * spread**rounding
+        power, spread = 1 + (name in ("squared_hinge", "least_squares")), 1.0 + np.ptp(scores)
+        value = counted @ terms**power
+        rounded = ROUNDING * spread**rounding
+        self.value = value + (
+            min(rounded, ROUNDING + ACCURACY * value / DIGITS) if name == "squared_hinge" else rounded
+        )
         self.row = largest_sum(pairs, counted * terms ** (power - 1)) + ROUNDING * spread ** (power - 1)
 
     def assert_value(self, found, expected):
