@@ -107,7 +107,9 @@ class Sizes:
         value = counted @ terms**power
         rounded = ROUNDING * spread**rounding
         self.value = value + (
-            min(rounded, ROUNDING + ACCURACY * value / DIGITS) if name == "squared_hinge" else rounded
+            min(rounded, ROUNDING + len(scores) * ACCURACY * value / DIGITS)
+            if name == "squared_hinge"
+            else rounded
         )
         self.row = largest_sum(pairs, counted * terms ** (power - 1)) + ROUNDING * spread ** (power - 1)
 

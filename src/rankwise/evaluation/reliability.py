@@ -55,7 +55,7 @@ class Reliability:
 
     @property
     def calibration_error(self) -> float:
-        """The expected calibration error: the weighted mean over bins of |stated - observed|."""
+        """The expected calibration error: the weighted mean over bins of ``abs(stated - observed)``."""
         filled = self.share > 0
         return float(np.sum((self.share * np.abs(self.observed - self.stated))[filled]))
 
