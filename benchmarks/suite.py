@@ -141,7 +141,7 @@ def few_grades():
 
 
 def search_queries():
-    return Task(*make_ranking(3000, 20, n_queries=100, n_levels=5, noise=2.0, random_state=0))
+    return Task(*make_ranking(2000, 20, n_queries=80, n_levels=5, noise=2.0, random_state=0))
 
 
 def text():
@@ -157,7 +157,7 @@ def reward_head():
     first, second = np.arange(0, 2 * n_pairs, 2), np.arange(1, 2 * n_pairs, 2)
     margin = (reward[first] - reward[second]) / reward.std() + generator.logistic(size=n_pairs)
     better, worse = np.where(margin > 0, (first, second), (second, first))
-    y = Preferences.from_pairs(2 * n_pairs, better, worse)
+    y = Preferences.from_pairs(better, worse, n_rows=2 * n_pairs)
     return Task(X, y, unit=np.repeat(np.arange(n_pairs), 2))
 
 
@@ -212,7 +212,7 @@ def answers():
     words = HashingVectorizer(n_features=2**14, alternate_sign=False).fit_transform(texts)
     X = StandardScaler().fit_transform(TruncatedSVD(100, random_state=0).fit_transform(words))
     rows = np.arange(0, len(texts), 2)
-    return Task(X, Preferences.from_pairs(len(texts), rows, rows + 1), unit=np.arange(len(texts)) // 2)
+    return Task(X, Preferences.from_pairs(rows, rows + 1), unit=np.arange(len(texts)) // 2)
 
 
 TASKS = {

@@ -607,7 +607,7 @@ def test_the_bar_shows_on_a_terminal_and_is_wiped_out(folder, tmp_path, capsys, 
     train = ["train", str(folder / "train.txt"), "-o", str(tmp_path / "m.json"), "--tune", "--folds", "2"]
     assert main(train) == 0
     drawn = capsys.readouterr().err
-    assert "fold 1 of 2" in drawn
+    assert "alpha 1 of 8" in drawn
     assert "iteration 1, gap" in drawn
     assert f"[{'#' * 24}]" in drawn
     assert drawn.split("\r")[-1] == ""

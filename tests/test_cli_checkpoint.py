@@ -13,6 +13,7 @@ from rankwise.datasets import make_ranking
 from rankwise.estimators.fits import PairwiseFits
 from rankwise.io.model_file import load_model
 from rankwise.io.svmlight import dump_svmlight
+from rankwise.model_selection.search import AlphaSearch
 
 SETTINGS = ["--alpha", "1e-4", "--tol", "1e-6"]
 
@@ -111,6 +112,28 @@ def test_the_folds_of_a_cross_validation_are_kept(train, tmp_path, capsys, monke
     assert len(computed) == 12
     assert resumed["cross_validation"] == whole["cross_validation"]
     assert resumed["objective"] == whole["objective"]
+
+
+def test_the_candidates_of_a_default_grid_are_kept(train, tmp_path, capsys, monkeypatch):
+    options = ["--tune", "--folds", "3"]
+    whole = objective_of([*train, *options], capsys)
+    visited, kept = [], AlphaSearch.judged
+
+    def counted(*arguments):
+        if len(visited) == 6:  # of two candidates
+            signal.raise_signal(signal.SIGINT)
+        visited.append(1)
+        return kept(*arguments)
+
+    monkeypatch.setattr(AlphaSearch, "judged", counted)
+    assert main([*train, *options]) == 130
+    assert "has 2 alphas of the cross-validation" in capsys.readouterr().err
+    visited[:] = [1] * 10
+    resumed = objective_of([*train, *options, "--resume"], capsys)
+    found, expected = resumed["cross_validation"], whole["cross_validation"]
+    assert len(visited) == 10 + 3 * (len(found["alphas"]) - 2)
+    assert found["errors"][:2] == expected["errors"][:2]
+    assert found["best_alpha"] == expected["best_alpha"]  # by fits from other starts
 
 
 def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):

@@ -95,7 +95,7 @@ def test_the_certified_solver_takes_over_from_a_descent(monkeypatch):
     preferences, kept = Preferences.from_scores(y, qid), Descent.minimise
     refuse = lambda self, alpha, *more: kept(self, alpha, *more) if alpha > 0.05 else None  # noqa: E731
     monkeypatch.setattr(Descent, "minimise", refuse)
-    scores = RankSVM(tol=1e-5).fits(Problem(X, [preferences])).scores(ALPHAS[:3], X)[:, 0]
+    scores = np.concatenate(list(RankSVM(tol=1e-5).fits(Problem(X, [preferences])).scores(ALPHAS[:3], X)))
     loss = LOSSES["hinge"](preferences)
     for alpha, row in zip(ALPHAS[1:3], scores[1:], strict=True):
         exact = RankSVM(alpha, tol=1e-5).fit(X, y, qid=qid)

@@ -7,15 +7,19 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.preprocessing import StandardScaler
 
 import reference
 from rankwise import (
+    CurveRankerCV,
     HullRanker,
+    HullRankerCV,
     NoPairsError,
     OrdinalSVM,
+    OrdinalSVMCV,
     Preferences,
     RankLogisticCV,
     RankRLS,
@@ -28,8 +32,9 @@ from rankwise.datasets import make_ranking
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.leave_out import pair_blocks
 from rankwise.model_selection import EdgeOfGridWarning, EqualErrorsWarning, QueryKFold
-from rankwise.model_selection.search import AlphaSearch, Choice
+from rankwise.model_selection.search import AlphaSearch, Choice, has_risen
 from rankwise.model_selection.tunable import Problem
+from rankwise.plotting import AlphaPathDisplay
 from rankwise.solvers import InterruptedWarning
 
 ALPHAS = [10.0, 1.0, 0.1, 1e-2, 1e-3, 1e-4]
@@ -110,12 +115,12 @@ def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tm
     values, _ = tune(capsys, tmp_path / "train.txt", *options)
     search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
     alphas = search.candidates()
-    hinge = RankSVMCV(cv=3, n_jobs=1).fit(X, y)
-    np.testing.assert_allclose(alphas, hinge.alphas_)  # scores in units of the margin have one grid
-    assert values["alphas"] == alphas.tolist()
+    hinge = AlphaSearch(RankSVM(), Problem(X, RankSVM().outputs(y, None))).candidates()
+    np.testing.assert_allclose(alphas, hinge)  # scores in units of the margin have one grid
+    assert values["alphas"] == alphas[: len(values["alphas"])].tolist()
     folds = list(QueryKFold(3, shuffle=True, random_state=0).split(X, Preferences.from_scores(y)))
     for k, (train, test) in enumerate(folds):
-        for row, alpha in list(enumerate(alphas))[2:5]:
+        for row, alpha in list(enumerate(values["alphas"]))[2:5]:
             fitted = type(model)(alpha, tol=model.tol).fit(X[train], y[train])
             scores = getattr(fitted, "utility", fitted.predict)(X[test])
             assert values["errors"][row][k] == pytest.approx(textbook_error(y[test], scores), abs=0.02)
@@ -324,6 +329,133 @@ def test_the_shell_prints_the_warning_of_the_grid_end(tmp_path, capsys):
     assert "rankwise: warning: The best alpha, 0.1, is the smallest of 2" in said
     assert "add 1e-06 and 1e-11 to alphas" in said
     assert "best alpha" not in tune(capsys, tmp_path / "train.txt", "--alphas", "0.1", "--folds", "3")[1]
+
+
+# Default grids
+
+
+SEARCHES = [
+    RankSVMCV(cv=4),
+    RankSVMCV(cv=4, loss="squared_hinge"),
+    RankLogisticCV(cv=4),
+    OrdinalSVMCV(cv=4),
+    CurveRankerCV(cv=4, n_bins=8),
+    HullRankerCV(cv=4),
+]
+
+
+def wide_data(seed=0):
+    """Few rows and many features, so that small alphas learn noise."""
+    X = np.random.default_rng(seed).normal(size=(120, 40))
+    noise = np.random.default_rng(seed + 1).normal(size=120)
+    return X, np.digitize(X[:, :3].sum(axis=1) + 0.7 * noise, [-2.0, 0.0, 2.0])
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize("model", SEARCHES, ids=str)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_search_that_stops_early_chooses_as_one_over_the_whole_grid(model, seed, monkeypatch):
+    X, y = wide_data(seed)
+    early = clone(model).fit(X, y)
+    monkeypatch.setattr("rankwise.model_selection.search.has_risen", lambda *_: False)
+    whole = clone(model).fit(X, y)
+    n_visited = len(early.alphas_)
+    np.testing.assert_array_equal(early.alphas_, whole.alphas_[:n_visited])
+    np.testing.assert_array_equal(early.cv_errors_, whole.cv_errors_[:n_visited])
+    assert early.alpha_ == whole.alpha_
+
+
+@ANY_CHOICE
+def test_a_search_stops_early_and_the_same_way_each_time():
+    X, y = wide_data()
+    model, again = RankLogisticCV().fit(X, y), RankLogisticCV(n_jobs=2).fit(X, y)
+    assert len(model.alphas_) < 8
+    np.testing.assert_array_equal(model.alphas_, again.alphas_)
+    np.testing.assert_array_equal(model.cv_errors_, again.cv_errors_)
+    display = AlphaPathDisplay.from_estimator(model)
+    assert len(display.alphas) == len(display.errors) == len(model.alphas_)
+
+
+@ANY_CHOICE
+def test_folds_that_take_too_much_memory_come_one_after_the_other(monkeypatch):
+    X, y = wide_data()
+    together = RankSVMCV().fit(X, y)
+    monkeypatch.setattr("rankwise.model_selection.search.MOST_BYTES", 0)
+    np.testing.assert_array_equal(RankSVMCV().fit(X, y).cv_errors_, together.cv_errors_)
+
+
+def test_an_early_stop_is_no_edge_of_the_grid(recwarn):
+    X, y = wide_data()
+    model = RankLogisticCV().fit(X, y)
+    assert 0 < np.argmin(model.cv_errors_.mean(axis=1)) < len(model.alphas_) - 1 < 7
+    assert not [warning for warning in recwarn if issubclass(warning.category, EdgeOfGridWarning)]
+
+
+@ANY_CHOICE
+@pytest.mark.parametrize("model", SEARCHES, ids=str)
+def test_alphas_that_are_given_are_all_visited(model):
+    X, y = wide_data()
+    found = clone(model).set_params(alphas=ALPHAS).fit(X, y)
+    assert found.alphas_.tolist() == ALPHAS
+    assert found.cv_errors_.shape == (len(ALPHAS), 4)
+
+
+class Planned(AlphaSearch):
+    """A search with errors by the logarithm of alpha."""
+
+    def __init__(self, errors):
+        X, y, _ = data()
+        super().__init__(RankSVM(), Problem(X, [Preferences.from_scores(y)]))
+        self.planned, self.visited = errors, []
+
+    def visits(self, alphas, folds):
+        for alpha in alphas:
+            self.visited.append(round(np.log10(alpha)))
+            yield np.array(self.planned[self.visited[-1]])
+
+
+def planned_choice(errors):
+    search, grid = Planned(errors), 10.0 ** -np.arange(4)
+    return search.choice(grid, search.visits(grid, []), []), search.visited
+
+
+def test_a_search_goes_up_while_the_largest_alpha_is_the_best():
+    errors = {2: [0.3, 0.3], 1: [0.1, 0.18], 0: [0.2, 0.2], -1: [0.3, 0.3], -2: [0.4, 0.4]}
+    choice, visited = planned_choice(errors)
+    assert visited == [0, -1, -2, 1, 2]
+    np.testing.assert_allclose(choice.alphas, [100, 10, 1, 0.1, 0.01])
+    assert choice.errors.tolist() == [errors[power] for power in (2, 1, 0, -1, -2)]
+    assert choice.alpha == pytest.approx(10)
+    choice.warn_at_edge()
+
+
+def test_a_search_goes_up_three_steps_at_most():
+    choice, visited = planned_choice({power: [0.2 - power / 30, 0.2 - power / 31] for power in range(-3, 5)})
+    assert visited == [0, -1, -2, 1, 2, 3]
+    with pytest.warns(EdgeOfGridWarning, match="1e\\+03, is the largest of 6 candidates"):
+        choice.warn_at_edge()
+
+
+def test_a_rise_must_be_clear_and_last():
+    best, worse, doubtful = [0.2, 0.3, 0.2], [0.3, 0.4, 0.31], [0.3, 0.2, 0.21]
+    assert has_risen(np.array([best, worse, worse]), 0.5)
+    assert not has_risen(np.array([best, worse]), 0.5)  # once
+    assert not has_risen(np.array([best, doubtful, worse]), 0.5)
+    assert not has_risen(np.array([[0.2], [0.3], [0.4]]), 0.5)  # one fold has no standard error
+
+
+def test_a_rise_of_a_model_that_is_no_better_than_chance_does_not_count():
+    chance, worse, best = [0.44, 0.52, 0.46], [0.47, 0.55, 0.5], [0.2, 0.3, 0.2]
+    assert not has_risen(np.array([chance, worse, worse]), 0.5)
+    assert not has_risen(np.array([best, worse, worse]))  # nothing is better than the largest alpha
+    assert has_risen(np.array([worse, best, worse, worse]))
+
+
+def test_a_search_goes_on_while_large_features_are_noise():
+    X, y, _ = loud_noise()
+    model = RankSVMCV().fit(X, y)
+    assert model.cv_errors_[0].mean() > 0.3
+    assert model.cv_errors_.mean(axis=1).min() < 0.05
 
 
 # Ctrl-C

@@ -25,8 +25,8 @@ FREE_SETTINGS = ("tol", "max_iter", "n_jobs")
 class Saved:
     """The state of a training.
 
-    `fold_errors` has one row per finished fold of cross-validation; `coef` is None until the fit to all rows
-    has begun.
+    `fold_errors` has one row per finished fold of cross-validation or, over the default grid, per candidate;
+    `coef` is None until the fit to all rows has begun.
     """
 
     fold_errors: list[list[float]] = field(default_factory=list)

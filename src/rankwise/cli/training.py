@@ -66,22 +66,22 @@ class Training:
         self.checkpoint = checkpoint
         self.validation = validation
         self.resumed = False
+        self.step = "fold"  # of the cross-validation, after which a checkpoint is written
 
     @with_one_blas_thread
     def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
-        """Cross-validate over queries; folds of a checkpoint are not repeated."""
+        """Cross-validate over queries; folds or candidates of a checkpoint are not repeated."""
         from rankwise.model_selection.search import Choice
 
         search = self._search()
         tried, folds = search.candidates(options.alphas), self._folds(search, options)
-        errors = [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
-        for fold in search.errors(tried, self._drawn(folds, len(errors), search.model, progress)):
-            errors.append(fold[:, 0].tolist())
-            if self.checkpoint is not None:
-                self.checkpoint.state.fold_errors = errors
-                self.checkpoint.write()
+        may_stop = options.alphas is None and not search.model.fits_all_at_once
+        if may_stop:
+            self.step = "alpha"
+            choice = search.choice(tried, self._visits(search, tried, folds, progress), folds)
+        else:
+            choice = Choice(tried, self._fold_by_fold(search, tried, folds, progress), search.scoring)
         progress.close()
-        choice = Choice(tried, np.array(errors).T, search.scoring)
         if self.recipe.tuned == "alpha":
             choice.warn_at_edge()
         elif choice.best == 0:
@@ -119,17 +119,41 @@ class Training:
         outputs[0].require_pairs()
         return [Validation(X, outputs)]
 
+    def _visits(
+        self, search: AlphaSearch, tried: Any, folds: list[Fold], progress: Progress
+    ) -> Iterator[Any]:
+        """Yield the errors of all folds for one candidate after the other."""
+        errors = self._saved_errors()
+        yield from map(np.array, list(errors))
+        visits = search.visits(tried[len(errors) :], folds)
+        for number in range(len(errors), len(tried)):
+            text = f"alpha {number + 1} of {len(tried)}"
+            announce(search.model, progress, number / len(tried), text)
+            found = next(visits)
+            self._save(errors, found)
+            yield found
+
+    def _fold_by_fold(self, search: AlphaSearch, tried: Any, folds: list[Fold], progress: Progress) -> Any:
+        """Return the errors of all candidates: shape (n_alphas, n_folds)."""
+        errors = self._saved_errors()
+        for fold in search.errors(tried, self._drawn(folds, len(errors), search.model, progress)):
+            self._save(errors, fold[:, 0])
+        return np.array(errors).T
+
+    def _saved_errors(self) -> list[list[float]]:
+        return [] if self.checkpoint is None else list(self.checkpoint.state.fold_errors)
+
+    def _save(self, errors: list[list[float]], found: Any) -> None:
+        """Append the errors of a fold or of a candidate, and keep all of them."""
+        errors.append(found.tolist())
+        if self.checkpoint is not None:
+            self.checkpoint.state.fold_errors = errors
+            self.checkpoint.write()
+
     def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
         """Yield the remaining folds, with progress by fold and iteration."""
         for number in range(done, len(folds)):
-            text = f"fold {number + 1} of {len(folds)}"
-
-            def draw(state: Any, number: int = number, text: str = text) -> None:
-                progress.show(number / len(folds), f"{text}, iteration {state.iteration}")
-
-            progress.show(number / len(folds), text)
-            if "callback" in model.get_params():
-                model.set_params(callback=draw)
+            announce(model, progress, number / len(folds), f"fold {number + 1} of {len(folds)}")
             yield folds[number]
 
     def fit(self, chosen: float | None, progress: Progress) -> Outcome:
@@ -243,8 +267,19 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
             if interruption.number is None:
                 raise
     if interruption.number is not None:
-        raise InterruptedRunError(what_is_kept(checkpoint), interruption.number)
+        raise InterruptedRunError(what_is_kept(checkpoint, training.step), interruption.number)
     return outcome
+
+
+def announce(model: Any, progress: Progress, share: float, text: str) -> None:
+    """Show what is fitted next, and its iterations."""
+
+    def draw(state: Any) -> None:
+        progress.show(share, f"{text}, iteration {state.iteration}")
+
+    progress.show(share, text)
+    if "callback" in model.get_params():
+        model.set_params(callback=draw)
 
 
 def value_of(choice: Choice, recipe: Recipe) -> float:
@@ -311,14 +346,14 @@ def take_up(checkpoint: Checkpoint | None, options: argparse.Namespace, console:
     return True
 
 
-def what_is_kept(checkpoint: Checkpoint | None) -> str:
+def what_is_kept(checkpoint: Checkpoint | None, step: str = "fold") -> str:
     """Write the last checkpoint and return a message about it."""
     if checkpoint is None or (checkpoint.state.coef is None and not checkpoint.state.fold_errors):
         return "Interrupted before there was anything to save."
     checkpoint.write()
     saved = checkpoint.state
     found = (
-        f"{plural(len(saved.fold_errors), 'fold')} of the cross-validation"
+        f"{plural(len(saved.fold_errors), step)} of the cross-validation"
         if saved.coef is None
         else f"iteration {saved.iteration} (objective {saved.objective:.6g}, gap {saved.gap:.2g})"
     )

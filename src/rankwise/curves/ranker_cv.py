@@ -28,8 +28,8 @@ class CurveRankerCV(
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default eight powers of ten relative to the scale of the data. At the first, the range
-        of the scores is about one margin.
+        Candidates; by default powers of ten relative to the scale of the data, visited as in `RankSVMCV`.
+        At the first, the range of the scores is about one margin.
     cv : int, splitter or iterable of (train, test)
         An int assigns queries (rows, if there are no queries) to folds at random, the same in each fit.
     scoring : str, callable or scikit-learn scorer, optional
@@ -48,8 +48,8 @@ class CurveRankerCV(
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> X, y = load_diabetes_ranking(return_X_y=True)
     >>> model = CurveRankerCV(cv=3, n_bins=16).fit(X, y)
-    >>> model.cv_errors_.shape
-    (8, 3)
+    >>> model.cv_errors_.shape == (len(model.alphas_), 3)
+    True
     """
 
     plain = CurveRanker

@@ -25,6 +25,7 @@ class ChoosesAlpha(BaseRanker):
     # Whether the held-out scores of all folds are judged together.
     pooled = False
     alphas: ArrayLike | None
+    alphas_: FloatArray
     cv: Any
     scoring: Any
 
@@ -54,9 +55,14 @@ class ChoosesAlpha(BaseRanker):
         return [read_validation(self, validation)]
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
-        """Compare the candidates `alphas_` over folds; outputs share one alpha."""
-        return Choice(self.alphas_, self._errors(search, folds).mean(axis=1), search.scoring)
+        """Compare the candidates `alphas_` over folds, and keep those that were visited.
 
-    def _errors(self, search: AlphaSearch, folds: list[Fold]) -> FloatArray:
-        """Return the errors of the candidates: shape (n_alphas, n_outputs, n_folds)."""
-        return np.stack(list(search.errors(self.alphas_, folds)), axis=2)
+        All that the user gave are visited.
+        """
+        visits = search.visits(self.alphas_, folds)
+        if self.alphas is None:
+            choice = search.choice(self.alphas_, visits, folds)
+        else:
+            choice = Choice(self.alphas_, np.array(list(visits)), search.scoring)
+        self.alphas_ = choice.alphas
+        return choice

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -51,6 +51,7 @@ class BaseRanker(BaseEstimator):
     # See `Tunable`.
     tuned = "alpha"
     has_certified_path = False
+    fits_all_at_once = False
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
 
@@ -214,30 +215,25 @@ class Refits:
     model: BaseRanker
     problem: Problem
 
-    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
-        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows).
+    def scores(self, alphas: FloatVector, rows: Any) -> Iterable[FloatArray]:
+        """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""
+        return (model.predict(rows)[None] for model in self.models(alphas))
+
+    def models(self, alphas: FloatVector) -> Iterator[BaseRanker]:
+        """Yield the fitted model for each alpha.
 
         Warnings of these fits are dropped, and an interrupted fit is not compared.
         """
-        scores = []
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            warnings.simplefilter("error", InterruptedWarning)
-            for alpha in alphas:
-                try:
-                    self.model.set_params(alpha=float(alpha)).fit(self.problem.X, self.problem.outputs[0])
-                except InterruptedWarning:
-                    raise KeyboardInterrupt from None
-                scores.append([self.model.predict(rows)])
-        return np.array(scores)
-
-    def models(self, alphas: FloatVector) -> Iterator[BaseRanker]:
-        """Yield the fitted model for each alpha."""
         for alpha in alphas:
+            model = clone(self.model).set_params(alpha=float(alpha))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)
-                model = clone(self.model).set_params(alpha=float(alpha))
-                yield model.fit(self.problem.X, self.problem.outputs[0])
+                warnings.simplefilter("error", InterruptedWarning)
+                try:
+                    model.fit(self.problem.X, self.problem.outputs[0])
+                except InterruptedWarning:
+                    raise KeyboardInterrupt from None
+            yield model
 
 
 def positions_within(scores: FloatVector, query: NDArray[np.int64]) -> NDArray[np.int64]:

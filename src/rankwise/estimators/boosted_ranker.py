@@ -137,6 +137,7 @@ class BoostedRanker(
     """
 
     tuned = "n_estimators"
+    fits_all_at_once = True
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
@@ -174,11 +172,12 @@ class PairwiseFits:
         results = list(self.along(choice.alphas[: choice.best + 1]))
         return float(choice.alphas[len(results) - 1]), results[-1]
 
-    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
-        """Score other rows by the fit for each alpha: shape (n_alphas, 1, n_rows)."""
-        coef = np.stack([result.coef for result in self.compared(alphas)])
+    def scores(self, alphas: FloatVector, rows: Any) -> Iterator[FloatArray]:
+        """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""
         n_threads = thread_count(self.model.n_jobs)
-        return scores_by(self.space.dual_coef(coef), self.space.features, rows, n_threads)[:, None]
+        for result in self.compared(alphas):
+            coef = self.space.dual_coef(result.coef[None])
+            yield scores_by(coef, self.space.features, rows, n_threads)
 
     def models(self, alphas: FloatVector) -> Iterator[PairwiseRanker]:
         """Yield the fitted model for each alpha, for scorers that need more than scores."""

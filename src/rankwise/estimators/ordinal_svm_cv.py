@@ -30,7 +30,8 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
+        Candidates; by default eight powers of ten relative to the scale of the data, visited
+        as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
         An int assigns rows to folds at random, stratified by rank, the same at each fit.
     scoring : str or callable, optional
@@ -46,7 +47,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         The alpha with the lowest mean error over folds; the largest of these. If it is the first or the last
         candidate, an `EdgeOfGridWarning` suggests others.
     alphas_ : array of shape (n_alphas,)
-        Candidates, from the largest to the smallest.
+        The candidates that were visited, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
         The mean absolute error of held-out ranks, or the criterion that `scoring` names.
     scoring_ : str
@@ -60,8 +61,8 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     >>> from rankwise.datasets import make_ordinal
     >>> X, y = make_ordinal(300, random_state=0)
     >>> model = OrdinalSVMCV(kernel="poly", degree=2).fit(X, y)
-    >>> model.cv_errors_.shape
-    (8, 5)
+    >>> model.cv_errors_.shape == (len(model.alphas_), 5)
+    True
     """
 
     plain = OrdinalSVM

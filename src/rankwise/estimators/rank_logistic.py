@@ -165,7 +165,8 @@ class RankLogisticCV(
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default eight powers of ten relative to the scale of the data, those of `RankSVMCV`.
+        Candidates; by default eight powers of ten relative to the scale of the data, visited
+        as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
         An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
         explicit pairs share rows, it assigns the pairs.
@@ -188,7 +189,7 @@ class RankLogisticCV(
         candidate, an `EdgeOfGridWarning` suggests others. If the final fit was interrupted on its path to
         it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
-        Candidates, from the largest to the smallest.
+        The candidates that were visited, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
         Held-out log loss of pairs, or ranking error: the mean over queries or, under
         `average="pairs"`, over all pairs; 1 minus the measure, or minus the score, that `scoring` names.
@@ -202,8 +203,8 @@ class RankLogisticCV(
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> X, y = load_diabetes_ranking(return_X_y=True)
     >>> model = RankLogisticCV(cv=3).fit(X, y)
-    >>> model.cv_errors_.shape
-    (8, 3)
+    >>> model.cv_errors_.shape == (len(model.alphas_), 3)
+    True
     """
 
     plain = RankLogistic
@@ -211,20 +212,12 @@ class RankLogisticCV(
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:
         self._fold_temperature = 1.0
-        if not self.calibrated:
-            return super()._choice(search, folds)
-        found = list(search.scores(self.alphas_, folds))
-        if search.scoring == "score":
-            choice = super()._choice(search, folds)
-        else:
-            errors = np.array([search.judged(*fold)[:, 0] for fold in found]).T
-            choice = Choice(self.alphas_, errors, search.scoring)
-        self._fold_temperature = common_temperature(
-            [
-                (Logistic(held_out[0], average=self.average), scores[choice.best, 0])
-                for held_out, scores in found
-            ]
-        )
+        choice = super()._choice(search, folds)
+        if self.calibrated:
+            found = search.scores(np.array([choice.alpha]), folds)
+            self._fold_temperature = common_temperature(
+                [(Logistic(held_out[0], average=self.average), scores[0, 0]) for held_out, scores in found]
+            )
         return choice
 
     def set_function(self, coef: FloatVector, features: FeatureMap | None) -> None:

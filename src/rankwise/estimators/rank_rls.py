@@ -34,6 +34,7 @@ class BaseRankRLS(BaseRanker):
 
     takes_backends = True
     has_certified_path = True
+    fits_all_at_once = True
     cost: str
     ties: str
     solver: str

@@ -221,7 +221,8 @@ class RankRLSCV(
             self.alphas_ = search.candidates(self.alphas)
         else:
             self.alphas_ = shared.default_alphas()
-        return self._errors(search, folds), None if shared is None else shared.whole
+        errors = np.stack(list(search.errors(self.alphas_, folds)), axis=2)
+        return errors, None if shared is None else shared.whole
 
 
 def common_errors(errors: FloatArray) -> FloatArray:

@@ -23,8 +23,9 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
     Parameters
     ----------
     alphas : array, optional
-        Candidates; by default eight powers of ten relative to the scale of the data: at the first, scores
-        spread over about one margin.
+        Candidates, all of which are visited. By default, powers of ten relative to the scale of the data:
+        from the alpha at which scores spread over about one margin, at most seven steps down, until the
+        held-out error has risen twice, and at most three up while the largest is the best.
     cv : int, splitter or iterable of (train, test)
         An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
         explicit pairs share rows, it assigns the pairs.
@@ -43,7 +44,7 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
         candidate, an `EdgeOfGridWarning` suggests others. If the final fit was interrupted on its path to
         it, the alpha that was reached.
     alphas_ : array of shape (n_alphas,)
-        Candidates, from the largest to the smallest.
+        The candidates that were visited, from the largest to the smallest.
     cv_errors_ : array of shape (n_alphas, n_folds)
         Held-out ranking error: the mean over queries or, under `average="pairs"`, the fraction of all pairs;
         or 1 minus the measure, or minus the score, that `scoring` names. Folds without pairs are left out;
@@ -57,8 +58,8 @@ class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison,
     >>> from rankwise.datasets import load_diabetes_ranking
     >>> X, y = load_diabetes_ranking(return_X_y=True)
     >>> model = RankSVMCV(cv=3).fit(X, y)
-    >>> model.cv_errors_.shape
-    (8, 3)
+    >>> model.cv_errors_.shape == (len(model.alphas_), 3)
+    True
     """
 
     plain = RankSVM

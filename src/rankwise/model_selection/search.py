@@ -7,7 +7,7 @@ choose the same alpha on the same folds. Estimators take part by `Tunable`.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from numbers import Integral
@@ -30,6 +30,18 @@ from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 RowFold = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+# A search over a default grid ends if this many candidates in a row are worse than the best, each by more
+# than this many standard errors of the difference over folds, and the best is better than chance by
+# `LEARNED` of them: if features that are noise dominate, errors wander about chance until alpha is small.
+# `benchmarks/suite.py` counts the searches that end too early.
+RISES, STANDARD_ERRORS, LEARNED = 2, 0.5, 3.0
+# The error of equal scores. Of other measures the error of the largest candidate takes its place.
+CHANCE = {"error": 0.5, "concordance": 0.5, "log_loss": float(np.log(2.0))}
+# While the largest candidate is the best, larger ones are added, at most this many.
+MOST_LARGER = 3
+# Bytes of training rows that the fits of all folds may hold at the same time.
+MOST_BYTES = 2**31
 
 
 class PairFold(NamedTuple):
@@ -172,7 +184,7 @@ class AlphaSearch:
         They are NaN for an output that is not judged by the fold.
         """
         if self._scoring.scorer is not None:
-            return (self._scored(alphas, self._parts(fold), self._scoring.scorer) for fold in folds)
+            return (np.array(list(self._path(alphas, fold))) for fold in folds)
         folds = list(folds) if self.pooled else folds
         if isinstance(folds, list) and self.pooled and not isinstance(folds[0], Validation):
             return iter([self._pooled(alphas, folds)])
@@ -203,13 +215,26 @@ class AlphaSearch:
             errors.append(self.judged([output[known]], scores[:, [k]][:, :, known]))
         return np.concatenate(errors, axis=1)
 
-    def _scored(self, alphas: FloatArray, parts: Parts, scorer: Callable[..., float]) -> FloatArray:
-        """Fit each alpha and return minus the scores of the models, shape (n_alphas, 1)."""
+    def _path(self, alphas: FloatArray, fold: Fold) -> Iterator[FloatArray]:
+        """Fit one alpha after the other to a fold, and yield its held-out errors: shape (n_outputs,)."""
+        parts, scorer = self._parts(fold), self._scoring.scorer
+        if scorer is None:
+            for scores in self._fold_scores(alphas, parts):
+                yield self.judged(parts.held_out, scores[None])[0]
+            return
         if len(parts.train.outputs) > 1:
             raise ValueError("A scorer judges models of one output; give the name of a measure as scoring.")
-        models = self.model.fits(parts.train).models(alphas)
-        with self._warning_once():
-            return -np.array([[float(scorer(model, parts.X_test, parts.y))] for model in models])
+        for model in self.model.fits(parts.train).models(alphas):
+            with self._warning_once():
+                error = -float(scorer(model, parts.X_test, parts.y))
+            yield np.array([error])
+
+    def _fold_scores(self, alphas: FloatArray, parts: Parts) -> Iterator[FloatArray]:
+        """Yield the scores of held-out rows by the fit for each alpha, shape (n_outputs, n_rows)."""
+        for scores in self.model.fits(parts.train).scores(alphas, parts.X_test):
+            judged = np.full((len(self.held_out), parts.X_test.shape[0]), np.nan)
+            judged[parts.judged] = scores
+            yield judged
 
     @contextmanager
     def _warning_once(self) -> Iterator[None]:
@@ -242,9 +267,34 @@ class AlphaSearch:
             return
         for fold in folds:
             parts = self._parts(fold)
-            judged = np.full((len(alphas), len(self.held_out), parts.X_test.shape[0]), np.nan)
-            judged[:, parts.judged] = self.model.fits(parts.train).scores(alphas, parts.X_test)
-            yield parts.held_out, judged
+            yield parts.held_out, np.array(list(self._fold_scores(alphas, parts)))
+
+    def visits(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
+        """Yield the errors of all folds, (n_folds,), for one alpha after the other; outputs are averaged.
+
+        The folds advance together, unless their rows take too much memory.
+        """
+        paths: list[Iterable[FloatArray]] = [self._path(alphas, fold) for fold in folds]
+        if _copied_bytes(self.problem.X, folds) > MOST_BYTES:
+            paths = [list(path) for path in paths]
+        return (np.mean(errors, axis=1) for errors in zip(*paths, strict=True))
+
+    def choice(self, alphas: FloatArray, visits: Iterable[FloatArray], folds: list[Fold]) -> Choice:
+        """Choose among a default grid: take visits until the errors have clearly risen.
+
+        While the largest alpha is the best, larger ones are tried.
+        """
+        errors: list[FloatArray] = []
+        for visited in visits:
+            errors.append(visited)
+            if has_risen(np.array(errors), CHANCE.get(self.scoring)):
+                break
+        found = Choice(alphas[: len(errors)], np.array(errors), self.scoring)
+        while found.is_open_above and len(found.alphas) < len(errors) + MOST_LARGER:
+            larger = found.alphas[:1] ** 2 / found.alphas[1]
+            above = np.array(list(self.visits(larger, folds)))
+            found = Choice(np.append(larger, found.alphas), np.vstack([above, found.errors]), self.scoring)
+        return found
 
     def shared(self, folds: list[Fold]) -> Any:
         """Return the fits of all folds from one pass over the rows, or None; they are made once."""
@@ -305,6 +355,30 @@ class AlphaSearch:
         return parts._replace(train=replace(parts.train, X=X_train), X_test=X_test)
 
 
+def has_risen(errors: FloatArray, chance: float | None = None) -> bool:
+    """Return whether something was learned, and the last candidates are worse than the best one.
+
+    `errors` has shape (n_alphas, n_folds). One fold has no standard error, so that nothing is clear.
+    """
+    n_alphas, n_folds = errors.shape
+    best = int(np.argmin(errors.mean(axis=1)))
+    if n_folds == 1 or n_alphas - 1 - best < RISES:
+        return False
+    start = errors[0] if chance is None else chance
+    differences = np.vstack([start - errors[best], errors[-RISES:] - errors[best]])
+    noise = differences.std(axis=1, ddof=1) / np.sqrt(n_folds)
+    least = np.array([LEARNED, *[STANDARD_ERRORS] * RISES])
+    return bool((differences.mean(axis=1) > least * noise).all())
+
+
+def _copied_bytes(X: Any, folds: list[Fold]) -> float:
+    """Return the bytes of the training rows of all folds of rows; others share the rows of X."""
+    size = getattr(X, "nbytes", None) or 1.5 * X.data.nbytes
+    rows = np.arange(X.shape[0])  # splits may be masks
+    copies = [len(rows[fold[0]]) for fold in folds if not isinstance(fold, PairFold | Validation)]
+    return size * sum(copies) / max(1, X.shape[0])
+
+
 def _rows_held_out_once(folds: list[Fold], n_rows: int) -> list[NDArray[np.int64]]:
     """Return the test rows of each fold, among which no row may be twice."""
     rows = np.arange(n_rows)  # splits may be masks
@@ -362,6 +436,11 @@ class Choice:
         """The best alpha."""
         return float(self.alphas[self.best])
 
+    @property
+    def is_open_above(self) -> bool:
+        """Whether the largest alpha is the best, and still changes an error."""
+        return len(self.alphas) > 1 and self.best == 0 and not np.array_equal(self.errors[0], self.errors[1])
+
     def warn_at_edge(self) -> None:
         """Warn if the best alpha is the first or the last of several, and suggest the next ones to try.
 
@@ -393,7 +472,7 @@ class Choice:
                 f"The best alpha, {self.alpha:.3g}, is the smallest of {n_alphas} candidates, and a smaller "
                 f"one may be better: add {self._beyond(-1, -2)}"
             )
-        if self.best == 0 and not np.array_equal(self.errors[0], self.errors[1]):
+        if self.is_open_above:
             return (
                 f"The best alpha, {self.alpha:.3g}, is the largest of {n_alphas} candidates, and a larger "
                 f"one may be better: add {self._beyond(0, 1)}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -65,8 +65,11 @@ class Space(NamedTuple):
 class Fits(Protocol):
     """The fits of an estimator to one problem, for any value of the parameter that is tuned."""
 
-    def scores(self, alphas: FloatVector, rows: Any) -> FloatArray:
-        """Score other rows by the fit for each alpha: shape (n_alphas, n_outputs, n_rows)."""
+    def scores(self, alphas: FloatVector, rows: Any) -> Iterable[FloatArray]:
+        """Score other rows by the fit for each alpha: arrays of shape (n_outputs, n_rows).
+
+        An iterator fits an alpha when its scores are asked for.
+        """
 
     def models(self, alphas: FloatVector) -> Iterator[Any]:
         """Yield the fitted model for each alpha."""
@@ -99,10 +102,13 @@ class Tunable(Protocol):
         The parameter that a search chooses, such as "alpha".
     has_certified_path : bool
         Whether `fits` returns `CertifiedFits`.
+    fits_all_at_once : bool
+        Whether one computation serves all candidates, so that a search gains nothing by leaving some out.
     """
 
     tuned: str
     has_certified_path: bool
+    fits_all_at_once: bool
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""
