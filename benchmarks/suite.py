@@ -3,12 +3,14 @@
     python benchmarks/suite.py                    # all sets: some minutes; writes a record
     python benchmarks/suite.py --quick            # some 1,000 rows of each, one split; writes nothing
     python benchmarks/suite.py --only wine ohsumed --record /tmp/some.json
+    python benchmarks/suite.py --table            # the table of docs/tuning.md from the records
 
 The sets come from scikit-learn, from generators and, if RANKWISE_DATA names a folder that has them, from
 there. A split holds out three tenths of the rows, queries or pairs. For each set, split and estimator the
-record has the candidates with their errors in each fold, the alpha that was chosen, the error on the rows
+record has the alpha that was chosen, the number of candidates and the smallest of them, the error on the rows
 held out, and the CPU seconds of the search and of one fit with that alpha. One thread. The records are
-benchmarks/results/suite.json and, of the search over the whole grid, benchmarks/results/suite_before.json.
+benchmarks/results/suite.json and, of the search over the whole grid that preceded it, suite_before.json
+beside it; the table compares them.
 """
 
 import argparse
@@ -17,6 +19,7 @@ import gzip
 import json
 import logging
 import os
+import re
 import warnings
 from dataclasses import dataclass, replace
 from functools import cache
@@ -46,6 +49,8 @@ from rankwise import (
 from rankwise.datasets import make_ordinal, make_ranking, make_text_ranking
 
 RESULTS = Path(__file__).parent / "results" / "suite.json"
+BEFORE = RESULTS.with_name("suite_before.json")
+PAGE = RESULTS.parents[2] / "docs" / "tuning.md"
 SPLITS = {"first": 1, "second": 2}  # the seeds
 HELD_OUT = 0.3
 QUICK_ROWS = 1000
@@ -58,6 +63,16 @@ SEARCHES = {
     "CurveRankerCV": CurveRankerCV(n_jobs=1),
     "HullRankerCV": HullRankerCV(),
 }
+# The figures of a run in a record.
+COLUMNS = (
+    "alpha",
+    "candidates",
+    "smallest",
+    "test_error",
+    "search_seconds",
+    "fit_seconds",
+    "in_fits",
+)
 # Interior points of hulls take time with the cube of the rows, curves with their number.
 MOST_HULL_ROWS, MOST_CURVES, MOST_CURVE_ROWS = 400, 40, 25_000
 
@@ -271,8 +286,8 @@ def measured(search, train, test):
     fit_seconds = cpu_seconds(lambda: fit.fit(train.X, train.y, **train.arguments()))
     return {
         "alpha": search.alpha_,
-        "alphas": search.alphas_.tolist(),
-        "cv_errors": search.cv_errors_.tolist(),
+        "candidates": len(search.alphas_),
+        "smallest": search.alphas_[-1],
         "test_error": test_error(search, test),
         "search_seconds": search_seconds,
         "fit_seconds": fit_seconds,
@@ -290,13 +305,80 @@ def runs(chosen, splits, most_rows=None):
             for label, search in SEARCHES.items():
                 if train.suits(label):
                     place = {"set": name, "split": split, "search": label}
-                    yield place | {"rows": list(train.X.shape)} | measured(search, train, test)
+                    yield place | measured(search, train, test)
 
 
 def line(run):
-    figures = f"{run['alpha']:>10.1e}{len(run['alphas']):>4}{run['test_error']:>9.4f}"
+    figures = f"{run['alpha']:>10.1e}{run['candidates']:>4}{run['test_error']:>9.4f}"
     times = f"{run['search_seconds']:>9.2f}{run['fit_seconds']:>9.3f}{run['in_fits']:>8.1f}"
     return f"{run['set']:<26}{run['split']:<8}{run['search']:<26}{figures}{times}"
+
+
+def write(path, about, found):
+    """Write a record: the figures of each run by set, split and search, in the order of `COLUMNS`."""
+    record = {}
+    for run in found:
+        splits = record.setdefault(run["set"], {})
+        figures = [float(f"{run[name]:.4g}") for name in COLUMNS]
+        splits.setdefault(run["split"], {})[run["search"]] = figures
+    body = ",\n".join(f"{json.dumps(name)}: {json.dumps(splits)}" for name, splits in record.items())
+    head = json.dumps(about | {"columns": COLUMNS})[1:-1]
+    path.write_text(f'{{{head}, "runs": {{\n{body}\n}}}}\n', encoding="utf-8")
+
+
+# The table
+
+
+def read(path):
+    """The runs of a record by set, split and search."""
+    record = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        (name, split, search): dict(zip(record["columns"], figures, strict=True))
+        for name, splits in record["runs"].items()
+        for split, searches in splits.items()
+        for search, figures in searches.items()
+    }
+
+
+def best_visited(before, after):
+    """Whether the best alpha of the whole grid is among those visited."""
+    return after["smallest"] <= before["alpha"] * 1.01
+
+
+def row(label, pairs):
+    """The line of an estimator: what its searches took before and after."""
+    both = list(zip(*pairs, strict=True))
+
+    def figure(word, how, form):
+        return " | ".join(form.format(how([run[word] for run in runs])) for runs in both)
+
+    visited = figure("candidates", np.mean, "{:.1f}")
+    early = sum(not best_visited(*pair) for pair in pairs)
+    fits, seconds = figure("in_fits", np.median, "{:.1f}"), figure("search_seconds", sum, "{:.1f}")
+    errors = figure("test_error", np.mean, "{:.4f}")
+    return f"| {label} | {len(pairs)} | {visited} | {fits} | {seconds} | {errors} | {early} |"
+
+
+def markdown():
+    """The table of the page, from the two records."""
+    before, after = read(BEFORE), read(RESULTS)
+    lines = [
+        "| search | searches | candidates | now | in fits | now | seconds | now | test error | now | early |",
+        "|:--|--:|--:|--:|--:|--:|--:|--:|--:|--:|--:|",
+    ]
+    for label in SEARCHES:
+        pairs = [(run, after[key]) for key, run in before.items() if key[2] == label and key in after]
+        lines.append(row(label, pairs))
+    return "\n".join(lines)
+
+
+def write_table():
+    """Put the table into the page, in place of the one that is there."""
+    written, page = markdown(), PAGE.read_text(encoding="utf-8")
+    begin = re.escape(written.partition("\n")[0])
+    page, n_tables = re.subn(begin + r".*?\n(?=\n|\Z)", lambda _: written + "\n", page, flags=re.DOTALL)
+    assert n_tables == 1, "the page has no such table, or several"
+    PAGE.write_text(page, encoding="utf-8")
 
 
 def main():
@@ -306,8 +388,11 @@ def main():
     parser.add_argument("--quick", action="store_true", help="few rows, one split, no record")
     parser.add_argument("--only", nargs="+", metavar="SET", help="these sets; no record unless --record")
     parser.add_argument("--splits", nargs="+", choices=SPLITS, default=list(SPLITS))
+    parser.add_argument("--table", action="store_true", help="write the table of the page, nothing else")
     parser.add_argument("--record", type=Path, help="where to write, in place of benchmarks/results")
     options = parser.parse_args()
+    if options.table:
+        return write_table()
     warnings.simplefilter("ignore")
     logging.disable()  # hints at features that should be scaled
     print(
@@ -323,7 +408,7 @@ def main():
     if path is not None:
         about = {"date": datetime.date.today().isoformat(), "version": rankwise.__version__}
         about["load"] = os.getloadavg()[0]
-        path.write_text(json.dumps(about | {"runs": found}, indent=1) + "\n", encoding="utf-8")
+        write(path, about, found)
 
 
 if __name__ == "__main__":
