@@ -105,19 +105,20 @@ struct CountPart {
 template <int depth>
 struct CountLoop {
     template <class Cpu>
-    static RANKWISE_INLINE void run(Cpu, const CountPart& given, const RankCounts<depth>& tree) {
+    static RANKWISE_INLINE void run(Cpu, const CountPart& given, const RankCounts& tree) {
         // Copies: the compiler would reload everything behind a reference after every store of a vector.
         const CountPart part = given;
-        RankCounts<depth> counts = tree;
+        RankCounts counts = tree;
         const Window* windows = part.windows;
         std::int64_t pairs = 0;
         for (std::int64_t first = part.begin, last; first < part.end; first = last) {
             for (last = first + 1; last < part.end && part.order.level_begin[last] == first;) ++last;
             const auto entered = static_cast<std::int32_t>(first);
-            for (std::int64_t p = first; p < last; ++p) part.out.worse[p] = entered - counts.below(windows[p].low);
-            for (std::int64_t p = first; p < last; ++p) counts.template enter<Cpu>(windows[p].place);
+            for (std::int64_t p = first; p < last; ++p)
+                part.out.worse[p] = entered - counts.below<depth>(windows[p].low);
+            for (std::int64_t p = first; p < last; ++p) counts.enter<Cpu, depth>(windows[p].place);
             for (std::int64_t p = first; p < last; ++p) {
-                const std::int32_t better = windows[p].high - counts.below(windows[p].high);
+                const std::int32_t better = windows[p].high - counts.below<depth>(windows[p].high);
                 part.out.better[p] = better;
                 pairs += better;
             }
@@ -135,15 +136,14 @@ inline std::int64_t count_partners(const LabelOrder& order, const Window* window
     using namespace detail;
     const std::int64_t n_parts = Blocks::of(order.n, n_threads).count;
     std::vector<std::int64_t> pairs(n_parts);
-    at_depth(order.n >> RankCounts<3>::word_bits, [&](auto depth) {
-        using Counts = RankCounts<depth.value>;
-        std::vector<Counts> counts;
-        for (std::int64_t k = 0; k < n_parts; ++k) counts.emplace_back(scratch, order.n);
-        parallel_for(n_parts, n_threads, [&](std::size_t k) {
-            const CountPart part{order, windows,         order.part_begin(k, n_parts), order.part_begin(k + 1, n_parts),
-                                 out,   pairs.data() + k};
-            for (std::int64_t p = 0; p < part.begin; ++p) counts[k].put(windows[p].place);
-            if (part.begin > 0) counts[k].settle();
+    std::vector<RankCounts> counts;
+    for (std::int64_t k = 0; k < n_parts; ++k) counts.emplace_back(scratch, order.n);
+    parallel_for(n_parts, n_threads, [&](std::size_t k) {
+        const CountPart part{order, windows,         order.part_begin(k, n_parts), order.part_begin(k + 1, n_parts),
+                             out,   pairs.data() + k};
+        for (std::int64_t p = 0; p < part.begin; ++p) counts[k].put(windows[p].place);
+        if (part.begin > 0) counts[k].settle();
+        at_depth(counts[k].depth, [&](auto depth) {
             on_this_cpu([&](auto cpu) { detail::run<CountLoop<depth.value>>(cpu, part, counts[k]); });
         });
     });

@@ -9,23 +9,23 @@
 #include <mutex>
 #include <system_error>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 namespace rankwise {
 
-template <class Task>
-void parallel_for(std::size_t n_tasks, int n_threads, Task&& task) {
-    const std::size_t workers = std::min<std::size_t>(n_tasks, n_threads < 1 ? 1 : n_threads);
-    if (workers <= 1) {
-        for (std::size_t i = 0; i < n_tasks; ++i) task(i);
-        return;
-    }
+namespace detail {
+
+// Tasks of any type by their address, so that the code for threads is compiled once.
+using CallTask = void (*)(void* task, std::size_t i);
+
+inline void run_tasks(std::size_t n_tasks, std::size_t workers, void* task, CallTask call) {
     std::atomic<std::size_t> next{0};
     std::exception_ptr failure;
     std::mutex failure_lock;
     auto work = [&] {
         try {
-            for (std::size_t i; (i = next.fetch_add(1)) < n_tasks;) task(i);
+            for (std::size_t i; (i = next.fetch_add(1)) < n_tasks;) call(task, i);
         } catch (...) {
             std::lock_guard<std::mutex> guard(failure_lock);
             if (!failure) failure = std::current_exception();
@@ -41,6 +41,18 @@ void parallel_for(std::size_t n_tasks, int n_threads, Task&& task) {
     work();
     for (auto& helper : helpers) helper.join();
     if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace detail
+
+template <class Task>
+void parallel_for(std::size_t n_tasks, int n_threads, Task&& task) {
+    const detail::CallTask call = [](void* given, std::size_t i) {
+        (*static_cast<std::remove_reference_t<Task>*>(given))(i);
+    };
+    const std::size_t workers = std::min<std::size_t>(n_tasks, n_threads < 1 ? 1 : n_threads);
+    if (workers > 1) return detail::run_tasks(n_tasks, workers, &task, call);
+    for (std::size_t i = 0; i < n_tasks; ++i) call(&task, i);
 }
 
 // Runs both, the second on another thread if the system has one. Neither may throw.

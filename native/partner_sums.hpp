@@ -143,10 +143,10 @@ struct Side {
 template <int K, bool better, int depth>
 struct SumLoop {
     Side<K, better> side;
-    RankSums<K, depth> tree;
+    RankSums<K> tree;
 
     template <class Cpu>
-    static RANKWISE_INLINE void run(Cpu, const Side<K, better>& side, const RankSums<K, depth>& tree) {
+    static RANKWISE_INLINE void run(Cpu, const Side<K, better>& side, const RankSums<K>& tree) {
         SumLoop loop{side, tree};
         const SumPart part = side.part;
         const std::int32_t* level_begin = part.order.level_begin;
@@ -167,14 +167,14 @@ struct SumLoop {
     template <class Cpu>
     RANKWISE_INLINE void read(std::int64_t p) const {
         tree.fetch_to_read(side.window_end(side.ahead(p)));
-        tree.template read<Cpu>(side.window_end(p), side.part.sums + p * K);
+        tree.template read<Cpu, depth>(side.window_end(p), side.part.sums + p * K);
     }
     template <class Cpu>
     RANKWISE_INLINE void enter(std::int64_t p) {
         tree.fetch_to_enter(side.rank(side.ahead(p)));
         double values[K];
         side.given_by(p, values);
-        tree.template enter<Cpu>(side.rank(p), values);
+        tree.template enter<Cpu, depth>(side.rank(p), values);
     }
 };
 
@@ -183,14 +183,14 @@ void sum_side(const SumPart& part, Scratch& scratch) {
     const Side<K, better> side{part};
     const std::int64_t n = part.order.n, begin = better ? part.end : 0, end = better ? n : part.begin;
     scratch.restart();
-    at_depth(n >> leaf_bits, [&](auto depth) {
-        RankSums<K, depth.value> tree(scratch, n);
-        for (std::int64_t p = begin; p < end; ++p) {
-            double values[K];
-            side.given_by(p, values);
-            tree.put(side.rank(p), values);
-        }
-        if (begin < end) tree.settle();
+    RankSums<K> tree(scratch, n);
+    for (std::int64_t p = begin; p < end; ++p) {
+        double values[K];
+        side.given_by(p, values);
+        tree.put(side.rank(p), values);
+    }
+    if (begin < end) tree.settle();
+    at_depth(tree.depth, [&](auto depth) {
         on_this_cpu([&](auto cpu) { run<SumLoop<K, better, depth.value>>(cpu, side, tree); });
     });
 }

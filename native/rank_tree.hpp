@@ -121,20 +121,45 @@ inline std::int32_t ones_in(std::uint64_t bits) { return std::popcount(bits); }
 inline void fetch_ahead(const void*) {}
 #endif
 
-// The begin of each level of a tree over n + 1 places with `tables` numbers per entry; last, the total size.
+// The smallest of some depths with 8^depth > n. n is below 2^27: there are less than 2^31 rows and at least 16 per leaf
+// or word.
+constexpr int greatest_depth = 9;
+inline int depth_over(std::int64_t n) {
+    return n < 1 << 3 ? 1 : n < 1 << 9 ? 3 : n < 1 << 15 ? 5 : n < 1 << 18 ? 6 : n < 1 << 21 ? 7 : greatest_depth;
+}
+
+// Calls work with a depth as a type: only the loops that enter and read rows are compiled for each.
 template <int depth>
-constexpr std::array<std::int64_t, depth + 1> level_starts(std::int64_t n, int tables) {
-    std::array<std::int64_t, depth + 1> start{};
+struct Depth {
+    static constexpr int value = depth;
+};
+template <class Work>
+void at_depth(int depth, Work&& work) {
+    if (depth == 1) return work(Depth<1>{});
+    if (depth == 3) return work(Depth<3>{});
+    if (depth == 5) return work(Depth<5>{});
+    if (depth == 6) return work(Depth<6>{});
+    if (depth == 7) return work(Depth<7>{});
+    work(Depth<greatest_depth>{});
+}
+
+using LevelStarts = std::array<std::int64_t, greatest_depth + 1>;
+
+// The begin of each level of a tree over n + 1 places with `tables` numbers per entry; last, the total size.
+inline LevelStarts level_starts(std::int64_t n, int depth, int tables) {
+    LevelStarts start{};
     for (int l = 0; l < depth; ++l) start[l + 1] = start[l] + ((n >> (fan_bits * l)) / fan_out + 1) * fan_out * tables;
     return start;
 }
 
-// K sums below every rank from 0 to n < 16 8^depth.
-template <int K, int depth>
+// K sums below every rank from 0 to n. enter and read are to be called with `depth`.
+template <int K>
 class RankSums {
 public:
-    RankSums(Scratch& scratch, std::int64_t n) {
-        const auto start = level_starts<depth>(n >> leaf_bits, K);
+    const int depth;
+
+    RankSums(Scratch& scratch, std::int64_t n) : depth(depth_over(n >> leaf_bits)) {
+        const LevelStarts start = level_starts(n >> leaf_bits, depth, K);
         n_leaves_ = (n >> leaf_bits) + 1;
         const std::int64_t in_leaves = n_leaves_ * leaf_ranks * K;
         leaves_ = scratch.take<double>(in_leaves + start[depth]);
@@ -142,21 +167,21 @@ public:
         for (int l = 0; l <= depth; ++l) level_[l] = leaves_ + in_leaves + start[l];
     }
 
-    template <class Cpu>
+    template <class Cpu, int levels>
     RANKWISE_INLINE void enter(std::uint32_t rank, const double* values) {
         put(rank, values);
         rank >>= leaf_bits;
         RANKWISE_UNROLL_LEVELS
-        for (int l = 0; l < depth; ++l, rank >>= fan_bits)
+        for (int l = 0; l < levels; ++l, rank >>= fan_bits)
             for (int k = 0; k < K; ++k) add_after<Cpu>(node(l, rank) + k * fan_out, rank % fan_out, values[k]);
     }
-    template <class Cpu>
+    template <class Cpu, int levels>
     RANKWISE_INLINE void read(std::uint32_t rank, double* below) const {
         double sum[K];
         for (int k = 0; k < K; ++k) sum[k] = sum_of_first<Cpu>(leaf(rank) + k * leaf_ranks, rank % leaf_ranks);
         rank >>= leaf_bits;
         RANKWISE_UNROLL_LEVELS
-        for (int l = 0; l < depth; ++l, rank >>= fan_bits)
+        for (int l = 0; l < levels; ++l, rank >>= fan_bits)
             for (int k = 0; k < K; ++k) sum[k] += node(l, rank)[k * fan_out + rank % fan_out];
         for (int k = 0; k < K; ++k) below[k] = sum[k];
     }
@@ -194,7 +219,7 @@ public:
 private:
     std::int64_t n_leaves_;
     double* leaves_;
-    std::array<double*, depth + 1> level_;
+    std::array<double*, greatest_depth + 1> level_;
 
     RANKWISE_INLINE double* leaf(std::uint32_t rank) const {
         return leaves_ + std::int64_t{rank >> leaf_bits} * (leaf_ranks * K);
@@ -204,14 +229,14 @@ private:
     }
 };
 
-// The number of rows below every rank from 0 to n < 64 8^depth: a bit per rank, and a tree over words of 64 bits.
-template <int depth>
+// The number of rows below every rank from 0 to n: a bit per rank, and a tree over words of 64 bits.
 class RankCounts {
 public:
     static constexpr int word_bits = 6;
+    const int depth;
 
-    RankCounts(Scratch& scratch, std::int64_t n) : n_words_((n >> word_bits) + 1) {
-        const auto start = level_starts<depth>(n >> word_bits, 1);
+    RankCounts(Scratch& scratch, std::int64_t n) : depth(depth_over(n >> word_bits)), n_words_((n >> word_bits) + 1) {
+        const LevelStarts start = level_starts(n >> word_bits, depth, 1);
         words_ = scratch.take<std::uint64_t>(n_words_);
         std::fill_n(words_, n_words_, 0);
         auto* memory = scratch.take<std::int32_t>(start[depth]);
@@ -219,19 +244,20 @@ public:
         for (int l = 0; l <= depth; ++l) level_[l] = memory + start[l];
     }
 
-    template <class Cpu>
+    template <class Cpu, int levels>
     RANKWISE_INLINE void enter(std::uint32_t rank) {
         put(rank);
         std::uint32_t place = rank >> word_bits;
         RANKWISE_UNROLL_LEVELS
-        for (int l = 0; l < depth; ++l, place >>= fan_bits)
+        for (int l = 0; l < levels; ++l, place >>= fan_bits)
             count_after<Cpu>(level_[l] + (place & ~(fan_out - 1u)), place % fan_out);
     }
+    template <int levels>
     RANKWISE_INLINE std::int32_t below(std::uint32_t rank) const {
         std::uint32_t place = rank >> word_bits;
         std::int32_t count = ones_in(words_[place] & ((std::uint64_t{1} << rank % 64) - 1));
         RANKWISE_UNROLL_LEVELS
-        for (int l = 0; l < depth; ++l, place >>= fan_bits) count += level_[l][place];
+        for (int l = 0; l < levels; ++l, place >>= fan_bits) count += level_[l][place];
         return count;
     }
 
@@ -254,23 +280,7 @@ public:
 private:
     std::int64_t n_words_;
     std::uint64_t* words_;
-    std::array<std::int32_t*, depth + 1> level_;
+    std::array<std::int32_t*, greatest_depth + 1> level_;
 };
-
-// Calls work with the smallest of some depths (as a type) with 8^depth > n. n is below 2^27: there are less than 2^31
-// rows and at least 16 per leaf or word.
-template <int depth>
-struct Depth {
-    static constexpr int value = depth;
-};
-template <class Work>
-void at_depth(std::int64_t n, Work&& work) {
-    if (n < 1 << 3) return work(Depth<1>{});
-    if (n < 1 << 9) return work(Depth<3>{});
-    if (n < 1 << 15) return work(Depth<5>{});
-    if (n < 1 << 18) return work(Depth<6>{});
-    if (n < 1 << 21) return work(Depth<7>{});
-    work(Depth<9>{});
-}
 
 }  // namespace rankwise::detail
