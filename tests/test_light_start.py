@@ -39,6 +39,30 @@ for data in ("dense.txt", "sparse.txt"):
         assert not found, (arguments, found)
 """
 
+# What scikit-learn's base class does not import itself: searches, kernels, and solvers for other models.
+FIRST_FIT = """
+import sys
+import numpy
+import sklearn.base
+
+before = set(sys.modules)
+from rankwise import RankSVM
+
+UNNEEDED = ("sklearn.metrics", "sklearn.model_selection", "sklearn.preprocessing", "sklearn.pipeline",
+            "sklearn.linear_model", "scipy.optimize", "scipy.stats", "scipy.sparse.linalg", "scipy.spatial",
+            "pandas", "matplotlib", "dask", "rich", "rankwise.leave_out", "rankwise.calibration")
+
+def check(step):
+    found = [name for name in set(sys.modules) - before if name.startswith(UNNEEDED)]
+    assert not found, (step, sorted(found))
+
+check("import")
+X = numpy.random.default_rng(0).standard_normal((50, 3))
+for loss in ("hinge", "squared_hinge"):
+    RankSVM(loss=loss).fit(X, X[:, 0]).predict(X)
+    check(loss)
+"""
+
 
 def rows_of(seed, density):
     """Rows in queries of ten, with labels that a linear function nearly gives."""
@@ -67,6 +91,11 @@ def test_commands_for_linear_models_import_neither_scikit_learn_nor_scipy(tmp_pa
     done = subprocess.run(
         [sys.executable, "-c", COMMANDS], cwd=tmp_path, capture_output=True, text=True, check=False
     )
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_first_linear_fit_imports_little_more_than_the_base_class_of_scikit_learn():
+    done = subprocess.run([sys.executable, "-c", FIRST_FIT], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
 

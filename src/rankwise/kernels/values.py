@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.metrics.pairwise import kernel_metrics, manhattan_distances, pairwise_kernels
 
 from rankwise import _native
 from rankwise.core.checks import check_choice
@@ -105,7 +105,7 @@ def kernel_values(
     if kernel == "cosine":
         X, Z = _of_size_one(X), _of_size_one(Z)
     if sp.issparse(Z) or kernel in _PAIR_BY_PAIR:
-        return pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
+        return _pairwise().pairwise_kernels(X, Z, metric=kernel, filter_params=True, **parameters)
     return _dense_values(X, Z, kernel, n_threads, gamma or 1.0 / X.shape[1], degree, coef0)
 
 
@@ -161,9 +161,16 @@ def blocks_of_values(n_rows: int, n_columns: int) -> Iterator[slice]:
     return row_blocks(n_rows, n_columns, BLOCK_BYTES // 8)
 
 
+def _pairwise() -> Any:
+    """Return scikit-learn's kernels and distances: linear models do without this slow import."""
+    from sklearn.metrics import pairwise
+
+    return pairwise
+
+
 def kernel_names() -> list[str]:
     """Return the names of the kernels that are computed from rows."""
-    return sorted([*kernel_metrics(), *_OWN_KERNELS])
+    return sorted([*_pairwise().kernel_metrics(), *_OWN_KERNELS])
 
 
 def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
@@ -257,12 +264,12 @@ def _callable_values(
     X: Any, Z: Any, kernel: Callable[..., float], parameters: dict[str, Any]
 ) -> NDArray[np.float64]:
     """Compute the values of a user's kernel, so that those of one row do not depend on the other rows."""
+    values = partial(_pairwise().pairwise_kernels, metric=kernel, **parameters)
     if Z is None:
-        return pairwise_kernels(_float64_rows(X), metric=kernel, **parameters)
+        return values(_float64_rows(X))
     Z = _float64_rows(Z)
     X = _rows_like(Z, X)
-    each = (X[i : i + 1].copy() for i in range(X.shape[0]))
-    return np.vstack([pairwise_kernels(x, Z, metric=kernel, **parameters) for x in each])
+    return np.vstack([values(X[i : i + 1].copy(), Z) for i in range(X.shape[0])])
 
 
 def _values_of_distances(X: Any, Z: Any, kernel: str, n_threads: int, gamma: float) -> FloatArray:
@@ -274,7 +281,9 @@ def _values_of_distances(X: Any, Z: Any, kernel: str, n_threads: int, gamma: flo
 def _distances(X: Any, Z: Any, kernel: str, n_threads: int) -> FloatArray:
     """Return the distances of all pairs of rows that the kernel uses: absolute, squared or Euclidean."""
     if kernel == "laplacian":
-        return manhattan_distances(X, Z) if sp.issparse(Z) else _native.absolute_distances(X, Z, n_threads)
+        if sp.issparse(Z):
+            return _pairwise().manhattan_distances(X, Z)
+        return _native.absolute_distances(X, Z, n_threads)
     # Differences are squared, not expanded: rows that are nearly equal suffer no cancellation.
     squares = sparse_squared_distances if sp.issparse(Z) else _native.squared_distances
     K = squares(X, Z, n_threads)

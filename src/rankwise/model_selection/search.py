@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
-from sklearn.model_selection import check_cv
 
 from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
 from rankwise.core.types import FloatArray
@@ -25,7 +24,6 @@ from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design
 from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
-from rankwise.model_selection.splits import QueryKFold
 from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
@@ -145,6 +143,10 @@ class AlphaSearch:
         queries (rows, if there are no queries) at random, or explicit pairs that share rows; anything else is
         passed to scikit-learn's `check_cv` and splits `y` by `qid`.
         """
+        from sklearn.model_selection import check_cv  # which takes long to import
+
+        from rankwise.model_selection.splits import QueryKFold
+
         if isinstance(cv, Integral):  # shuffled, as the order of rows may be periodic or drift
             check_count("cv", cv)
             pairs = self.held_out[0].pair_folds(int(cv), seed)
