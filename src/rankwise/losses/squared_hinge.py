@@ -73,7 +73,8 @@ class SquaredHinge(Smooth):
 
         def product(direction: ArrayLike) -> FloatVector:
             u = self.preferences.centred(as_vector(direction, "direction", self.preferences.n_rows))
-            return diagonal * u - 2.0 * self.factor * multiply(u)
+            received = 2.0 * self.factor * multiply(u)  # first, as it takes most memory
+            return diagonal * u - received
 
         return ScoreHessian(diagonal, product)
 
