@@ -132,7 +132,8 @@ def test_a_search_has_the_path_of_its_model_and_its_grid(search, plain):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         grid = search.fit(X, y, qid=qid).alphas_
-    assert (path.alphas[0], path.alphas[-1]) == (grid[0], grid[-1])
+    assert path.alphas[0] == grid[0]
+    assert path.alphas[-1] <= grid[-1]  # the search may stop early
     np.testing.assert_array_equal(path.coef, alpha_path(plain, X, y, qid=qid, tol=1e-1).coef)
     assert type(path.model(grid[2])) is type(plain)
 
