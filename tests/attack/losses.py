@@ -10,7 +10,7 @@ from rankwise.losses import Hinge, LeastSquares, Logistic, SquaredHinge
 from rankwise.losses.squared_hinge import ACCURACY
 from strategies import cases
 
-DIGITS = 1e-11
+DIGITS = 1e-10
 # The part of a sum that rounding of its terms explains, in units of DIGITS.
 ROUNDING = 16 * np.finfo(float).eps / DIGITS
 # Numbers below have fewer digits.
