@@ -129,6 +129,51 @@ def least_squares(pairs, s, cost):
     return value, c
 
 
+def pair_slope(loss, d, t):
+    """The derivative of the loss of a pair by its score difference d, and its second derivative."""
+    if loss == "hinge":
+        return -1.0 * (d < 1), 0.0
+    if loss == "squared_hinge":
+        return -2.0 * max(1 - d, 0.0), 2.0 * (d < 1)
+    if loss == "logistic":
+        return -expit(-d), expit(d) * expit(-d)
+    if loss == "relative":
+        return 2.0 * (d - t) / t**2, 2.0 / t**2
+    return 2.0 * (d - (t if loss == "magnitude" else 1.0)), 2.0
+
+
+def slopes(pairs, s, loss):
+    """The matrix C, with C_ij the derivative by score i of the loss of the pair of rows i and j."""
+    C = np.diag(zeros(s))
+    for i, j, w, t, _ in pairs:
+        slope = w * pair_slope(loss, s[i] - s[j], t)[0]
+        C[i, j] += slope
+        C[j, i] -= slope
+    return C
+
+
+def touching(pairs, X, w, loss, unit):
+    """The gradient, the Hessian and the weight of the pairs with a row of each unit, and of all pairs.
+
+    `unit` has the unit of each row, or None if each pair is a unit.
+    """
+    n = X.shape[1]
+    names = np.arange(len(pairs)) if unit is None else np.unique(unit)
+    gradients, hessians, mass = np.zeros((len(names) + 1, n)), np.zeros((len(names) + 1, n, n)), []
+    for k, name in enumerate([*names, None]):
+        total = 0.0
+        for p, (i, j, weight, t, _) in enumerate(pairs):
+            units = (p,) if unit is None else (unit[i], unit[j])
+            if name is None or name in units:
+                z = X[i] - X[j]
+                first, second = pair_slope(loss, float(z @ w), t)
+                gradients[k] += weight * first * z
+                hessians[k] += weight * second * np.outer(z, z)
+                total += weight
+        mass.append(total)
+    return gradients, hessians, np.array(mass)
+
+
 def laplacian(pairs, n):
     L = np.zeros((n, n))
     for i, j, w, _, _ in pairs:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import reference
 from rankwise import Preferences
-from rankwise.losses import Hinge, LeastSquares, Logistic, PiecewiseLinear, Smooth, SquaredHinge
+from rankwise.losses import LOSSES, Hinge, LeastSquares, Logistic, PiecewiseLinear, Smooth, SquaredHinge
 from rankwise.losses.pair_sums import adjacency, count_violations, partner_sums
 from rankwise.losses.squared_hinge import squared_hinge_sums
 from rankwise.preferences.ranking import Ranking
@@ -411,3 +411,67 @@ def test_the_squared_hinge_of_two_far_groups():
     for distance in (1e8, 1e9, 1e12):
         value = SquaredHinge(preferences).value([0.0, 0.5, distance, distance + 0.5])
         assert value == pytest.approx(0.25 * (2 + 3) / 17, rel=1e-12)
+
+
+LEAST_SQUARES = ("unit", "magnitude", "relative")
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    cases(),
+    st.sampled_from(AVERAGES),
+    st.sampled_from(["hinge", "squared_hinge", "logistic", *LEAST_SQUARES]),
+    st.sampled_from([1, 2]),
+    st.data(),
+)
+def test_slopes_of_pairs_are_the_textbook_formula(case, average, name, n_threads, data):
+    assume(has_weight(case, average))
+    pairs = case.normalised(average)
+    if name in LEAST_SQUARES:
+        assume(name != "relative" or min(t for _, _, _, t, _ in pairs) > 0.05)
+        loss = LeastSquares(case.preferences, cost=name, average=average, n_threads=n_threads)
+    else:
+        loss = LOSSES[name](case.preferences, average=average, n_threads=n_threads)
+    assume(np.abs(case.scores).max() < 1e3)
+    assume(all(abs(case.scores[i] - case.scores[j] - 1) > 1e-9 for i, j, *_ in pairs))
+    C = reference.slopes(pairs, case.scores, name)
+    direction = vector(data.draw, st.floats(-3, 3), len(case.scores))
+    product = loss.slopes(case.scores)
+    scale = np.abs(C).sum(axis=1).max() + np.abs(case.scores).max() ** 2
+    np.testing.assert_allclose(product(direction), C @ direction, rtol=1e-9, atol=1e-12 * scale)
+    ones = np.ones(len(case.scores))
+    coefficients = loss.value_and_coefficients(case.scores)[1]
+    np.testing.assert_allclose(product(ones), coefficients, rtol=1e-9, atol=1e-12 * scale)
+    np.testing.assert_allclose(loss.row_mass.sum(), 2.0)
+    i, j, _, t, _ = pairs[0]
+    d = case.scores[i] - case.scores[j]
+    first, second = loss.pair_derivatives(np.array([d]), np.array([t]))
+    expected = reference.pair_slope(name, d, t)
+    unit = t**2 if name == "relative" else 1.0  # 1 / t^2 is part of the weight
+    assert first[0] == pytest.approx(unit * expected[0])
+    assert second[0] == pytest.approx(unit * expected[1])
+
+
+@settings(max_examples=100, deadline=None)
+@given(cases(), st.sampled_from(AVERAGES), st.sampled_from([0.25, 0.7]), st.data())
+def test_smoothed_hessian_of_the_hinge_is_the_textbook_formula(case, average, width, data):
+    assume(has_weight(case, average))
+    scores = np.clip(case.scores, -100, 100)
+    pairs = case.normalised(average)
+    differences = np.array([scores[i] - scores[j] for i, j, *_ in pairs])
+    assume(all(np.abs(differences - 1 - sign * width).min() > 1e-9 for sign in (-1, 1)))
+    near = [
+        (i, j, w / (2 * width), 1.0, q) for i, j, w, _, q in pairs if abs(scores[i] - scores[j] - 1) < width
+    ]
+    expected = reference.laplacian(near, len(scores))
+    loss = Hinge(case.preferences, average=average)
+    hessian = loss.smoothed_hessian(scores, width)
+    direction = vector(data.draw, st.floats(-3, 3), len(scores))
+    np.testing.assert_allclose(hessian.diagonal, np.diag(expected), rtol=1e-9, atol=1e-11)
+    np.testing.assert_allclose(hessian.product(direction), expected @ direction, rtol=1e-9, atol=1e-11)
+    weight = np.array([w for _, _, w, _, _ in pairs])
+    mean = weight @ differences
+    deviation = np.sqrt(max(weight @ differences**2 - mean**2, 0.0))
+    assert loss.difference_deviation(scores) == pytest.approx(
+        deviation, abs=1e-5 * (1 + np.abs(scores).max())
+    )

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         RankSVM,
         RankSVMCV,
     )
-    from rankwise.evaluation.through_pipeline import explain_pair, rank
+    from rankwise.evaluation.through_pipeline import explain_pair, inference, rank
     from rankwise.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
     from rankwise.preferences import NoPairsError, Preferences, pair_data
@@ -57,6 +57,7 @@ __all__ = [
     "export_model",
     "fit_temperature",
     "fit_thresholds",
+    "inference",
     "load_model",
     "metrics",
     "model_selection",
@@ -96,7 +97,7 @@ __getattr__, __dir__ = lazy_names(
             "RankSVMCV",
         ],
         "rankwise.evaluation": ["evaluation"],
-        "rankwise.evaluation.through_pipeline": ["explain_pair", "rank"],
+        "rankwise.evaluation.through_pipeline": ["explain_pair", "inference", "rank"],
         "rankwise.export": ["export_model"],
         "rankwise.io.model_file": ["ModelFileError", "load_model", "save_model"],
         "rankwise.metrics": ["metrics"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
+from html import escape
 
 
 def plural(count: int, noun: str) -> str:
@@ -85,6 +86,20 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], n_left: int = 1)
     lines = [[printable(cell) for cell in line] for line in (header, *rows)]
     widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
     return ["  ".join(_padded(line, widths, n_left)).rstrip() for line in lines]
+
+
+def html_table(header: Sequence[str], rows: Sequence[Sequence[str]], caption: str = "") -> str:
+    """Return a table as HTML, with its text escaped.
+
+    Examples
+    --------
+    >>> html_table(["a"], [["<1"]])
+    '<table><thead><tr><th>a</th></tr></thead><tbody><tr><td>&lt;1</td></tr></tbody></table>'
+    """
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    head = "".join(f"<th>{escape(name)}</th>" for name in header)
+    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def _padded(line: Sequence[str], widths: Sequence[int], n_left: int) -> list[str]:

@@ -8,7 +8,7 @@ from typing import Any, Self
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_alpha
-from rankwise.core.threads import with_one_blas_thread
+from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
@@ -22,7 +22,7 @@ from rankwise.estimators.fits import (
     starting_weights,
 )
 from rankwise.estimators.spaces import function_space, strength, with_scales
-from rankwise.losses import LOSSES
+from rankwise.losses import LOSSES, PairwiseLoss
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
@@ -69,6 +69,10 @@ class PairwiseRanker(BaseRanker):
             result = fits.solve(strength(self), starting_weights(self, fits.space.design.shape[1]))
         keep_fit(self, result, fits.space)
         return self
+
+    def mean_loss(self, preferences: Preferences) -> PairwiseLoss:
+        """Return the mean loss over pairs."""
+        return LOSSES[self.loss](preferences, average=self.average, n_threads=thread_count(self.n_jobs))
 
     def check_parameters(self) -> None:
         """Check the parameters of the solver, and choose it."""

@@ -13,6 +13,7 @@ from rankwise.calibration.temperature import common_temperature, fit_temperature
 from rankwise.core.types import FloatVector
 from rankwise.data.backends import in_memory
 from rankwise.estimators.inputs import read_preferences
+from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRanker, PairwiseRankerCV
 from rankwise.estimators.parameters import (
     Calibration,
@@ -28,7 +29,7 @@ from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 from rankwise.model_selection.tunable import FeatureMap
 
 
-class BaseRankLogistic(PairProbability, PairwiseRanker):
+class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
     """Logistic regression of pairs, whose scores are log odds."""
 
     loss = "logistic"

@@ -14,14 +14,15 @@ from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
-from rankwise.estimators.base import PENALTY, BaseRanker
+from rankwise.estimators.base import PENALTY
 from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
+from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.parameters import LeastSquaresParameters, Strength
 from rankwise.estimators.spaces import strength, with_scales
 from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.fold_equations import FoldEquations
 from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
-from rankwise.losses.least_squares import COSTS, FORMULAS, TIES
+from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -29,7 +30,7 @@ from rankwise.preferences.base import AVERAGES
 SOLVERS = ("auto", "primal", "dual", "cg")
 
 
-class BaseRankRLS(BaseRanker):
+class BaseRankRLS(LinearInference):
     """Ranking by least squares, for one alpha or for several."""
 
     takes_backends = True
@@ -112,6 +113,10 @@ class BaseRankRLS(BaseRanker):
         if columns is None:
             return super().outputs(y, qid)
         return [output_preferences(columns, k, qid, None) for k in range(columns.shape[1])]
+
+    def mean_loss(self, preferences: Preferences) -> LeastSquares:
+        """Return the mean square over pairs."""
+        return forms_of(self, [preferences])[0]
 
     def grid(self, problem: Problem, design: Design | None = None) -> FloatArray:
         """Return powers of two times the mean squared distance of the two rows of a pair."""

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRanker
 from rankwise.estimators.parameters import RankSVMParameters
 
 
 @dataclass(eq=False, repr=False)
-class RankSVM(PairwiseRanker, RankSVMParameters):
+class RankSVM(LinearInference, PairwiseRanker, RankSVMParameters):
     """Ranking SVM: minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2.
 
     The loss of a difference d is max(0, 1 - d) for `loss="hinge"` (equation (4) of Airola et al. 2011) and

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.pairwise import PairwiseRankerCV
 from rankwise.estimators.parameters import Candidates, Comparison, Loss, PairwiseParameters, Running
 from rankwise.estimators.rank_svm import RankSVM
 
 
 @dataclass(eq=False, repr=False)
-class RankSVMCV(PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
+class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
     Alphas are visited in decreasing order, each fit warm-started from the previous one. If a fold has at

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes
-from rankwise.core.pipelines import last_step, scales_queries
+from rankwise.core.pipelines import before_last_step, last_step, scales_queries
 from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.evaluation.models import scores_of
-from rankwise.evaluation.names import model_name
-from rankwise.evaluation.weights import pair_parts
+from rankwise.evaluation.names import feature_names, model_name
+from rankwise.evaluation.weights import output_names, pair_parts
+from rankwise.export.scaling import composed, scaling_of
+
+if TYPE_CHECKING:
+    from rankwise.uncertainty.inference import Inference
 
 
 class PairParts(NamedTuple):
@@ -101,6 +105,51 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
             f"{type(last_step(model)).__name__} is not a sum over features."
         )
     return PairParts(*found)
+
+
+def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **options: Any) -> Inference:
+    """Return the weights of a linear model or pipeline with standard errors, intervals and tests.
+
+    Scalers are folded into the weights, so that these are per unit of the input features; the means and
+    scales of a scaler are taken as given. After other steps, the weights are those of the output of the
+    steps.
+
+    Parameters
+    ----------
+    model : linear estimator, Pipeline that ends in one, or fitted search with a best estimator
+    X, y, qid :
+        The training data, as given to `fit`.
+    sample_weight, cluster, debias :
+        See `RankLogistic.inference`.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> import rankwise
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = make_pipeline(StandardScaler(), rankwise.RankLogistic()).fit(X, y)
+    >>> bool(rankwise.inference(model, X, y).p_values[2] < 1e-6)  # the body-mass index
+    True
+    """
+    model, X, qid = fitted_model(model), in_memory(X), in_memory(qid)
+    ranker = last_step(model)
+    if not hasattr(ranker, "inference"):
+        raise TypeError(
+            "inference needs RankLogistic, RankSVM or RankRLS with a linear kernel, or the CV class of one; "
+            f"got {type(ranker).__name__}."
+        )
+    found = ranker.inference(before_last_step(model, X, qid), y, qid=qid, **options)
+    if ranker is model:
+        return found
+    front = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
+    try:
+        factors, _ = composed([scaling_of(step) for step in front], len(found.coef))
+    except (TypeError, ValueError):
+        names = output_names(model, len(found.coef))
+        return found.in_units(np.ones(len(names)), names, lambda rows: before_last_step(model, rows))
+    return found.in_units(factors, feature_names(X, model, None, len(factors)))
 
 
 def fitted_model(model: Any) -> Any:

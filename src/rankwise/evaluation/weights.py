@@ -66,11 +66,15 @@ def weights_of(
 
 def _after_steps(model: Any, X: Any, coef: FloatArray, qid: Any = None) -> Weights:
     rows = matrix_of(before_last_step(model, X, qid))
+    return Weights(output_names(model, len(coef)), coef, spread_of(rows), rows)
+
+
+def output_names(model: Any, n_features: int) -> list[str]:
+    """Return the names of the features that all steps but the last of a pipeline make."""
     try:
-        names = [str(name) for name in model[:-1].get_feature_names_out()]
+        return [str(name) for name in model[:-1].get_feature_names_out()]
     except (AttributeError, ValueError):
-        names = numbered_names(len(coef))
-    return Weights(names, coef, spread_of(rows), rows)
+        return numbered_names(n_features)
 
 
 def spread_of(rows: Any) -> FloatArray:

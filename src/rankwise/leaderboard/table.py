@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
 
-from rankwise.core.text import table
+from rankwise.core.text import html_table, table
 from rankwise.core.types import FloatArray, IntVector
 
 HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
@@ -86,11 +85,7 @@ class Leaderboard(list[LeaderboardRow]):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        head = "".join(f"<th>{name}</th>" for name in HEADER)
-        body = "".join(
-            f"<tr>{''.join(f'<td>{escape(cell)}</td>' for cell in row)}</tr>" for row in self.cells()
-        )
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(HEADER, self.cells())
 
 
 def critical_value(confidence: float, n_intervals: int = 1) -> float:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.checks import check_choice
+from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.types import FloatVector
 from rankwise.losses.pair_sums import COUNTING_METHODS, PartnerSums, partner_sums
-from rankwise.preferences.base import Preferences
+from rankwise.preferences.base import Pairs, Preferences, sum_by_row
 
 
 @dataclass
@@ -144,6 +144,34 @@ class PairwiseLoss(ABC):
         fraction that push it down: never by more than two margins.
         """
         return self.value_and_coefficients(scores)[1], self.half_weight
+
+    def pair_derivatives(
+        self, difference: FloatVector, magnitude: FloatVector
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the first and the second derivative of the loss of each pair by its score difference."""
+        raise TypeError(f"{type(self).__name__} does not define pair_derivatives, which inference needs.")
+
+    def slopes(self, scores: ArrayLike) -> Callable[[FloatVector], FloatVector]:
+        """Return the product with the matrix C of the slopes of pairs, for several vectors.
+
+        C_ij is the derivative by score i of the loss of the pair of rows i and j. C is antisymmetric, and its
+        rows sum to the coefficients. The sum over j of C_ij (x_i - x_j) is the gradient of the pairs of row
+        i. Here pairs are listed.
+        """
+        s = as_vector(scores, "scores", self.preferences.n_rows)
+        better, worse, magnitude, weight = self.listed_pairs()
+        slope = weight * self.pair_derivatives(s[better] - s[worse], magnitude)[0]
+        n = self.preferences.n_rows
+        return lambda u: sum_by_row(better, slope * u[worse], n) - sum_by_row(worse, slope * u[better], n)
+
+    def listed_pairs(self) -> Pairs:
+        """Return all pairs, each with the factor of its loss in the mean."""
+        return self.preferences.mean_pairs(self.average)
+
+    @property
+    def row_mass(self) -> FloatVector:
+        """The weight of each row's pairs in the mean; the sum is 2, as each pair has two rows."""
+        return 2.0 * self.half_weight
 
     @cached_property
     def half_weight(self) -> FloatVector:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,8 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_vector
 from rankwise.core.types import FloatVector
-from rankwise.losses.base import PiecewiseLinear
-from rankwise.losses.pair_sums import count_violations
+from rankwise.losses.base import PiecewiseLinear, ScoreHessian
+from rankwise.losses.pair_sums import PartnerSums, count_violations
 from rankwise.preferences.base import Preferences
 
 
@@ -69,3 +70,49 @@ class Hinge(PiecewiseLinear):
         share = float(np.sum(self.factor * sums.up))
         value = float(np.sum(coefficients * self.preferences.centred(s)))
         return value + margin * share, coefficients, share
+
+    def pair_derivatives(
+        self, difference: FloatVector, magnitude: FloatVector
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the slope of each pair, -1 if it is violated, and zeros: the curvature is at the kink."""
+        return -(difference < 1.0).astype(np.float64), np.zeros_like(difference)
+
+    def slopes(self, scores: ArrayLike) -> Callable[[FloatVector], FloatVector]:
+        """Return the product with the slopes of pairs by sums over violated partners, O(m log m)."""
+        s = as_vector(scores, "scores", self.preferences.n_rows)
+
+        def product(moment: FloatVector) -> FloatVector:
+            sums = self._sums(s, moment)
+            return self.factor * (sums.moment_up - sums.moment_down)
+
+        return product
+
+    def smoothed_hessian(self, scores: ArrayLike, width: float) -> ScoreHessian:
+        """Return the Hessian of the expected loss, with the density of pairs at the margin by a window.
+
+        A pair with |1 - (s_better - s_worse)| < width has curvature 1 / (2 width): the difference of the sums
+        over violated partners at two margins.
+        """
+        s = as_vector(scores, "scores", self.preferences.n_rows)
+
+        def sums(moment: FloatVector | None) -> list[PartnerSums]:
+            return [self._sums(s, moment, margin) for margin in (1.0 + width, 1.0 - width)]
+
+        scale = self.factor / (2.0 * width)
+        wide, narrow = sums(None)
+        diagonal = scale * (wide.up + wide.down - narrow.up - narrow.down)
+
+        def product(direction: ArrayLike) -> FloatVector:
+            u = self.preferences.centred(as_vector(direction, "direction", self.preferences.n_rows))
+            wide, narrow = sums(u)
+            return diagonal * u - scale * (wide.moments - narrow.moments)
+
+        return ScoreHessian(diagonal, product)
+
+    def difference_deviation(self, scores: ArrayLike) -> float:
+        """Return the standard deviation of the score difference over pairs."""
+        s = self.preferences.centred(as_vector(scores, "scores", self.preferences.n_rows))
+        sums = self._sums(None, s)
+        mean = float(np.sum(self.factor * (sums.down - sums.up) * s))
+        square = float(np.sum(self.factor * ((sums.up + sums.down) * s - sums.moments) * s))
+        return float(np.sqrt(max(square - mean**2, 0.0)))

@@ -126,6 +126,45 @@ class LeastSquares(Smooth):
         """Return twice the Laplacian; it does not depend on the scores."""
         return ScoreHessian(2.0 * self.diagonal, lambda direction: 2.0 * self.product(direction))
 
+    def pair_derivatives(
+        self, difference: FloatArray, magnitude: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the slope and the curvature of each pair; 1 / t^2 is part of the weight under (22)."""
+        target = 1.0 if self.cost == "unit" else magnitude
+        return 2.0 * (difference - target), np.full_like(difference, 2.0)
+
+    def slopes(self, scores: ArrayLike) -> Callable[[FloatArray], FloatArray]:
+        """Return the product with the slopes of pairs, by the Laplacian if pairs need no list.
+
+        With residuals e of rows, C_ij = 2 w_ij (e_i - e_j), so that C u = 2 (L (e u) - e L u).
+        """
+        has_unit_targets = self.cost == "unit" or self.preferences.has_unit_magnitudes
+        values = self.preferences.values
+        if self.cost == "relative" or (values is None and not has_unit_targets):
+            return super().slopes(scores)
+        residuals = self._checked(scores, "scores")
+        if not has_unit_targets:
+            residuals = residuals - np.asarray(values)
+        residuals = self.centred(residuals)
+
+        def product(u: FloatArray) -> FloatArray:
+            found = 2.0 * (self.product(residuals * u) - residuals * self.product(u))
+            if has_unit_targets:
+                sums = self._sums(None, u)
+                found += 2.0 * self.factor * (sums.moment_up - sums.moment_down)
+            return found
+
+        return product
+
+    def listed_pairs(self) -> Pairs:
+        """Return all pairs, each with the factor of its square in the mean."""
+        return self._pairs
+
+    @property
+    def row_mass(self) -> FloatArray:
+        """The weight of each row's pairs in the mean, kept ties included."""
+        return self.diagonal if self.keeps_ties else super().row_mass
+
     def product(self, U: ArrayLike) -> FloatArray:
         """Return L U for a vector or for several columns."""
         return self._laplacian.product(self._checked(U, "direction"))

@@ -94,6 +94,21 @@ class Logistic(Smooth):
 
         return ScoreHessian(diagonal, product)
 
+    def pair_derivatives(
+        self, difference: FloatVector, magnitude: FloatVector
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the slope and the curvature of each pair."""
+        from scipy.special import expit
+
+        wrong = expit(-difference)
+        return -wrong, wrong * expit(difference)
+
+    def slopes(self, scores: ArrayLike) -> Callable[[FloatVector], FloatVector]:
+        """Return the product with the slopes of pairs: see `logistic_slopes`."""
+        s = as_vector(scores, "scores", self.preferences.n_rows)
+        found = logistic_slopes(self.preferences, s, self.factor, n_threads=self.n_threads)
+        return super().slopes(s) if found is None else found
+
 
 @singledispatch
 def logistic_sums(
@@ -186,6 +201,58 @@ def _(
         return sum_by_row(rows, multiply(direction[rows]), graph.n_rows)
 
     return sum_by_row(rows, diagonal, graph.n_rows), product
+
+
+@singledispatch
+def logistic_slopes(
+    preferences: Preferences, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+) -> Callable[[FloatVector], FloatVector] | None:
+    """Return the product with the slopes of pairs without a list of pairs, or None if there is no such way.
+
+    If row j weighs v_j, the gradient of row i is v_i times the sum of C_ij v_j, which is linear in v. So the
+    product with u is a difference of two gradients, one of them with weights 1 + u scaled to [1/2, 3/2]: the
+    cost of a gradient.
+    """
+    return None
+
+
+@logistic_slopes.register
+def _(
+    ranking: Ranking, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+) -> Callable[[FloatVector], FloatVector]:
+    scores, order, scaled = scores.copy(), ranking.order, ranking.scaled
+    of_query, known = order.by_query(factor), (ranking.event, scaled.gain)
+    unweighted = logistic_sums(ranking, scores, factor, n_threads=n_threads)[1]
+
+    def product(direction: FloatVector) -> FloatVector:
+        middle, half = _middle_and_half(direction)
+        if half == 0.0:
+            return middle * unweighted
+        factors = 1.0 + (direction - middle) / (2.0 * half)
+        weight = factors if scaled.weight is None else factors * scaled.weight
+        up, down, *_ = _native.sum_all_partners(order.native, weight, *known, None, n_threads)
+        groups, balance = _native.group_levels(order.native, weight), 0.5 * (up - down)
+        pairs = scores, order.native, groups, of_query, weight, *known
+        gradient = _native.logistic_gradient(*pairs, balance, False, n_threads)[1]
+        return middle * unweighted + 2.0 * half * (gradient / factors - unweighted)
+
+    return product
+
+
+@logistic_slopes.register
+def _(
+    graph: OrderGraph, scores: FloatVector, factor: FloatVector | float, *, n_threads: int = 1
+) -> Callable[[FloatVector], FloatVector]:
+    rows, ranking, scale = graph.edge_rankings
+    multiply = logistic_slopes(ranking, scores[rows], factor * scale, n_threads=n_threads)
+    assert multiply is not None
+    return lambda direction: sum_by_row(rows, multiply(direction[rows]), graph.n_rows)
+
+
+def _middle_and_half(values: FloatVector) -> tuple[float, float]:
+    """Return the middle of the range of values, and half of its length."""
+    low, high = float(values.min()), float(values.max())
+    return 0.5 * (low + high), 0.5 * (high - low)
 
 
 def _over_pairs(

@@ -1,0 +1,357 @@
+"""Inference on the weights of linear rankers, against pairs in plain loops, refits and simulation."""
+
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy.special import expit, stdtrit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import rankwise
+import reference
+from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankSVM, RankSVMCV, pair_data
+from rankwise.losses import LOSSES, LeastSquares
+from rankwise.uncertainty import influence
+from rankwise.uncertainty.influence import Units, influence_of, units_of
+from strategies import cases
+
+AVERAGES = ("queries", "pairs")
+SMOOTH = ("squared_hinge", "logistic", "unit", "magnitude")
+
+
+def loss_of(name, preferences, average="queries"):
+    if name in LOSSES:
+        return LOSSES[name](preferences, average=average)
+    return LeastSquares(preferences, cost=name, average=average)
+
+
+def sample(seed=0, m=60, n=3):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    return X, X @ np.array([1.0, 0.5, 0.0])[:n] + rng.gumbel(size=m)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    cases(max_rows=10),
+    st.sampled_from(AVERAGES),
+    st.sampled_from(SMOOTH),
+    st.integers(0, 10**6),
+    st.booleans(),
+)
+def test_influence_is_the_textbook_formula(case, average, name, seed, has_clusters):
+    pairs = case.normalised(average)
+    assume(sum(w for *_, w, _, _ in pairs) == pytest.approx(1.0))
+    assume(min(w for _, _, w, _, _ in pairs) > 1e-8)
+    preferences, rng = case.preferences, np.random.default_rng(seed)
+    n, listed = 2, preferences.lists_pairs
+    X, coef = rng.normal(size=(len(case.scores), n)), rng.normal(size=n)
+    cluster = rng.integers(3, size=preferences.n_pairs if listed else len(X)) if has_clusters else None
+    units = units_of(preferences, cluster)
+    assume(not (listed and has_clusters))
+    gradients, hessians, mass = reference.touching(pairs, X, coef, name, None if listed else units.codes)
+    assume(all(abs((X[i] - X[j]) @ coef - 1) > 1e-9 for i, j, *_ in pairs))
+    found = influence_of(loss_of(name, preferences, average), X, coef, np.full(n, 0.1), units)
+    scale = np.abs(hessians).max() + np.abs(gradients).max()
+    close = {"rtol": 1e-8, "atol": 1e-9 * scale}
+    np.testing.assert_allclose(found.hessian, hessians[-1], **close)
+    known = mass[:-1] > 0
+    if has_clusters or units.kind == "query":
+        centred = gradients[:-1][known] - np.outer(found.mass, gradients[-1])
+        np.testing.assert_allclose(found.gradients, centred, **close)
+    if units.kind == "query" or listed:
+        np.testing.assert_allclose(found.mass, mass[:-1][known], rtol=1e-9)
+    if found.parts is not None:
+        np.testing.assert_allclose(found.parts, hessians[:-1][known], **close)
+    if units.kind == "row":
+        query = preferences.groups()
+        of_query = [query[i] for i, *_ in pairs]
+        for row, label in enumerate(found.units.labels):
+            one = query[label]
+            total = sum(w for (_, _, w, _, _), q in zip(pairs, of_query, strict=True) if q == one)
+            part = [p for p, q in zip(pairs, of_query, strict=True) if q == one]
+            whole = reference.touching(part, X, coef, name, np.zeros(len(X)))[0][-1]
+            expected = gradients[label] - mass[label] / total * whole
+            np.testing.assert_allclose(found.gradients[row], expected, **close)
+
+
+@pytest.mark.parametrize("structure", ["rows", "queries", "pairs", "clusters", "strata"])
+@pytest.mark.parametrize("cost", ["magnitude", "unit"])
+def test_leaving_a_unit_out_of_least_squares_equals_a_refit(structure, cost):
+    """The objective is quadratic, so that a Newton step with the Hessian of the others is exact."""
+    X, y = sample(m=24)
+    rng, options, preferences = np.random.default_rng(1), {}, None
+    qid = np.repeat(np.arange(8), 3)
+    model = RankRLS(alpha=0.05, cost=cost, ties="drop", average="pairs")
+    if structure == "queries":
+        preferences = Preferences.from_scores(y, qid)
+    elif structure == "pairs":
+        X, preferences = pair_data(X[:12], X[12:])
+    elif structure == "clusters":
+        options["cluster"] = rng.integers(5, size=24)
+    elif structure == "strata":
+        preferences = Preferences.from_survival(rng.random(24) < 0.7, y - y.min(), qid=qid % 2)
+    preferences = Preferences.from_scores(y) if preferences is None else preferences
+    found = model.fit(X, preferences).inference(X, preferences, **options)
+    units = units_of(preferences, **options)
+    better, worse, magnitude, weight = preferences.pairs()
+    for label, change in zip(found.labels, found.changes, strict=True):
+        number = list(units.labels).index(label)
+        inside = units.codes == number
+        gone = inside if units.kind == "pair" else inside[better] | inside[worse]
+        left = Preferences.from_pairs(better[~gone], worse[~gone], magnitude[~gone], weight[~gone], len(X))
+        if structure in ("rows", "strata"):  # the mass of all pairs stays that of a complete ranking
+            continue
+        refit = RankRLS(alpha=0.05, cost=cost).fit(X, left)
+        if structure == "pairs":
+            np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=0.02, atol=1e-3)
+        elif structure == "queries":
+            np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=1e-6, atol=1e-9)
+        else:  # the weight of the pairs of a cluster is that of equal pairs
+            np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=0.05, atol=5e-3)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [RankLogistic(alpha=1e-2), RankSVM(alpha=1e-2, loss="squared_hinge"), RankRLS(alpha=1e-2, ties="drop")],
+)
+def test_changes_equal_refits_without_a_row(model):
+    X, y = sample(m=80)
+    found = model.fit(X, y).inference(X, y)
+    for row in (0, 7, 33, 61):
+        rest = np.arange(len(X)) != row
+        refit = type(model)(**{**model.get_params(), "tol": 1e-10}).fit(X[rest], y[rest])
+        exact = refit.coef_ - found.coef
+        assert np.linalg.norm(found.changes[row] - exact) <= 0.1 * np.linalg.norm(exact) + 1e-4
+
+
+def test_one_ranking_equals_the_formulas_of_the_sandwich():
+    """V = (1 - 1 / m) sum of d_i d_i' with d_i = (H - H_i + (1 - m_i) 2 alpha)^-1 (U_i - m_i g)."""
+    X, y = sample(m=40)
+    alpha = 0.01
+    found = RankLogistic(alpha=alpha).fit(X, y).inference(X, y)
+    pairs = reference.normalised(reference.ranking_pairs(y))
+    gradients, hessians, mass = reference.touching(pairs, X, found.coef, "logistic", np.arange(40))
+    np.testing.assert_allclose(gradients[-1], -2 * alpha * found.coef, atol=1e-6)
+    eye = 2 * alpha * np.eye(3)
+    changes = [
+        np.linalg.solve(hessians[-1] - H + (1 - m) * eye, g - m * gradients[-1])
+        for g, H, m in zip(gradients[:-1], hessians[:-1], mass[:-1], strict=True)
+    ]
+    V = (1 - 1 / 40) * np.transpose(changes) @ changes
+    np.testing.assert_allclose(found.covariance, V, rtol=1e-5)
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(np.diag(V)), rtol=1e-5)
+    half = stdtrit(37, 0.95) * np.sqrt(np.diag(V))
+    np.testing.assert_allclose(found.confidence_intervals(0.9)[:, 1] - found.coef, half, rtol=1e-5)
+    a, b = X[:2]
+    difference = found.difference(a, b)
+    assert difference.standard_error[0] == pytest.approx(np.sqrt((a - b) @ V @ (a - b)), rel=1e-5)
+    np.testing.assert_allclose(
+        found.pair_proba_interval(a, b)[0], expit([difference.low[0], difference.high[0]])
+    )
+    test = found.wald_test([0, 1])
+    square = found.coef[:2] @ np.linalg.solve(V[:2, :2], found.coef[:2])
+    assert test.statistic == pytest.approx(square * 36 / (37 * 2), rel=1e-5)
+    assert found.wald_test("f1").p_value == pytest.approx(found.p_values[0])
+
+
+def test_first_order_errors_agree_with_newton_steps(monkeypatch):
+    """Without the Hessians of units, which many of them would need, errors differ in second order only."""
+    X, y = sample(m=600)
+    qid = np.repeat(np.arange(100), 6)
+    for options in ({}, {"qid": qid}, {"cluster": np.arange(600) % 50}):
+        fit = {key: value for key, value in options.items() if key == "qid"}
+        model = RankLogistic().fit(X, y, **fit)
+        exact = model.inference(X, y, **options).standard_errors
+        with monkeypatch.context() as patch:
+            patch.setattr(influence, "MOST_HESSIANS", 0)
+            rough = model.inference(X, y, **options).standard_errors
+        np.testing.assert_allclose(rough, exact, rtol=0.15)
+        assert not np.array_equal(rough, exact)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "squared_hinge"])
+def test_intervals_of_the_svm_cover_a_known_order(loss):
+    X, y = sample(m=400)
+    found = RankSVM(alpha=1e-3, loss=loss).fit(X, y).inference(X, y)
+    assert (found.p_values[:2] < 1e-4).all()
+    assert found.p_values[2] > 1e-3
+    ratio = found.coef[0] / found.coef[1]  # true weights are 1 and 0.5
+    assert 1.4 < ratio < 3.0
+
+
+def test_scale_and_origin_of_features_do_not_matter():
+    X, y = sample()
+    model = RankLogistic(alpha=1e-7, tol=1e-6)
+    plain = model.fit(X, y).inference(X, y)
+    factors, offset = np.array([0.1, 1.0, 50.0]), np.array([10.0, -3.0, 1000.0])
+    other = model.fit(X * factors + offset, y).inference(X * factors + offset, y)
+    np.testing.assert_allclose(other.z, plain.z, rtol=1e-3)
+
+
+def test_debias_removes_most_of_the_shrinkage():
+    X, y = sample(m=300)
+    free = RankLogistic(alpha=1e-8, tol=1e-8).fit(X, y)
+    shrunk = RankLogistic(alpha=0.02).fit(X, y)
+    found = shrunk.inference(X, y, debias=True)
+    assert found.is_debiased
+    assert np.linalg.norm(found.coef - free.coef_) < 0.15 * np.linalg.norm(shrunk.coef_ - free.coef_)
+    np.testing.assert_allclose(found.standard_errors, free.inference(X, y).standard_errors, rtol=0.1)
+
+
+def test_pipelines_and_searches_have_errors_in_the_units_of_the_features():
+    X, y = sample(m=200)
+    frame = pd.DataFrame(X * [1.0, 100.0, 0.1] + 5, columns=["a", "b", "c"])
+    plain = RankLogistic(alpha=1e-7, tol=1e-6).fit(frame, y)
+    expected = plain.inference(frame, y)
+    scaled = make_pipeline(StandardScaler(), RankLogistic(alpha=1e-7, tol=1e-6)).fit(frame, y)
+    found = rankwise.inference(scaled, frame, y)
+    assert found.names == ["a", "b", "c"]
+    np.testing.assert_allclose(found.coef, expected.coef, rtol=1e-3, atol=1e-6)
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-3)
+    first, second = frame[:3], frame[3:6]
+    shuffled = first[["c", "a", "b"]]
+    np.testing.assert_allclose(
+        found.difference(shuffled, second).estimate, found.difference(first, second).estimate
+    )
+    searched = RankSVMCV(loss="squared_hinge", cv=3).fit(frame, y)
+    assert searched.inference(frame, y).alpha == searched.alpha_
+    calibrated = RankLogisticCV(cv=3, calibrated=True).fit(frame, y)
+    np.testing.assert_allclose(calibrated.inference(frame, y).coef, calibrated.coef_, rtol=1e-2)
+
+
+def test_steps_that_are_no_scalers_name_their_output():
+    from sklearn.preprocessing import PolynomialFeatures
+
+    X, y = sample(m=200)
+    model = make_pipeline(PolynomialFeatures(2, include_bias=False), RankLogistic()).fit(X, y)
+    found = rankwise.inference(model, X, y)
+    assert found.names[:2] == ["x0", "x1"]
+    assert len(found.names) == 9
+    difference = found.difference(X[:2], X[2:4])
+    np.testing.assert_allclose(difference.estimate, model.predict(X[:2]) - model.predict(X[2:4]), atol=1e-2)
+
+
+def test_rank_ranges_are_those_of_significant_differences():
+    X, y = sample(m=150)
+    found = RankLogistic().fit(X, y).inference(X, y)
+    rows = np.array([[5.0, 0, 0], [0, 0, 0], [0, 0, 0], [-5.0, 0, 0]])
+    ranges = found.rank_ranges(rows)
+    assert ranges.best.tolist() == [0, 1, 1, 3]
+    assert ranges.worst.tolist() == [0, 2, 2, 3]
+    many = np.random.default_rng(0).normal(size=(500, 3))
+    few, all_of_them = found.rank_ranges(many[:50]), found.rank_ranges(many)
+    scores = many @ found.coef
+    place = np.argsort(np.argsort(-scores))
+    assert (all_of_them.best <= place).all()
+    assert (place <= all_of_them.worst).all()
+    assert (few.worst - few.best).mean() < 49
+
+
+def test_influential_units_are_named():
+    X, y = sample(m=60)
+    y[11] = y.max() + 10
+    X[11] = [-4.0, -4.0, 0.0]
+    found = RankLogistic().fit(X, y).inference(X, y).influential(2)
+    assert found.units[0] == 11
+    assert found.changes[0, 0] > 0
+    qid = np.repeat([f"q{k}" for k in range(10)], 6)
+    by_query = RankLogistic().fit(X, y, qid=qid).inference(X, y, qid=qid).influential(1)
+    assert by_query.units[0] == "q1"
+
+
+def test_the_summary_is_a_table():
+    X, y = sample()
+    frame = pd.DataFrame(X, columns=["age", "dose", "<b>"])
+    found = RankLogistic().fit(frame, y).inference(frame, y)
+    text = str(found.summary())
+    assert "60 independent rows" in text
+    assert "age" in text
+    assert repr(found) == text
+    assert "&lt;b&gt;" in found._repr_html_()
+    table = found.to_frame(0.9)
+    assert table.loc["dose", "low"] == pytest.approx(found.confidence_intervals(0.9)[1, 0])
+
+
+def test_clusters_and_queries_are_the_units():
+    X, y = sample(m=120)
+    qid = np.repeat(np.arange(20), 6)
+    model = RankLogistic().fit(X, y, qid=qid)
+    assert (model.inference(X, y, qid=qid).unit, model.inference(X, y, qid=qid).n_units) == ("query", 20)
+    coarse = model.inference(X, y, qid=qid, cluster=qid // 2)
+    assert (coarse.unit, coarse.n_units, coarse.degrees) == ("cluster", 10, 9)
+    one = RankLogistic().fit(X, y)
+    repeated = RankLogistic().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
+    cluster = np.repeat(np.arange(120), 4)
+    found = repeated.inference(np.repeat(X, 4, axis=0), np.repeat(y, 4), cluster=cluster)
+    expected = one.inference(X, y)
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=0.02)
+    A, B = X[:60], X[60:]
+    rows, pairs = pair_data(A, B, groups=np.arange(60) // 3)
+    grouped = RankLogistic().fit(rows, pairs)
+    assert grouped.inference(rows, pairs).n_units == 20
+    given = grouped.inference(rows, pair_data(A, B)[1], cluster=np.arange(60) // 3)
+    np.testing.assert_allclose(given.covariance, grouped.inference(rows, pairs).covariance)
+
+
+def test_results_do_not_depend_on_the_order_of_rows_or_threads():
+    X, y = sample(m=90)
+    first = RankLogistic().fit(X, y).inference(X, y)
+    order = np.random.default_rng(0).permutation(90)
+    second = RankLogistic(n_jobs=2).fit(X[order], y[order]).inference(X[order], y[order])
+    np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-6)
+
+
+# What cannot be inferred
+
+
+def refused(model, X, y, message, **options):
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y, qid=options.pop("fit_qid", None)).inference(X, y, **options)
+
+
+def test_bad_input_is_refused_with_the_reason():
+    X, y = sample()
+    model = RankLogistic()
+    refused(model, np.c_[X, X[:, 0] + X[:, 1]], y, "'f1', 'f2', 'f4': within pairs, one of these columns")
+    refused(model, np.c_[X, np.ones(60)], y, "'f4': the column is constant")
+    refused(model, X[:, :1], X[:, 0], "every pair in the right order")
+    refused(model, X, y, "at least 4 independent clusters with pairs; got 3", cluster=np.arange(60) % 3)
+    refused(model, X, y, "cluster must have one entry per row, 60", cluster=[1, 2])
+    refused(RankLogistic(kernel="rbf"), X, y, "needs a linear model")
+    model.fit(X, y)
+    with pytest.raises(ValueError, match="the data that the model was fitted to"):
+        model.inference(X, -y)
+    found = model.inference(X, y)
+    with pytest.raises(ValueError, match="level must be between 0 and 1"):
+        found.confidence_intervals(95)
+    with pytest.raises(ValueError, match="contrasts names 'dose'; the features are 'f1'"):
+        found.wald_test(["dose"])
+    with pytest.raises(ValueError, match="cannot test together"):
+        found.wald_test(np.array([[1.0, 0, 0], [2.0, 0, 0]]))
+    with pytest.raises(ValueError, match="must have 3 columns"):
+        found.difference(X[:, :2], X[:, :2])
+    with pytest.raises(ValueError, match="needs RankLogistic"):
+        RankSVM().fit(X, y).inference(X, y).pair_proba_interval(X[:1], X[1:2])
+
+
+def test_several_outputs_are_refused():
+    X, y = sample()
+    with pytest.raises(ValueError, match="one output"):
+        RankRLS().fit(X, np.c_[y, -y]).inference(X, np.c_[y, -y])
+
+
+def test_no_warning_and_no_change_of_the_model():
+    X, y = sample()
+    model = RankLogistic().fit(X, y)
+    before = {key: np.copy(value) for key, value in vars(model).items() if isinstance(value, np.ndarray)}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model.inference(X, y)
+    for key, value in before.items():
+        np.testing.assert_array_equal(getattr(model, key), value)
+    assert isinstance(units_of(Preferences.from_scores(y)), Units)
