@@ -5,7 +5,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from scipy.special import expit, stdtrit
 from sklearn.pipeline import make_pipeline
@@ -15,6 +15,7 @@ import rankwise
 import reference
 from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankSVM, RankSVMCV, pair_data
 from rankwise.losses import LOSSES, LeastSquares
+from rankwise.solvers.unpenalised import NoMinimumError
 from rankwise.uncertainty import influence
 from rankwise.uncertainty.influence import Units, influence_of, units_of
 from strategies import cases
@@ -355,3 +356,52 @@ def test_no_warning_and_no_change_of_the_model():
     for key, value in before.items():
         np.testing.assert_array_equal(getattr(model, key), value)
     assert isinstance(units_of(Preferences.from_scores(y)), Units)
+
+
+# Without a penalty
+
+
+def test_the_logistic_without_a_penalty_equals_an_independent_solver():
+    from scipy.optimize import minimize
+
+    X, y = sample(m=50)
+    model = RankLogistic(alpha=0, tol=1e-9).fit(X, y)
+    pairs = reference.normalised(reference.ranking_pairs(y))
+
+    def objective(w):
+        value, c = reference.logistic(pairs, X @ w)
+        return value, X.T @ c
+
+    expected = minimize(objective, np.zeros(3), jac=True, method="BFGS", options={"gtol": 1e-10})
+    np.testing.assert_allclose(model.coef_, expected.x, atol=1e-5)
+    assert model.objective_ - model.gap_ <= expected.fun <= model.objective_ + 1e-12
+    assert model.gap_ <= 1e-9
+    found = model.inference(X, y)
+    np.testing.assert_allclose(found.coef, model.coef_, atol=1e-4)
+    assert found.alpha == 0
+    near = RankLogistic(alpha=1e-7).fit(X, y).inference(X, y)
+    np.testing.assert_allclose(found.standard_errors, near.standard_errors, rtol=1e-3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.integers(0, 10**6), st.integers(12, 60), st.sampled_from([1e-1, 1e-2, 1e-5]))
+def test_the_gap_of_self_concordance_holds(seed, m, tol):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, 2)) * [1.0, 10.0]
+    y = X[:, 0] + 3 * rng.normal(size=m)
+    try:
+        rough, fine = (RankLogistic(alpha=0, tol=t).fit(X, y) for t in (tol, 1e-12))
+    except NoMinimumError:
+        reject()
+    assert rough.objective_ - fine.objective_ <= rough.gap_
+    assert rough.gap_ <= tol * np.log(2)
+
+
+def test_data_without_a_best_model_are_refused_without_a_penalty():
+    X, y = sample()
+    for rows, labels in ((X, X[:, 0]), (np.c_[X, X[:, 0]], y), (np.c_[X, np.ones(60)], y)):
+        with pytest.raises(ValueError, match="alpha=0 has no"):
+            RankLogistic(alpha=0).fit(rows, labels)
+    for model in (RankSVM(alpha=0), RankRLS(alpha=0), RankSVM(alpha=0, loss="squared_hinge")):
+        with pytest.raises(ValueError, match="alpha must be a positive number"):
+            model.fit(X, y)

@@ -31,9 +31,10 @@ def check_positive(name: str, value: Any) -> None:
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
 
 
-def check_alpha(alpha: Any) -> None:
+def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
     """Refuse a strength of the penalty that is neither a positive number nor "learned"."""
-    if not (isinstance(alpha, str) and alpha == "learned"):
+    is_zero = may_be_zero and isinstance(alpha, Real) and float(alpha) == 0.0
+    if not is_zero and not (isinstance(alpha, str) and alpha == "learned"):
         check_positive("alpha", alpha)
 
 

@@ -85,15 +85,16 @@ class LinearInference(BaseRanker):
         self._check_linear(X)
         y, qid, sample_weight, cluster = map(in_memory, (y, qid, sample_weight, cluster))
         rows = self.validated(X, reset=False)
-        refit = self._refitted(rows, y, qid, sample_weight)
+        refit = self._precise()
         problem = clone(refit).problem(rows, y, qid, sample_weight)
         dense = as_design(problem.X).dense()
         preferences = problem.preferences
         names = fitted_columns(self) or [f"f{number}" for number in range(1, dense.shape[1] + 1)]
-        found = infer(
-            self.mean_loss(preferences), dense, refit.coef_, float(refit.alpha),
-            units_of(preferences, cluster, qid), names, debias=debias,
-        )  # fmt: skip
+        loss = self.mean_loss(preferences)
+        self._check_objective(loss.value(dense @ refit._weights), refit)
+        refit.fit(rows, y, qid=qid, sample_weight=sample_weight)
+        units = units_of(preferences, cluster, qid)
+        found = infer(loss, dense, refit.coef_, float(refit.alpha), units, names, debias=debias)
         temperature = getattr(self, "temperature_", 1.0)
         return found if temperature == 1.0 else found.in_units(np.full(len(names), 1.0 / temperature), names)
 
@@ -106,23 +107,22 @@ class LinearInference(BaseRanker):
         if (backend := backend_of(X)) is not None:
             raise ValueError(f"inference needs all rows in memory, but X is {backend.name}.")
 
-    def _refitted(self, X: Any, y: Any, qid: Any, sample_weight: Any) -> Any:
-        """Return the same model with a smaller gap; refuse data that it was not fitted to."""
+    def _precise(self) -> Any:
+        """Return a model that fits with a smaller gap, starting from these weights."""
         alpha = float(getattr(self, "alpha_", getattr(self, "alpha", 0.0)))
-        refit = self.with_alpha(alpha) if hasattr(self, "with_alpha") else clone(self)
+        precise = self.with_alpha(alpha) if hasattr(self, "with_alpha") else clone(self)
         tol = HINGE_TOL if getattr(self, "loss", "") == "hinge" else SMOOTH_TOL
-        refit.set_params(alpha=alpha, tol=min(tol, refit.tol), callback=None, verbose=0)
-        coef = getattr(self, "temperature_", 1.0) * self.coef_
-        if hasattr(refit, "warm_start"):
-            refit.set_params(warm_start=True)
-            refit._weights = coef
-        refit.fit(X, y, qid=qid, sample_weight=sample_weight)
-        # The objective is strongly convex: J(w) - J* is at least alpha ||w - w*||^2.
-        apart = alpha * float(np.sum((refit.coef_ - coef) ** 2))
-        slack = self.gap_ + refit.gap_ + 1e-6 * abs(self.objective_)
-        if not max(abs(self.objective_ - refit.objective_), apart) <= slack:
+        precise.set_params(alpha=alpha, tol=min(tol, precise.tol), callback=None, verbose=0)
+        if hasattr(precise, "warm_start"):
+            precise.set_params(warm_start=True)
+        precise._weights = getattr(self, "temperature_", 1.0) * self.coef_
+        return precise
+
+    def _check_objective(self, loss: float, precise: Any) -> None:
+        """Refuse data for which the weights have another objective than for those of the fit."""
+        objective = loss + precise.alpha * float(precise._weights @ precise._weights)
+        if not abs(objective - self.objective_) <= 1e-6 * max(abs(self.objective_), 1e-3):
             raise ValueError(
-                "inference needs the data that the model was fitted to: these have other weights. Fit the "
-                "model to them, with the same qid and sample_weight."
+                f"inference needs the data that the model was fitted to: the objective is {objective:.6g} for "
+                f"these, and was {self.objective_:.6g}. Pass the same X, y, qid and sample_weight."
             )
-        return refit

@@ -36,6 +36,8 @@ class PairwiseRanker(BaseRanker):
 
     takes_backends = True
     has_certified_path = True
+    # Whether alpha may be 0.
+    may_be_unpenalised = False
     loss: str
     solver: str
 
@@ -62,7 +64,7 @@ class PairwiseRanker(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
-        check_alpha(self.alpha)
+        check_alpha(self.alpha, may_be_zero=self.may_be_unpenalised)
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight), hint=True)
         with best_kept(self):

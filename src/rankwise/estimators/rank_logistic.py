@@ -33,6 +33,7 @@ class BaseRankLogistic(PairProbability, LinearInference, PairwiseRanker):
     """Logistic regression of pairs, whose scores are log odds."""
 
     loss = "logistic"
+    may_be_unpenalised = True
     pair_weight: str | None
 
     def calibrate(
@@ -84,7 +85,8 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
         Strength of the penalty; "learned", with `gamma="learned"`, is the best on held-out rows.
         With N pairs and `average="pairs"`, scikit-learn's
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
-        the same solution.
+        the same solution. With 0 the model is a probabilistic index model (Thas et al. 2012), fitted without
+        a penalty; an error gives the reason if no weights are the best.
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).

@@ -177,6 +177,10 @@ def solve_newton(
         `gap` bounds the suboptimality and allows for rounding errors.
     """
     require(loss, "hessian", "Newton's method")
+    if alpha == 0:
+        from rankwise.solvers.unpenalised import solve_unpenalised
+
+        return solve_unpenalised(design, loss, tol=tol, max_iter=max_iter, start=start, monitor=monitor)
     monitor = Monitor() if monitor is None else monitor
     objective = Objective.of(design, loss, alpha, by_planes=False)
     rule = StoppingRule(tol, objective.at_zero)
