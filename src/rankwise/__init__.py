@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         RankSVM,
         RankSVMCV,
     )
+    from rankwise.evaluation.conformal import ConformalRanks
     from rankwise.evaluation.through_pipeline import explain_pair, inference, rank
     from rankwise.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
@@ -35,6 +36,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "ConformalRanks",
     "CurveRanker",
     "CurveRankerCV",
     "HullRanker",
@@ -97,6 +99,7 @@ __getattr__, __dir__ = lazy_names(
             "RankSVMCV",
         ],
         "rankwise.evaluation": ["evaluation"],
+        "rankwise.evaluation.conformal": ["ConformalRanks"],
         "rankwise.evaluation.through_pipeline": ["explain_pair", "inference", "rank"],
         "rankwise.export": ["export_model"],
         "rankwise.io.model_file": ["ModelFileError", "load_model", "save_model"],

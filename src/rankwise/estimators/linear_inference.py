@@ -123,6 +123,6 @@ class LinearInference(BaseRanker):
         objective = loss + precise.alpha * float(precise._weights @ precise._weights)
         if not abs(objective - self.objective_) <= 1e-6 * max(abs(self.objective_), 1e-3):
             raise ValueError(
-                f"inference needs the data that the model was fitted to: the objective is {objective:.6g} for "
-                f"these, and was {self.objective_:.6g}. Pass the same X, y, qid and sample_weight."
+                f"inference needs the data that the model was fitted to: the objective is {objective:.6g} "
+                f"for these, and was {self.objective_:.6g}. Pass the same X, y, qid and sample_weight."
             )
