@@ -1,0 +1,124 @@
+"""Leaving queries and rows out by a Newton step, beside refits."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+from rankwise import CurveRanker, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise.datasets import load_diabetes_ranking, make_ranking
+from rankwise.model_selection import leave_query_out, leave_row_out
+from rankwise.model_selection.scoring import held_out_error
+from rankwise.preprocessing import CurveFeatures
+
+
+@pytest.fixture(scope="module")
+def queries():
+    X, y, qid = make_ranking(240, 6, n_queries=30, noise=1.0, random_state=0)
+    return X, np.round(y), qid
+
+
+def refitted(model, X, y, folds, qid):
+    scores = np.empty(len(y))
+    for fold in np.unique(folds):
+        test = folds == fold
+        one = clone(model).set_params(tol=1e-8).fit(X[~test], y[~test], qid=qid[~test])
+        scores[test] = one.predict(X[test])
+    return scores
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankLogistic(alpha=1e-3),
+        RankLogistic(alpha=0.1, average="pairs"),
+        RankSVM(alpha=1e-2, loss="squared_hinge"),
+        RankLogistic(alpha=1e-2, pair_weight="difference"),
+        RankLogistic(alpha=1e-2, kernel="rbf", gamma=0.1),
+    ],
+)
+@pytest.mark.parametrize("n_folds", [30, 4])
+def test_scores_equal_those_of_refits(model, queries, n_folds):
+    X, y, qid = queries
+    folds = qid % n_folds
+    found = leave_query_out(model, X, y, qid, folds=folds)
+    if model.kernel != "linear":  # basis rows are those of all rows, which refits without a fold lack
+        model = clone(model).set_params(n_components=None)
+    scores = refitted(model, X, y, folds, qid)
+    assert found.method == "Newton step"
+    assert np.abs(found.predictions - scores).max() < (0.05 if n_folds == 30 else 0.4) * scores.std()
+    judged = Preferences.from_scores(y, qid, pair_weight=model.pair_weight)
+    expected = held_out_error(judged, scores, model.average)
+    assert found.error == pytest.approx(expected, abs=2e-3 if n_folds == 30 else 1e-2)
+    assert found.auc == 1 - found.error
+
+
+def test_a_quadratic_loss_is_left_out_exactly(queries):
+    """RankRLS has closed forms; the Newton step of the squared hinge far inside its margin is the same."""
+    X, y, qid = queries
+    alpha = 10.0  # scores are far below 1, so that every pair is in the quadratic part of the squared hinge
+    exact = leave_query_out(RankRLS(alpha=alpha, cost="unit"), X, y, qid)
+    step = leave_query_out(RankSVM(alpha=alpha, loss="squared_hinge"), X, y, qid)
+    np.testing.assert_allclose(step.predictions, exact.predictions, atol=5e-5)
+
+
+def test_many_alphas_are_one_axis(queries):
+    X, y, qid = queries
+    alphas = [1e-3, 1.0, 1e-2]
+    found = leave_query_out(RankLogistic(), X, y, qid, alphas=alphas)
+    assert found.predictions.shape == (3, 240)
+    for alpha, error in zip(alphas, found.error, strict=True):
+        one = leave_query_out(RankLogistic(alpha=alpha), X, y, qid).error
+        assert error == pytest.approx(one, abs=1e-3)
+
+
+def test_more_dimensions_than_rows_are_turned(queries):
+    X, y, qid = queries
+    curves = leave_query_out(CurveRanker(loss="logistic", alpha=1e-2), X, y, qid)
+    features = CurveFeatures().fit_transform(X)
+    linear = leave_query_out(RankLogistic(alpha=1e-2), features, y, qid)
+    np.testing.assert_allclose(curves.error, linear.error, atol=1e-2)
+    dense = features.toarray() if hasattr(features, "toarray") else np.asarray(features)
+    scores = refitted(RankLogistic(alpha=1e-2), dense, y, qid, qid)
+    assert linear.error == pytest.approx(held_out_error(Preferences.from_scores(y, qid), scores), abs=2e-3)
+
+
+@pytest.mark.parametrize("model", [RankLogistic(alpha=1e-2), RankSVM(alpha=1e-2, loss="squared_hinge")])
+def test_rows_left_out_equal_refits(model):
+    X, y = (part[:40] for part in load_diabetes_ranking(return_X_y=True))
+    wrong = total = 0
+    for row in range(40):
+        rest = np.arange(40) != row
+        scores = clone(model).set_params(tol=1e-8).fit(X[rest], y[rest]).predict(X)
+        sign = np.sign(y[row] - y[rest])
+        wrong += np.sum((scores[row] - scores[rest]) * sign < 0)
+        total += np.sum(sign != 0)
+    found = leave_row_out(model, X, y)
+    assert found.error == pytest.approx(wrong / total, abs=5e-3)
+    alphas = leave_row_out(model, X, y, alphas=[1e-2, 10.0]).error
+    assert alphas[0] == pytest.approx(found.error, abs=2e-3)
+    assert alphas[0] != alphas[1]
+    with pytest.raises(ValueError, match="no predictions"):
+        _ = found.predictions
+
+
+def test_pairs_and_survival_can_be_left_out(queries):
+    X, _, _ = queries
+    rows, pairs = pair_data(X[:50], X[50:100])
+    assert 0 <= leave_query_out(RankLogistic(), rows, pairs).error <= 1
+    time = X[:60, 0] - X[:60].min()
+    lives = Preferences.from_survival(np.arange(60) % 3 > 0, time)
+    assert leave_row_out(RankLogistic(alpha=1e-2), X[:60], lives).error < 0.2
+
+
+def test_what_cannot_be_left_out_is_refused(queries):
+    X, y, qid = queries
+    with pytest.raises(TypeError, match="needs a smooth loss"):
+        leave_query_out(RankSVM(), X, y, qid)
+    with pytest.raises(ValueError, match="keep='lambda' is for RankRLS"):
+        leave_query_out(RankLogistic(), X, y, qid, keep="lambda")
+    with pytest.raises(ValueError, match="use leave_query_out"):
+        leave_row_out(RankLogistic(), X, Preferences.from_scores(y, qid))
+    with pytest.raises(ValueError, match="at least two queries"):
+        leave_query_out(RankLogistic(), X, y)
+    with pytest.raises(TypeError, match="model must be a RankRLS"):
+        leave_row_out(object(), X, y)
