@@ -71,6 +71,14 @@ def gamma(text: str) -> float | str:
     return text if text in ("scale", "learned", "learned-matrix") else positive_number(text)
 
 
+def level(text: str) -> float:
+    """Read a number between 0 and 1."""
+    value = float(text)
+    if not 0 < value < 1:
+        raise ValueError
+    return value
+
+
 def names(text: str) -> list[str]:
     """Read names separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
@@ -127,6 +135,7 @@ COUNT = value(count, "an integer of at least 1")
 WHOLE = value(whole_number, "an integer of at least 0")
 FOLDS = value(fold_count, "an integer of at least 2")
 THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
+LEVEL = value(level, "a number between 0 and 1")
 GAMMA = value(gamma, "a positive number or the word scale, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
 COUNTS = value(counts, "integers of at least 1, separated by commas")

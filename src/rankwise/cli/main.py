@@ -8,14 +8,14 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from rankwise import __version__
-from rankwise.cli import demo, evaluate, export, leaderboard, predict, report, train, tune
+from rankwise.cli import demo, evaluate, export, leaderboard, predict, rank, report, summary, train, tune
 from rankwise.cli.arguments import UsageError, files_of
 from rankwise.cli.files import check_files
 from rankwise.cli.interruption import InterruptedRunError, Interruption, exit_code
 from rankwise.cli.output import Console, complain, leave_output, sentence
 from rankwise.core.text import printable
 
-COMMANDS = (train, predict, evaluate, tune, report, leaderboard, export, demo)
+COMMANDS = (train, predict, rank, evaluate, tune, summary, report, leaderboard, export, demo)
 EPILOG = """exit codes: 0 done, 1 the run failed, 2 wrong usage, 130 and 143 ended by Ctrl-C and SIGTERM
 
 example:
