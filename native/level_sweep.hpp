@@ -105,7 +105,7 @@ struct SweepLoop {
 template <int K, class Given, class Found>
 double sweep_levels(const LabelOrder& order, const FewLevels& levels, const double* scores, double margin,
                     Scratch& scratch, int n_threads, Given&& given, Found&& found) {
-    const auto [by_score, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
+    const auto [by_score, spare] = rows_by_score(order, scores, margin, scratch, n_threads, K > 1);
     const RowSlot* rows = by_score;
     auto* level = scratch.take<std::uint8_t>(order.n);
     static_assert(sizeof(RowSlot) == 2 * sizeof(double));

@@ -27,21 +27,25 @@ struct LabelOrder {
     }
 };
 
-// The rows of a query in score order with their windows, and an array of the same size for reuse.
+// The rows of a query in score order with their windows, and an array of the same size for reuse. It holds the sorted
+// keys if they are kept.
 struct ByScore {
-    const RowSlot* rows;
-    RowSlot* spare;
+    RowSlot *rows, *spare;
 };
 
 inline ByScore rows_by_score(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
-                             int n_threads) {
+                             int n_threads, bool keep_keys) {
     auto *rows = scratch.take<RowSlot>(order.n), *spare = scratch.take<RowSlot>(order.n);
     detail::over_rows(order.n, n_threads, [&](std::int64_t p) {
         rows[p].keyed = {score_key(scores[order.row[p]]), static_cast<std::int32_t>(p), 0};
     });
     RowSlot* sorted = sort_by_key(rows, spare, order.n, n_threads);
     RowSlot* windows = sorted == rows ? spare : rows;
-    scratch.borrow([&] { margin_windows(sorted, windows, scratch.take<double>(order.n), order.n, margin, n_threads); });
+    const bool in_place = !keep_keys && detail::Blocks::of(order.n, n_threads).count == 1;
+    scratch.borrow([&] {
+        auto* numbers = in_place ? reinterpret_cast<double*>(sorted) : scratch.take<double>(order.n);
+        margin_windows(sorted, windows, numbers, order.n, margin, n_threads);
+    });
     return {windows, sorted};
 }
 
@@ -59,11 +63,16 @@ inline void stable_order(const double* numbers, std::int64_t n, std::int32_t* or
     }
 }
 
-// Windows in label order, each with the rank of its row by score.
-inline const Window* windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
-                                      int n_threads) {
+// Windows in label order, each with the rank of its row by score, and 16 bytes per row for reuse.
+struct ByLabel {
+    const Window* windows;
+    void* spare;
+};
+
+inline ByLabel windows_by_label(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
+                                int n_threads) {
     static_assert(sizeof(RowSlot) == sizeof(Window));
-    const auto [rows, spare] = rows_by_score(order, scores, margin, scratch, n_threads);
+    const auto [rows, spare] = rows_by_score(order, scores, margin, scratch, n_threads, false);
     auto* windows = reinterpret_cast<Window*>(spare);
     detail::over_rows(order.n, n_threads, [rows = rows, windows, last = order.n - 1](std::int64_t rank) {
         constexpr std::int64_t ahead = 24;
@@ -71,7 +80,7 @@ inline const Window* windows_by_label(const LabelOrder& order, const double* sco
         const Window window = rows[rank].window;
         windows[window.place] = {window.high, window.low, static_cast<std::int32_t>(rank), 0};
     });
-    return windows;
+    return {windows, rows};
 }
 
 // The label boundary nearest to the middle of [begin, end), or `end` if all of its rows have one label.

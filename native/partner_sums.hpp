@@ -110,7 +110,7 @@ struct SumPart {
     const double* given;
     const double* can_be_worse;  // by label position, or null
     std::int64_t begin, end;
-    double* sums;
+    double* sums;  // 2 K numbers per row, of which these are K
 };
 
 // One side of the partners. Better ones enter from the highest label on, worse ones from the lowest with ranks counted
@@ -167,7 +167,7 @@ struct SumLoop {
     template <class Cpu>
     RANKWISE_INLINE void read(std::int64_t p) const {
         tree.fetch_to_read(side.window_end(side.ahead(p)));
-        tree.template read<Cpu, depth>(side.window_end(p), side.part.sums + p * K);
+        tree.template read<Cpu, depth>(side.window_end(p), side.part.sums + p * (2 * K));
     }
     template <class Cpu>
     RANKWISE_INLINE void enter(std::int64_t p) {
@@ -197,12 +197,13 @@ void sum_side(const SumPart& part, Scratch& scratch) {
 
 }  // namespace detail
 
-// The numbers that rows add to the sums of their partners, and these sums: K numbers per row, by label position. A row
-// with can_be_worse 0 adds nothing to better rows; the caller discards its own sums over better rows.
+// The K numbers that a row adds to the sums of its partners, and 2 K sums, over its better and then over its worse
+// partners; both by label position. A row with can_be_worse 0 adds nothing to better rows; the caller discards its own
+// sums over better rows.
 struct WindowSums {
     double* given;
     const double* can_be_worse;
-    double *better, *worse;
+    double* sums;
 };
 
 // Sums over the violated partners: O(n log n). The number of parts, and so the rounding, depends on n alone.
@@ -216,7 +217,7 @@ void sum_partners(const LabelOrder& order, const Window* windows, const WindowSu
         const auto scratch = pool.lend();
         const auto run = better ? detail::sum_side<K, true> : detail::sum_side<K, false>;
         run({order, windows, sums.given, sums.can_be_worse, order.part_begin(k, n_parts),
-             order.part_begin(k + 1, n_parts), better ? sums.better : sums.worse},
+             order.part_begin(k + 1, n_parts), sums.sums + (better ? 0 : K)},
             *scratch);
     });
 }
@@ -225,7 +226,7 @@ void sum_partners(const LabelOrder& order, const Window* windows, const WindowSu
 template <int K>
 void sum_by_tree(const LabelOrder& order, const double* scores, double margin, Channels& channels) {
     Scratch scratch;
-    const RowSlot* rows = rows_by_score(order, scores, margin, scratch, 1).rows;
+    const RowSlot* rows = rows_by_score(order, scores, margin, scratch, 1, false).rows;
     const auto n = static_cast<std::int32_t>(order.n);
     OrderTree<K> tree(order.n);
     double value[K];

@@ -157,6 +157,12 @@ inline std::int64_t count_few_levels(const LabelOrder& order, const FewLevels& l
     return std::accumulate(out.better, out.better + order.n, std::int64_t{0});
 }
 
+// The counts of n rows, in 8 bytes per row.
+inline PartnerCounts counts_in(void* memory, std::int64_t n) {
+    auto* better = static_cast<std::int32_t*>(memory);
+    return {better, better + n};
+}
+
 struct QueryCounts {
     PartnerCounts partners;
     std::int64_t pairs;
@@ -165,7 +171,7 @@ struct QueryCounts {
 // The counts of a query, in scratch.
 inline QueryCounts count_query(const LabelOrder& order, const double* scores, double margin, Scratch& scratch,
                                int n_threads) {
-    auto room = [&] { return PartnerCounts{scratch.take<std::int32_t>(order.n), scratch.take<std::int32_t>(order.n)}; };
+    auto room = [&] { return counts_in(scratch.take<double>(order.n), order.n); };
     if (few_rows(order, 1)) {
         const PartnerCounts out = room();
         return {out, count_few_rows(order, scores, margin, scratch, out)};
@@ -174,8 +180,8 @@ inline QueryCounts count_query(const LabelOrder& order, const double* scores, do
         const PartnerCounts out = room();
         return {out, count_few_levels(order, levels, scores, margin, scratch, n_threads, out)};
     }
-    const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
-    const PartnerCounts out = room();  // reuses the memory of the scores
+    const auto [windows, spare] = windows_by_label(order, scores, margin, scratch, n_threads);
+    const PartnerCounts out = counts_in(spare, order.n);
     return {out, count_partners(order, windows, scratch, n_threads, out)};
 }
 
@@ -185,7 +191,7 @@ inline QueryCounts count_query(const LabelOrder& order, const double* scores, do
 // d_i) s_i + margin c_i: equations (5) to (8) of Airola et al. 2011. If net and losses are null, only counts.
 inline void count_ranking(const Ranking& ranking, const double* scores, double margin, ScratchPool& pool, int n_threads,
                           std::int64_t* violations, double* net, double* losses) {
-    constexpr std::size_t bytes_to_count = 2 * sizeof(RowSlot) + sizeof(double) + 1;
+    constexpr std::size_t bytes_to_count = 2 * sizeof(RowSlot) + 1;
     const auto kept = pool.lend();
     kept->restart();
     auto* counted = kept->take<std::int32_t>(ranking.query_begin[ranking.n_queries]);
@@ -248,28 +254,28 @@ double sum_few_rows(const LabelOrder& order, const double* scores, double margin
     });
 }
 
-// Room for what K tables of numbers a row need, by label position.
-inline WindowSums window_sums(const LabelOrder& order, int tables, const double* can_be_worse, Scratch& scratch,
-                              int n_threads) {
+// Room for `tables` numbers per row and for their sums; `given` and `sums` are used if they are not null.
+inline WindowSums window_sums(const LabelOrder& order, int tables, const double* can_be_worse, double* given,
+                              double* sums, Scratch& scratch, int n_threads) {
     double* events = can_be_worse ? scratch.take<double>(order.n) : nullptr;
     if (events) over_rows(order.n, n_threads, [&](std::int64_t p) { events[p] = can_be_worse[order.row[p]]; });
-    auto numbers = [&] { return scratch.take<double>(order.n * tables); };
-    return {numbers(), events, numbers(), numbers()};
+    if (!given) given = scratch.take<double>(order.n * tables);
+    return {given, events, sums ? sums : scratch.take<double>(2 * order.n * tables)};
 }
 
 // unit: no weights, so the first number of every row is 1 and its sum is a count.
 template <bool Gain, bool Moment, bool unit, class Found>
 double sum_by_windows(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
-                      ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
+                      ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found, double* room_for_two) {
     constexpr int K = channel_count<Gain, Moment>;
     constexpr int tables = K - unit;
-    const Window* windows = windows_by_label(order, scores, margin, scratch, n_threads);
-    PartnerCounts counts{};
-    if constexpr (unit) {
-        counts = {scratch.take<std::int32_t>(order.n), scratch.take<std::int32_t>(order.n)};
-        scratch.borrow([&] { count_partners(order, windows, scratch, n_threads, counts); });
-    }
-    const WindowSums sums = window_sums(order, tables, columns.can_be_worse, scratch, n_threads);
+    const auto [windows, spare] = windows_by_label(order, scores, margin, scratch, n_threads);
+    auto* room = static_cast<double*>(spare);  // of counts in one half of it, and numbers in the rest
+    const PartnerCounts counts = counts_in(room, order.n);
+    if constexpr (unit) scratch.borrow([&] { count_partners(order, windows, scratch, n_threads, counts); });
+    double* given = tables + unit <= 2 ? room + unit * order.n : nullptr;
+    const WindowSums sums = window_sums(order, tables, columns.can_be_worse, given,
+                                        tables == 1 ? room_for_two : nullptr, scratch, n_threads);
     if constexpr (tables > 0) {
         over_rows(order.n, n_threads, [&](std::int64_t p) {
             const auto own = row_channels<Gain, Moment>(columns, order.row[p]);
@@ -286,18 +292,20 @@ double sum_by_windows(const LabelOrder& order, const double* scores, double marg
         }
         for (int k = 0; k < tables; ++k) {
             own[unit + k] = sums.given[p * tables + k];
-            better[unit + k] = or_one(sums.can_be_worse, p) * sums.better[p * tables + k];
-            worse[unit + k] = sums.worse[p * tables + k];
+            better[unit + k] = or_one(sums.can_be_worse, p) * sums.sums[2 * p * tables + k];
+            worse[unit + k] = sums.sums[(2 * p + 1) * tables + k];
         }
         return found(p, own, better, worse);
     });
 }
 
 // The sums of a query by the cheapest method. found(p, own, better, worse) receives the channels of the row at position
-// p and their sums over its better and its worse partners. Returns the sum of the values of `found`.
+// p and their sums over its better and its worse partners. Returns the sum of the values of `found`. Two numbers per
+// row that only `found` writes, at 2 p and 2 p + 1, save memory as room_for_two.
 template <bool Gain, bool Moment, class Found>
 double sum_query(const LabelOrder& order, const double* scores, double margin, const RowColumns& columns,
-                 ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found) {
+                 ScratchPool& pool, Scratch& scratch, int n_threads, const Found& found,
+                 double* room_for_two = nullptr) {
     constexpr int K = channel_count<Gain, Moment>;
     const bool unit = !columns.weight && !columns.can_be_worse;
     if (few_rows(order, K)) return sum_few_rows<Gain, Moment>(order, scores, margin, columns, scratch, found);
@@ -311,7 +319,7 @@ double sum_query(const LabelOrder& order, const double* scores, double margin, c
             },
             found);
     const auto run = unit ? sum_by_windows<Gain, Moment, true, Found> : sum_by_windows<Gain, Moment, false, Found>;
-    return run(order, scores, margin, columns, pool, scratch, n_threads, found);
+    return run(order, scores, margin, columns, pool, scratch, n_threads, found, room_for_two);
 }
 
 template <bool Gain, bool Moment>
@@ -368,7 +376,7 @@ template <bool Gain>
 void moments_of_query(const LabelOrder& order, const Window* windows, const RowColumns& columns, ScratchPool& pool,
                       Scratch& scratch, int n_threads, double* received) {
     constexpr int K = Gain ? 2 : 1;
-    const WindowSums sums = window_sums(order, K, columns.can_be_worse, scratch, n_threads);
+    const WindowSums sums = window_sums(order, K, columns.can_be_worse, nullptr, nullptr, scratch, n_threads);
     over_rows(order.n, n_threads, [&](std::int64_t p) {
         const std::int32_t row = order.row[p];
         const double moment = or_one(columns.weight, row) * columns.moment[row];
@@ -378,7 +386,8 @@ void moments_of_query(const LabelOrder& order, const Window* windows, const RowC
     sum_partners<K>(order, windows, sums, pool, n_threads);
     over_rows(order.n, n_threads, [&](std::int64_t p) {
         for (int k = 0; k < K; ++k) {
-            const double better = or_one(sums.can_be_worse, p) * sums.better[p * K + k], worse = sums.worse[p * K + k];
+            const double better = or_one(sums.can_be_worse, p) * sums.sums[2 * p * K + k];
+            const double worse = sums.sums[(2 * p + 1) * K + k];
             received[p * K + k] = Gain ? better - worse : better + worse;
         }
     });
@@ -434,7 +443,7 @@ inline void find_windows(const Ranking& ranking, const double* scores, double ma
             const LabelOrder order = ranking.query(q);
             if (order.n == 0) return;
             scratch->restart();
-            std::copy_n(windows_by_label(order, scores, margin, *scratch, threads), order.n,
+            std::copy_n(windows_by_label(order, scores, margin, *scratch, threads).windows, order.n,
                         windows + ranking.query_begin[q]);
         });
 }

@@ -6,6 +6,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -281,15 +282,18 @@ inline void walk_windows(const double* scores, RowSlot* out, std::int64_t n, std
 
 }  // namespace detail
 
-// Turns sorted keyed rows into windows, in `out`. `scores` has room for n numbers.
+// Turns sorted keyed rows into windows, in `out`. `scores` has room for n numbers; with one block of rows it may be the
+// memory of `sorted`, because the score of a row ends before the next row begins.
 inline void margin_windows(const RowSlot* sorted, RowSlot* out, double* scores, std::int64_t n, double margin,
                            int n_threads) {
     using namespace detail;
     const Blocks blocks = Blocks::of(n, n_threads);
     parallel_for(blocks.count, n_threads, [&](std::size_t b) {
         for (std::int64_t i = blocks.begin(b); i < blocks.begin(b + 1); ++i) {
-            scores[i] = key_score(sorted[i].keyed.key);
-            out[i].window.place = sorted[i].keyed.position;
+            const KeyedRow row = sorted[i].keyed;
+            const double score = key_score(row.key);
+            out[i].window.place = row.position;
+            std::memcpy(scores + i, &score, sizeof score);  // which may alias `sorted`
         }
     });
     parallel_for(blocks.count, n_threads,

@@ -52,9 +52,10 @@ double squared_hinge(const Ranking& ranking, const double* query_factor, const R
             RowColumns centred = columns;
             centred.origin = sum_over_rows(order.n, threads, [&](std::int64_t p) { return scores[order.row[p]]; }) /
                              static_cast<double>(order.n);
-            const SquaredHingeRow<Gain> found{order, centred, query_factor[q], received + 2 * ranking.query_begin[q]};
+            double* of_query = received + 2 * ranking.query_begin[q];
+            const SquaredHingeRow<Gain> found{order, centred, query_factor[q], of_query};
             scratch->restart();
-            values[q] = sum_query<Gain, true>(order, scores, 1.0, centred, pool, *scratch, threads, found);
+            values[q] = sum_query<Gain, true>(order, scores, 1.0, centred, pool, *scratch, threads, found, of_query);
         });
     read_by_row<2>(ranking, n_threads, received, [=](std::int64_t i, const double* numbers) {
         out.gradient[i] = numbers[0];

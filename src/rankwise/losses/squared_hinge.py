@@ -53,6 +53,7 @@ class SquaredHinge(Smooth):
     def value_and_coefficients(self, scores: ArrayLike) -> tuple[float, FloatVector]:
         """Return the loss and its gradient by the scores."""
         s = as_vector(scores, "scores", self.preferences.n_rows)
+        self._last = None, None  # freed before the sums, which take most memory
         value, gradient, diagonal = self._derivatives(s)
         self._last = s.copy(), diagonal
         return value, gradient

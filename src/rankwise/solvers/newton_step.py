@@ -47,13 +47,18 @@ class NewtonStep:
         """The squared norm of the residual."""
         return float(self.residual @ self.residual)
 
-    def add(self, move: FloatVector, move_scores: ScoreVector, residual: FloatVector) -> None:
-        """Add the next iterate, at distance `move` from the last one, with its residual."""
-        weight = _shortest(self.residual, residual)
-        ahead, ahead_scores = self._ahead + move, self._ahead_scores + move_scores
+    def add(
+        self, length: float, direction: FloatVector, direction_scores: ScoreVector, residual: FloatVector
+    ) -> None:
+        """Add the next iterate, `length` along a direction from the last one, with its residual."""
+        weight, move = _shortest(self.residual, residual), length * direction
+        ahead = self._ahead + move
         self.residual = self.residual + weight * (residual - self.residual)
-        self.coef, self.scores = self.coef + weight * ahead, self.scores + weight * ahead_scores
-        self._ahead, self._ahead_scores = (1 - weight) * ahead, (1 - weight) * ahead_scores
+        self.coef, self._ahead = self.coef + weight * ahead, (1 - weight) * ahead
+        # One at a time, so that each replaced vector of scores is freed: they have one number per row.
+        self._ahead_scores = self._ahead_scores + length * direction_scores
+        self.scores = self.scores + weight * self._ahead_scores
+        self._ahead_scores = (1 - weight) * self._ahead_scores
         self.path_length, self.n_terms = self.path_length + np.abs(move), self.n_terms + 1
 
 
@@ -90,7 +95,7 @@ def newton_step(
             break
         length = square / curvature
         residual = residual - length * hessian_direction
-        step.add(length * direction, length * direction_scores, residual)
+        step.add(length, direction, direction_scores, residual)
         if step.square <= residual_square:
             break
         scaled = precondition(residual)
