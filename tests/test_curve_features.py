@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise.curves.axis import Axis, coding_matrix, cut_points, middle
+from rankwise.curves.axis import TABLE_NORM, Axis, coding_matrix, cut_points, middle, table_coding
 from rankwise.data.product import ProductDesign
 from rankwise.preprocessing import CurveFeatures
 
@@ -106,7 +106,8 @@ def test_a_linear_model_of_the_rows_is_a_sum_of_tables(data):
         expected += [plain_look_up(axis, table, value) for value in x]
         start += block.shape[1]
     coarse = features.pair_axes
-    for (j, k), block in zip(features.pairs_, blocks[X.shape[1] :], strict=True):
+    for (j, k), factors in zip(features.pairs_, features.factors(), strict=True):
+        block = np.kron(*factors)
         table = (block @ weights[start : start + block.shape[1]]).reshape(coarse[j].size, coarse[k].size)
         expected += table[coarse[j].codes(X[:, j]), coarse[k].codes(X[:, k])]
         start += block.shape[1]
@@ -125,10 +126,29 @@ def test_an_interaction_table_represents_more_than_two_curves():
     assert not table[grid[:, 1] == 1].any()
 
 
+def test_the_penalty_of_a_table_does_not_depend_on_its_bins():
+    """Least norms of weights that give one smooth table, on few bins and on many."""
+    x = (np.arange(4096) + 0.5) / 4096
+    norms = []
+    for n_bins in (16, 64):
+        axis = Axis("steps", cut_points(x, n_bins))
+        coding = table_coding(axis, axis.counts(x))
+        assert coding.shape == (n_bins + 1, n_bins // 2)
+        middles = (np.arange(n_bins) + 0.5) / n_bins
+        curve = np.append(np.sin(3 * middles) - np.sin(3 * middles[middle(axis.counts(x))]), 0.0)
+        weights = np.linalg.lstsq(coding, curve, rcond=None)[0]
+        np.testing.assert_allclose(coding @ weights, curve, atol=0.06)
+        norms.append(weights @ weights)
+        rows = (coding[axis.codes(x)] ** 2).sum(axis=1)
+        assert rows.mean() ** 2 == pytest.approx(TABLE_NORM)
+    assert norms[0] == pytest.approx(norms[1], rel=0.2)
+
+
 @given(st.data())
 def test_products_are_those_of_the_product(data):
     X = rows_of(data.draw, data.draw(st.integers(2, 12)))
-    design = CurveFeatures(4, pairs="all", pair_bins=3).fit(X).design(X)
+    features = CurveFeatures(4, pairs="all", pair_bins=3).fit(X)
+    design = features.design(X, features.blocks(), features.factors(smooth=data.draw(st.booleans())))
     assert isinstance(design, ProductDesign)
     plain = design.tocsr().toarray()
     w, c = (np.random.default_rng(seed).normal(size=n) for seed, n in enumerate(plain.shape[::-1]))

@@ -14,6 +14,8 @@ Codes = NDArray[np.int64]
 # Up to this many knots, comparing all values with each knot is faster than a binary search.
 FEW_KNOTS = 3
 KINDS = ("steps", "lines", "levels")
+# The mean over rows of the squared norm of a row of a table's coding, chosen on the tables of the suite.
+TABLE_NORM = 8.0
 
 
 @dataclass(frozen=True)
@@ -114,6 +116,22 @@ def coding_matrix(axis: Axis, counts: FloatVector, coding: str) -> FloatArray:
     matrix[:n, : steps.shape[1]] = steps
     matrix[n, steps.shape[1] :] = 1.0
     return matrix
+
+
+def table_coding(axis: Axis, counts: FloatVector) -> FloatArray:
+    """Return the factor of an axis in the coding of a table, shape (axis.size, n_weights).
+
+    A weight of steps is a ramp over two neighbouring cuts, which is smoother than a step. The penalty of a
+    table of given values does not depend on the number of bins: the squared norm of a row, the product of
+    those of two factors, is `TABLE_NORM` on average.
+    """
+    matrix = coding_matrix(axis, counts, "differences")
+    if axis.kind == "steps" and axis.missing > 1:
+        n_steps = axis.missing - 1
+        ramps = np.add.reduceat(matrix[:, :n_steps], np.arange(0, n_steps, 2), axis=1)
+        matrix = np.hstack([ramps, matrix[:, n_steps:]])
+    norm = float(counts @ (matrix**2).sum(axis=1)) / max(float(counts.sum()), 1.0)
+    return matrix * (TABLE_NORM**0.25 / np.sqrt(norm) if norm > 0 else 1.0)
 
 
 def weight_names(

@@ -13,7 +13,14 @@ from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.checks import check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.curves.axis import Axis, coding_matrix, cut_points, line_knots, weight_names
+from rankwise.curves.axis import (
+    Axis,
+    coding_matrix,
+    cut_points,
+    line_knots,
+    table_coding,
+    weight_names,
+)
 from rankwise.data.categories import validated_numbers
 from rankwise.data.product import ProductDesign
 
@@ -120,7 +127,8 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> sp.csr_array:
         """Return the rows as a sparse array of shape (n_rows, n_weights)."""
         check_is_fitted(self)
-        return self.design(validated_numbers(self, X, reset=False)).tocsr()
+        rows = validated_numbers(self, X, reset=False)
+        return self.design(rows, self.blocks(), self.factors()).tocsr()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[np.object_]:
         """Return the name of each column of the transformed rows."""
@@ -155,28 +163,40 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         """Set the pairs of features with an interaction table, with bins from the rows X."""
         self.pairs_ = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         if len(self.pairs_) and not self.pair_knots_:
-            sample = _sample(X)
-            self.pair_knots_ = [
-                knots if kind == "levels" else cut_points(x, self.pair_bins)
-                for kind, knots, x in zip(self.kinds_, self.knots_, sample.T, strict=True)
-            ]
+            self.pair_knots_ = [axis.knots for axis in self.coarse_axes(X, self.pair_bins)]
             self.pair_counts_ = [axis.counts(x) for axis, x in zip(self.pair_axes, X.T, strict=True)]
         return self
 
+    def coarse_axes(self, X: FloatArray, n_bins: int) -> list[Axis]:
+        """Return an axis of at most n_bins steps for each numeric feature, and the levels of the others."""
+        return [
+            Axis(kind, knots) if kind == "levels" else Axis("steps", cut_points(x, n_bins))
+            for kind, knots, x in zip(self.kinds_, self.knots_, _sample(X).T, strict=True)
+        ]
+
     def blocks(self) -> list[FloatArray]:
-        """Return the matrix from weights to entries of each table, first of features, then of pairs."""
-        single = [coding_matrix(*table, self.coding) for table in self._tables()]
-        coarse = [coding_matrix(*table, self.coding) for table in self._pair_tables()]
-        return single + [np.kron(coarse[j], coarse[k]) for j, k in self.pairs_]
+        """Return the matrix from weights to the entries of each curve."""
+        return [coding_matrix(*table, self.coding) for table in self._tables()]
+
+    def factors(self, smooth: bool = False) -> list[tuple[FloatArray, FloatArray]]:
+        """Return the factors of the Kronecker product from weights to the entries of each pair's table.
+
+        Those of `table_coding` are smoother than those of the columns of `transform`.
+        """
+        coarse = [
+            table_coding(*table) if smooth else coding_matrix(*table, self.coding)
+            for table in self._pair_tables()
+        ]
+        return [(coarse[j], coarse[k]) for j, k in self.pairs_]
 
     def design(
-        self, X: FloatArray, blocks: list[FloatArray] | None = None, n_threads: int = 1
+        self, X: FloatArray, blocks: list[FloatArray], factors: Any, n_threads: int = 1
     ) -> ProductDesign:
         """Return checked rows as the product of their entries and the codings of the tables."""
-        blocks = self.blocks() if blocks is None else blocks
         coding = sp.csr_array(sp.block_diag([sp.coo_array(block) for block in blocks], format="csr"))
-        met = np.diff(coding.indptr) > 0  # an entry that is always zero need not be stored
-        return ProductDesign(self.entries(X, met), coding, n_threads)
+        tables = (np.outer(A.any(axis=1), B.any(axis=1)).ravel() for A, B in factors)
+        met = np.concatenate([np.diff(coding.indptr) > 0, *tables])  # other entries are always zero
+        return ProductDesign(self.entries(X, met), coding, n_threads, factors)
 
     def entries(self, X: FloatArray, met: NDArray[np.bool_]) -> sp.csr_array:
         """Return the entries of each row with their weights, restricted to `met`."""

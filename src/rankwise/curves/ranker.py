@@ -34,8 +34,9 @@ from rankwise.solvers import chosen_solver
 # The fitted attributes of `CurveFeatures` that a model keeps.
 TABLES = ("kinds_", "knots_", "counts_", "pairs_", "pair_knots_", "pair_counts_")
 
-# The search for interactions uses curves fitted with the fourth alpha of the default grid and this gap.
-SCREEN_ALPHA, SCREEN_TOL = 3, 1e-2
+# The search for interactions uses curves fitted with the fourth alpha of the default grid and this gap, and
+# at most this many bins per feature: with 16 or 64 it selects pairs that are no better, at a higher cost.
+SCREEN_ALPHA, SCREEN_TOL, SCREEN_BINS = 3, 1e-2, 8
 
 
 def _is_logistic(model: Any) -> bool:
@@ -295,8 +296,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
         The alpha of these curves depends on the data only, so a search over alphas has one set of pairs.
         """
-        features, free = curves.features, np.flatnonzero(curves.directions == 0)
-        pairs = list(combinations(free.tolist(), 2))
+        pairs = list(combinations(np.flatnonzero(curves.directions == 0).tolist(), 2))
         if not pairs:
             return []
         X, n_threads = problem.X, thread_count(self.n_jobs)
@@ -304,8 +304,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         alpha = float(self.grid(problem, space.design)[SCREEN_ALPHA])
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
         scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
-        features.with_pairs(_weighing(problem), pairs)
-        axes = features.pair_axes
+        axes = curves.features.coarse_axes(_weighing(problem), SCREEN_BINS)
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
         loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
         return best_pairs(codes, [axis.size for axis in axes], loss, scores, pairs, count)
@@ -325,7 +324,8 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     The score of a row is f_1(x_1) + ... + f_n(x_n): a generalised additive model. The steps
     of a curve are at quantiles, and w holds the heights of all steps, so that the penalty favours smooth
     curves. Levels of a category and missing values have their own weights. With `interactions`, tables of two
-    features are added, whose weights are differences of differences: the interaction beyond two curves. All
+    features are added, whose weights are differences of differences: the interaction beyond two curves. A
+    table's weights are scaled such that the penalty hardly depends on its number of bins. All
     pairs of rows count, without sampling. The objective is certified to be within `gap_` of the optimum.
 
     Cost: O(n m) per iteration for m rows of n features, independent of the number of bins, pairs of rows and
@@ -346,7 +346,7 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
         selects the pairs whose table would reduce the loss of the additive model most, as estimated by one
         Newton step per pair.
     interaction_bins : int
-        The largest number of bins of a feature in these tables.
+        The largest number of bins of a feature in these tables. Fewer make a smaller model.
     monotone : dict or sequence, optional
         Features, by index or name, with 1 for an increasing and -1 for a decreasing curve; or a sequence
         of 1, 0 and -1, one per feature. Requires `loss="hinge"` and numeric features, which the search for
@@ -409,27 +409,31 @@ class CurveMap:
 
     def design(self, X: FloatArray, n_threads: int = 1) -> Design:
         """Return rows as a design; decreasing curves have flipped signs, so their steps are positive, too."""
-        self._blocks = self.features.blocks()
-        for block, direction in zip(self._blocks, self.directions, strict=False):
+        self._blocks, self._factors = self.features.blocks(), self.features.factors(smooth=True)
+        for block, direction in zip(self._blocks, self.directions, strict=True):
             if direction < 0:
                 block *= -1.0
-        design = self.features.design(X, self._blocks, n_threads)
+        design = self.features.design(X, self._blocks, self._factors, n_threads)
         design.nonnegative = self._nonnegative() if self.directions.any() else None
         return design
 
     def _nonnegative(self) -> NDArray[np.bool_]:
         """Return which weights must be nonnegative: steps of monotone curves, except for missing values."""
-        n_curves = len(self.directions)
         masks = [np.zeros(block.shape[1], dtype=bool) for block in self._blocks]
-        for mask, axis, direction in zip(masks[:n_curves], self.features.axes, self.directions, strict=True):
+        for mask, axis, direction in zip(masks, self.features.axes, self.directions, strict=True):
             mask[: axis.missing - 1] = direction != 0
-        return np.concatenate(masks)
+        free = [np.zeros(A.shape[1] * B.shape[1], dtype=bool) for A, B in self._factors]
+        return np.concatenate([*masks, *free])
 
     def dual_coef(self, coef: FloatArray) -> FloatArray:
         """Return the concatenated entries of all tables, for one function or for several."""
-        ends = np.cumsum([block.shape[1] for block in self._blocks])[:-1]
-        parts = np.split(coef, ends, axis=-1)
-        tables = [part @ block.T for part, block in zip(parts, self._blocks, strict=True)]
+        widths = [block.shape[1] for block in self._blocks]
+        widths += [A.shape[1] * B.shape[1] for A, B in self._factors]
+        parts = np.split(coef, np.cumsum(widths)[:-1], axis=-1)
+        tables = [part @ block.T for part, block in zip(parts, self._blocks, strict=False)]
+        for (A, B), part in zip(self._factors, parts[len(tables) :], strict=True):
+            table = A @ part.reshape(*part.shape[:-1], A.shape[1], B.shape[1]) @ B.T
+            tables.append(table.reshape(*part.shape[:-1], -1))
         return np.concatenate(tables, axis=-1)
 
     def tables(self, entries: FloatVector) -> list[FloatArray]:

@@ -183,7 +183,7 @@ class Curves:
     n_bins: int = 128
     shape: str = "steps"
     interactions: int | str | Sequence[Any] = 0
-    interaction_bins: int = 8
+    interaction_bins: int = 64
     monotone: dict[Any, int] | Sequence[int] | None = None
     categorical_features: Sequence[int | str] | None = None
 
