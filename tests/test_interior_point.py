@@ -104,6 +104,17 @@ def test_the_choice_depends_on_the_data():
     assert rbf.gap_ <= 1e-3
 
 
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e4])
+def test_the_choice_depends_on_alpha_and_not_on_the_scale_of_features(scale):
+    """Cutting planes need few iterations for large alphas, and some fifty where the choice changes."""
+    X, pairs = votes(400, 64)
+    for alpha, expected in ((2.0, "bundle"), (0.4, "bundle"), (0.1, "interior-point")):
+        model = RankSVM(alpha * scale**2).fit(scale * X, pairs)
+        assert model.solver_ == expected
+        assert RankSVM(alpha * scale**2, solver="bundle").fit(scale * X, pairs).n_iter_ < 100
+    assert chosen_solver("hinge", "auto", as_design(X), pairs) == "interior-point"
+
+
 def test_unsuitable_rows_are_refused():
     X, pairs = votes(20, 4)
     with pytest.raises(ValueError, match="solver='interior-point' needs dense rows in memory"):

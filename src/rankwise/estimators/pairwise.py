@@ -67,8 +67,10 @@ class PairwiseRanker(BaseRanker):
         check_alpha(self.alpha, may_be_zero=self.may_be_unpenalised)
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight), hint=True)
+        design, alpha = fits.space.design, strength(self)
+        self.solver_ = chosen_solver(self.loss, self.solver, design, fits.problem.preferences, alpha)
         with best_kept(self):
-            result = fits.solve(strength(self), starting_weights(self, fits.space.design.shape[1]))
+            result = fits.solve(alpha, starting_weights(self, design.shape[1]))
         keep_fit(self, result, fits.space)
         return self
 

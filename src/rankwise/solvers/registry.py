@@ -35,7 +35,8 @@ class Solver:
     carried : callable
         Makes, for a number of features, the options that fits for several alphas share.
     pays : callable
-        Returns whether the solver is the better choice for a design and preferences, if none is named.
+        Returns whether the solver is the better choice for a design, preferences and an alpha (None if there
+        are several), if no solver is named.
     """
 
     solve: Callable[..., SolverResult]
@@ -43,7 +44,7 @@ class Solver:
     from_sample: bool = True
     counting: str = "merge"
     carried: Callable[[int], dict[str, Any]] = lambda n_features: {}
-    pays: Callable[[Design, Preferences], bool] = lambda design, preferences: False
+    pays: Callable[[Design, Preferences, float | None], bool] = lambda design, preferences, alpha: False
 
 
 def _planes(n_features: int) -> dict[str, Any]:
@@ -79,9 +80,13 @@ def solvers_of(loss: str) -> list[str]:
 
 
 def chosen_solver(
-    loss: str, solver: str, design: Design | None = None, preferences: Preferences | None = None
+    loss: str,
+    solver: str,
+    design: Design | None = None,
+    preferences: Preferences | None = None,
+    alpha: float | None = None,
 ) -> str:
-    """Return the solver to run for a loss, and for its data if known; refuse one that does not suit it."""
+    """Return the solver for a loss, and for its data and alpha if known; refuse one that does not suit it."""
     check_choice(loss, "loss", LOSSES)
     check_choice(solver, "solver", ("auto", *SOLVERS))
     fitting = solvers_of(loss)
@@ -90,7 +95,7 @@ def chosen_solver(
     if solver == "auto":
         if design is None or preferences is None or not preferences.lists_pairs:
             return fitting[0]
-        return next((name for name in fitting if SOLVERS[name].pays(design, preferences)), fitting[0])
+        return next((name for name in fitting if SOLVERS[name].pays(design, preferences, alpha)), fitting[0])
     if solver not in fitting:
         names = " or ".join(map(repr, fitting))
         raise ValueError(f"solver={solver!r} does not solve loss={loss!r}; use {names}.")
