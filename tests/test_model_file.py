@@ -500,7 +500,11 @@ NEVER_LEARNED = [
     (CurveRanker(0.1, n_bins=4), "categories_", [None, [1], {4: 3}]),
     (CurveRanker(0.1, n_bins=4), "counts_", [None, [np.ones(2)] * 5, [np.full(5, "1")] * 5]),
     (CurveRanker(0.1, n_bins=4), "values_", [[np.full(5, np.nan)] * 5]),
-    (CurveRanker(0.1, n_bins=4, interactions=1), "pair_counts_", [None, [], [None] * 5, [np.ones(1)] * 5]),
+    (
+        CurveRanker(0.1, n_bins=4, interactions=[(0, 1)]),
+        "pair_counts_",
+        [None, [], [None] * 5, [np.ones(1)] * 5],
+    ),
 ]
 
 
