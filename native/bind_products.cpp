@@ -60,19 +60,20 @@ nb::tuple column_range(DenseArray<Value, Order> X) {
     return nb::make_tuple(lowest, highest);
 }
 
-// X w, or X' c if Transposed; with the squares of the entries of X if Squared. An array in memory order F is the
-// transpose of one in order C.
+// X w, or X' c if Transposed, for each of several vectors, one after the other; with the squares of the entries of X if
+// Squared. An array in memory order F is the transpose of one in order C.
 template <bool Transposed, bool Squared, class Value, class Order>
-OutputVector dense_product(DenseArray<Value, Order> X, InputVector<double> vector, int n_threads) {
-    check_length(vector.size(), X.shape(Transposed ? 0 : 1), "the vector does not fit the array");
+OutputVector dense_product(DenseArray<Value, Order> X, InputMatrix vectors, int n_threads) {
+    check_length(vectors.shape(1), X.shape(Transposed ? 0 : 1), "the vectors do not fit the array");
+    const rankwise::detail::Vectors given{vectors.data(), vectors.shape(0), vectors.shape(1)};
     constexpr bool by_row = std::is_same_v<Order, nb::c_contig>;
     const rankwise::DenseView<Value> view{X.data(), X.shape(by_row ? 0 : 1), X.shape(by_row ? 1 : 0)};
-    OutputVector product = new_vector(X.shape(Transposed ? 1 : 0));
+    OutputVector product = new_vector(given.count * X.shape(Transposed ? 1 : 0));
     nb::gil_scoped_release unlocked;
     if constexpr (by_row == Transposed)
-        rankwise::dense_rmatvec<Squared>(view, vector.data(), product.data(), n_threads);
+        rankwise::dense_rmatvec<Squared>(view, given, product.data(), n_threads);
     else
-        rankwise::dense_matvec<Squared>(view, vector.data(), product.data(), n_threads);
+        rankwise::dense_matvec<Squared>(view, given, product.data(), n_threads);
     return product;
 }
 
@@ -163,10 +164,10 @@ template <class Value, class Order>
 void bind_dense(nb::module_& m) {
     m.def("dense_matvec", &dense_product<false, false, Value, Order>, nb::arg("X").noconvert(),
           nb::arg("w").noconvert(), nb::arg("n_threads") = 1,
-          "X w for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
+          "X w for each row w of a matrix, one after the other, for an array X of float32 or float64 in memory order C "
+          "or F; the same bits for any number of threads and of vectors.");
     m.def("dense_rmatvec", &dense_product<true, false, Value, Order>, nb::arg("X").noconvert(),
-          nb::arg("c").noconvert(), nb::arg("n_threads") = 1,
-          "X' c for an array of float32 or float64 in memory order C or F; the same bits for any number of threads.");
+          nb::arg("c").noconvert(), nb::arg("n_threads") = 1, "X' c for each row c of a matrix, as dense_matvec.");
     m.def("dense_weighted_squares", &dense_product<true, true, Value, Order>, nb::arg("X").noconvert(),
           nb::arg("c").noconvert(), nb::arg("n_threads") = 1, "X' c of the squared entries of X, as dense_rmatvec.");
     m.def("column_range", &column_range<Value, Order>, nb::arg("X").noconvert(),

@@ -1,5 +1,6 @@
-// X w and X' c for an array X of float32 or float64, without a copy of X.
+// X w and X' c for an array X of float32 or float64 and one vector or several, without a copy of X.
 //
+// X is read once for all vectors, and the product with each has the same bits as with it alone.
 // Sums are in double for any type of data. The partition of X depends on its shape alone, and partial sums are added in
 // the order of the parts: the result is the same, bit for bit, for any number of threads. An array in memory order F is
 // the transpose of one in order C.
@@ -36,6 +37,14 @@ struct Part {
     std::size_t begin, end;
 };
 
+// Vectors of n entries, one after the other.
+struct Vectors {
+    const double* data;
+    std::size_t count, n;
+
+    const double* operator[](std::size_t i) const { return data + i * n; }
+};
+
 inline Part part_of(std::size_t n, std::size_t step, std::size_t number) {
     return {number * step, std::min((number + 1) * step, n)};
 }
@@ -47,17 +56,19 @@ RANKWISE_INLINE Number power(const Number& x) {
     return x;
 }
 
-// sums[i] = x_i' w over some columns. Several partial sums avoid a chain of dependent additions; rows are read in the
-// order of memory, which the hardware prefetches.
+// sums[v, i] = x_i' w_v over some columns. Several partial sums avoid a chain of dependent additions; rows are read in
+// the order of memory, which the hardware prefetches.
 template <bool Squared>
 struct RowDots {
     static constexpr std::size_t chains = 4;
 
     template <class Cpu, class Value>
-    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* w,
+    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const Vectors& w,
                                     double* sums) {
+        const std::size_t n = columns.end - columns.begin;
         for (std::size_t row = rows.begin; row < rows.end; ++row)
-            sums[row] = dot<Cpu>(X.row(row) + columns.begin, w + columns.begin, columns.end - columns.begin);
+            for (std::size_t v = 0; v < w.count; ++v)
+                sums[v * X.n_rows + row] = dot<Cpu>(X.row(row) + columns.begin, w[v] + columns.begin, n);
     }
 
     template <class Cpu, class Value>
@@ -84,76 +95,93 @@ struct RowDots {
     }
 };
 
-// sums[k] += the sum over some rows of c_i x_ik, for some columns k.
+// sums[v, k] += the sum over some rows of c_vi x_ik, for some columns k. Several rows at a time save loads and stores
+// of the sums; they are added one after the other.
 template <bool Squared>
 struct AddRows {
-    template <class Cpu, class Value>
-    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const double* c,
-                                    double* sums) {
-        for (std::size_t row = rows.begin; row < rows.end; ++row)
-            if (c[row] != 0)  // near the optimum many rows are in no violated pair
-                add<Cpu>(X.row(row) + columns.begin, columns.end - columns.begin, c[row], sums + columns.begin);
-    }
+    static constexpr std::size_t rows_at_once = 4;
 
     template <class Cpu, class Value>
-    static RANKWISE_INLINE void add(const Value* x, std::size_t n, double factor, double* sums) {
+    static RANKWISE_INLINE void run(Cpu, const DenseView<Value>& X, Part rows, Part columns, const Vectors& c,
+                                    double* sums) {
+        const std::size_t n = columns.end - columns.begin;
+        std::size_t row = rows.begin;
+        for (; row + rows_at_once <= rows.end; row += rows_at_once)
+            for (std::size_t v = 0; v < c.count; ++v)
+                add<Cpu, rows_at_once>(X.row(row) + columns.begin, X.n_columns, n, c[v] + row,
+                                       sums + v * X.n_columns + columns.begin);
+        for (; row < rows.end; ++row)
+            for (std::size_t v = 0; v < c.count; ++v)
+                add<Cpu, 1>(X.row(row) + columns.begin, X.n_columns, n, c[v] + row,
+                            sums + v * X.n_columns + columns.begin);
+    }
+
+    template <class Cpu, std::size_t Count, class Value>
+    static RANKWISE_INLINE void add(const Value* x, std::size_t stride, std::size_t n, const double* factors,
+                                    double* sums) {
         RANKWISE_CONTRACT
+        if (std::all_of(factors, factors + Count, [](double factor) { return factor == 0; }))
+            return;  // near the optimum many rows are in no violated pair
         std::size_t k = 0;
         for (; k + Cpu::width <= n; k += Cpu::width) {
             auto sum = load<Cpu>(sums + k);
-            sum += factor * power<Squared>(load<Cpu>(x + k));
+            RANKWISE_UNROLL
+            for (std::size_t i = 0; i < Count; ++i) sum += factors[i] * power<Squared>(load<Cpu>(x + i * stride + k));
             std::memcpy(sums + k, &sum, sizeof sum);
         }
-        for (; k < n; ++k) sums[k] += factor * power<Squared>(static_cast<double>(x[k]));
+        for (; k < n; ++k)
+            for (std::size_t i = 0; i < Count; ++i)
+                sums[k] += factors[i] * power<Squared>(static_cast<double>(x[i * stride + k]));
     }
 };
 
 }  // namespace detail
 
-// out = X w, with the squares of X if Squared; w has n_columns entries, out has n_rows.
+// out = X w for each vector w of n_columns entries, one after the other; with the squares of X if Squared.
 template <bool Squared, class Value>
-void dense_matvec(const DenseView<Value>& X, const double* w, double* out, int n_threads) {
+void dense_matvec(const DenseView<Value>& X, const detail::Vectors& w, double* out, int n_threads) {
     const std::size_t n_pieces = std::max<std::size_t>(1, detail::blocks(X.n_columns, detail::columns_at_once));
     const std::size_t width = std::min(std::max<std::size_t>(1, X.n_columns), detail::columns_at_once);
     const std::size_t n_rows = std::max<std::size_t>(1, detail::numbers_per_task / width);
     const std::size_t n_groups = detail::blocks(X.n_rows, n_rows);
-    const auto spare = std::make_unique_for_overwrite<double[]>((n_pieces - 1) * X.n_rows);
+    const std::size_t size = w.count * X.n_rows;
+    const auto spare = std::make_unique_for_overwrite<double[]>((n_pieces - 1) * size);
     detail::on_this_cpu([&](auto cpu) {
         parallel_for(n_pieces * n_groups, n_threads, [&](std::size_t task) {
             const std::size_t piece = task / n_groups;
-            double* sums = piece == 0 ? out : spare.get() + (piece - 1) * X.n_rows;
+            double* sums = piece == 0 ? out : spare.get() + (piece - 1) * size;
             detail::run<detail::RowDots<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, task % n_groups),
                                                   detail::part_of(X.n_columns, detail::columns_at_once, piece), w,
                                                   sums);
         });
     });
     for (std::size_t piece = 1; piece < n_pieces; ++piece)
-        for (std::size_t row = 0; row < X.n_rows; ++row) out[row] += spare[(piece - 1) * X.n_rows + row];
+        for (std::size_t i = 0; i < size; ++i) out[i] += spare[(piece - 1) * size + i];
 }
 
-// out = X' c, with the squares of X if Squared; c has n_rows entries, out has n_columns. Tasks are blocks of rows, or
-// pieces of columns if there are many.
+// out = X' c for each vector c of n_rows entries, one after the other; with the squares of X if Squared. Tasks are
+// blocks of rows, or pieces of columns if there are many.
 template <bool Squared, class Value>
-void dense_rmatvec(const DenseView<Value>& X, const double* c, double* out, int n_threads) {
-    std::fill_n(out, X.n_columns, 0.0);
+void dense_rmatvec(const DenseView<Value>& X, const detail::Vectors& c, double* out, int n_threads) {
+    const std::size_t size = c.count * X.n_columns;
+    std::fill_n(out, size, 0.0);
     const bool wide = X.n_columns >= detail::columns_at_once;
     const std::size_t width = wide ? detail::columns_at_once / 4 : X.n_columns;
     const std::size_t n_pieces = wide ? detail::blocks(X.n_columns, width) : 1;
     const std::size_t n_blocks =
         wide ? 1 : std::clamp<std::size_t>(X.n_rows * X.n_columns / (4 * detail::numbers_per_task), 1, 64);
     const std::size_t n_rows = detail::blocks(X.n_rows, n_blocks);
-    const auto spare = std::make_unique<double[]>((n_blocks - 1) * X.n_columns);
+    const auto spare = std::make_unique<double[]>((n_blocks - 1) * size);
     detail::on_this_cpu([&](auto cpu) {
         parallel_for(n_pieces * n_blocks, n_threads, [&](std::size_t task) {
             const std::size_t block = wide ? 0 : task, piece = wide ? task : 0;
-            double* sums = block == 0 ? out : spare.get() + (block - 1) * X.n_columns;
+            double* sums = block == 0 ? out : spare.get() + (block - 1) * size;
             detail::run<detail::AddRows<Squared>>(cpu, X, detail::part_of(X.n_rows, n_rows, block),
                                                   detail::part_of(X.n_columns, width, piece), c, sums);
         });
     });
     for (std::size_t block = 1; block < n_blocks; ++block)
-        for (std::size_t column = 0; column < X.n_columns; ++column)
-            out[column] += spare[(block - 1) * X.n_columns + column];
+        for (std::size_t i = 0; i < size; ++i) out[i] += spare[(block - 1) * size + i];
 }
 
 }  // namespace rankwise

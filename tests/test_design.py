@@ -1,5 +1,6 @@
 """Every kind of data gives the products of the dense float64 matrix it stands for."""
 
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -224,6 +225,23 @@ def test_equal_rows_have_equal_products_wherever_they_stand():
     for dtype in (np.float64, np.float32):
         products = as_design(np.tile(row.astype(dtype), (11, 1))).matvec(row)
         np.testing.assert_array_equal(products, products[0])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("shape", [(0, 3), (7, 5), (1001, 33), (30, 9000)])
+def test_one_pass_for_several_vectors_gives_the_bits_of_each_alone(shape, order, dtype):
+    generator = np.random.default_rng(0)
+    X = np.asarray(generator.normal(size=shape), dtype=dtype, order=order)
+    W, C = generator.normal(size=(5, shape[1])), generator.normal(size=(5, shape[0]))
+    C[:, ::3] = 0.0
+    for n_threads, k in product((1, 3), (1, 2, 5)):
+        design = as_design(X, n_threads)
+        np.testing.assert_array_equal(design.matvecs(W[:k]), [as_design(X).matvec(w) for w in W[:k]])
+        np.testing.assert_array_equal(design.rmatvecs(C[:k]), [as_design(X).rmatvec(c) for c in C[:k]])
+    sparse = as_design(sp.csr_array(X))
+    np.testing.assert_array_equal(sparse.matvecs(W), [sparse.matvec(w) for w in W])
+    np.testing.assert_array_equal(sparse.rmatvecs(C), [sparse.rmatvec(c) for c in C])
 
 
 def test_rows_are_read_in_stretches(monkeypatch):

@@ -13,8 +13,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
 from rankwise.calibration.cumulative import cumulative_shares, fit_cumulative
 from rankwise.calibration.thresholds import class_weights
+from rankwise.estimators.ordinal_svm_cv import distance_of_ranks, minus_distance
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import EdgeOfGridWarning, QueryKFold
+from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences
 
 QUIET = pytest.mark.filterwarnings("ignore::rankwise.model_selection.EdgeOfGridWarning")
@@ -33,6 +35,23 @@ ALPHAS = [1.0, 1e-1, 1e-2, 1e-3]
 
 
 # OrdinalSVMCV
+
+
+@pytest.mark.parametrize("unknown", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_distance_of_ranks_by_utilities_is_that_of_a_model(unknown, weighted):
+    """Also if a class has no training row, or none of positive weight."""
+    train, test = np.arange(0, 240, 2), np.arange(1, 240, 2)
+    train = train[Y[train] != 1] if unknown else train
+    weight = np.where((Y == 2) & weighted, 0.0, 1.0)
+    output = Preferences.from_scores(Y.astype(float)).weighted(weight)
+    model = OrdinalSVM(1e-2)
+    model.classes_ = np.unique(Y)
+    fits = model.fits(Problem(X[train], [output[train]]))
+    fitted = next(fits.models(np.array([1e-2])))
+    utilities = fitted.utility(X[train]), fitted.utility(X[test])
+    found = distance_of_ranks(model, output[train], utilities[0], output[test], utilities[1])
+    assert found == -minus_distance(fitted, X[test], Y[test])
 
 
 @QUIET

@@ -7,7 +7,6 @@ equation (7) of Herbrich, Graepel and Obermayer (1999).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from itertools import pairwise
 from numbers import Real
 from typing import Any, NamedTuple
@@ -229,8 +228,11 @@ class _Levels:
 
     def __init__(self, utility: FloatVector, codes: IntVector, weight: FloatVector):
         kept = weight > 0
-        self.codes, self.weight = codes[kept], weight[kept]
-        self.utility, self.level = np.unique(utility[kept], return_inverse=True)
+        order = np.argsort(utility[kept])
+        self.codes, self.weight, ordered = codes[kept][order], weight[kept][order], utility[kept][order]
+        begins = np.append(True, ordered[1:] != ordered[:-1])
+        self.utility, self.level = ordered[begins], np.cumsum(begins) - 1
+        self._level_begin = np.append(np.flatnonzero(begins), len(ordered))
         self.n_classes = int(self.codes.max()) + 1
         self.rounding = 4 * np.finfo(np.float64).eps * float(self.weight.sum())
         self.gap = np.zeros(len(self.utility) + 1)
@@ -244,18 +246,10 @@ class _Levels:
 
     def cost(self, rank: int, lowest: int, highest: int) -> FloatVector:
         """Return the weight on the wrong side of boundary `rank` for each cut, up to a constant."""
-        rows = self._by_level[self._level_begin[lowest] : self._level_begin[highest]]
+        begin = self._level_begin[lowest : highest + 1]
+        rows = slice(begin[0], begin[-1])
         change = np.where(self.codes[rows] > rank, self.weight[rows], -self.weight[rows])
-        levels = self.level[rows] - lowest
-        return _cumulated(np.bincount(levels, change, minlength=highest - lowest).astype(np.float64))
-
-    @cached_property
-    def _by_level(self) -> IntVector:
-        return np.argsort(self.level, kind="stable")
-
-    @cached_property
-    def _level_begin(self) -> IntVector:
-        return np.searchsorted(self.level[self._by_level], np.arange(len(self.utility) + 1))
+        return _cumulated(change)[begin - begin[0]]
 
     def weight_below(self, rank: int) -> FloatVector:
         """Return the weight of a rank below each cut."""

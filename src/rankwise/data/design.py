@@ -152,6 +152,14 @@ class Design:
         """Return X' c for an array or another `ScoreVector`."""
         return self._rmatvec(_checked(c, (self.shape[0],)))
 
+    def matvecs(self, W: NDArray) -> NDArray[np.float64]:
+        """Return X w for each row w of W, shape (len(W), n_rows): the numbers of `matvec`."""
+        return np.stack([self.matvec(w) for w in W])
+
+    def rmatvecs(self, C: NDArray) -> NDArray[np.float64]:
+        """Return X' c for each row c of C, shape (len(C), n_features): the numbers of `rmatvec`."""
+        return np.stack([self.rmatvec(c) for c in C])
+
     def matmat(self, W: NDArray) -> NDArray[np.float64]:
         """Return X W for a column, or several."""
         return self._matmat(_checked(W, (self.shape[1], None)))
@@ -299,26 +307,34 @@ class DenseDesign(TiledDesign):
     """
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
-        w = _vector(w)
-        stretches = self._stretches()
-        if len(stretches) == 1:
-            return _native.dense_matvec(self.X, w, self.n_threads)
-        result = np.empty(self.shape[0])
-        for rows, X in stretches:
-            result[rows] = _native.dense_matvec(X, w, self.n_threads)
-        return result
+        return self.matvecs(_vector(w)[None])[0]
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
-        return self._summed(_native.dense_rmatvec, c)
+        return self._summed(_native.dense_rmatvec, _vector(c)[None])
+
+    def matvecs(self, W: NDArray) -> NDArray[np.float64]:
+        """Return X w for each row w of W from one pass over X, shape (len(W), n_rows)."""
+        W, stretches = np.ascontiguousarray(W, dtype=np.float64), self._stretches()
+        if len(stretches) == 1:
+            return _native.dense_matvec(self.X, W, self.n_threads).reshape(len(W), -1)
+        result = np.empty((len(W), self.shape[0]))
+        for rows, X in stretches:
+            result[:, rows] = _native.dense_matvec(X, W, self.n_threads).reshape(len(W), -1)
+        return result
+
+    def rmatvecs(self, C: NDArray) -> NDArray[np.float64]:
+        """Return X' c for each row c of C from one pass over X, shape (len(C), n_features)."""
+        return self._summed(_native.dense_rmatvec, C).reshape(len(C), -1)
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of c_i x_ij^2 for each column j."""
-        return self._summed(_native.dense_weighted_squares, c)
+        return self._summed(_native.dense_weighted_squares, _vector(c)[None])
 
-    def _summed(self, sums: Callable[..., NDArray], c: NDArray) -> NDArray[np.float64]:
+    def _summed(self, sums: Callable[..., NDArray], C: NDArray) -> NDArray[np.float64]:
         """Add up what native code sums over the rows of each stretch."""
-        c = _vector(c)
-        parts = [sums(X, c[rows], self.n_threads) for rows, X in self._stretches()]
+        parts = []
+        for rows, X in self._stretches():
+            parts.append(sums(X, np.ascontiguousarray(C[:, rows], dtype=np.float64), self.n_threads))
         return parts[0] if len(parts) == 1 else np.sum(parts, axis=0)
 
     def _matmat(self, w: NDArray) -> NDArray[np.float64]:

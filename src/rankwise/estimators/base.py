@@ -52,6 +52,7 @@ class BaseRanker(BaseEstimator):
     tuned = "alpha"
     has_certified_path = False
     fits_all_at_once = False
+    fold_descents: Callable[..., Any] | None = None
     # Whether the rows may be elsewhere than in memory.
     takes_backends = False
 

@@ -79,9 +79,13 @@ class PairwiseFits:
     @cached_property
     def loss(self) -> PairwiseLoss:
         """The loss of the preferences."""
+        return self.loss_of(self.problem.preferences)
+
+    def loss_of(self, preferences: Preferences) -> PairwiseLoss:
+        """Return the loss of some preferences, with the options of the model."""
         model = self.model
         options: dict[str, Any] = {"average": model.average, "n_threads": thread_count(model.n_jobs)}
-        return pairwise_loss(model.loss, self.problem.preferences, model.solver_, **options)
+        return pairwise_loss(model.loss, preferences, model.solver_, **options)
 
     @property
     def at_zero(self) -> float:
@@ -161,8 +165,13 @@ class PairwiseFits:
                 return
             yield result
 
-    def chosen(self, choice: Choice) -> tuple[float, SolverResult]:
-        """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached."""
+    def chosen(self, choice: Choice, start: FloatVector | None = None) -> tuple[float, SolverResult]:
+        """Fit the chosen alpha; return it and its result, or those that an interrupted path has reached.
+
+        `start` has weights near the solution, if some are known.
+        """
+        if start is not None:
+            return choice.alpha, self.solve(choice.alpha, start)
         descent = self._descent()
         near = None if descent is None else descent.minimise(choice.alpha, self.model.tol)
         if near is not None and near.status == "interrupted":

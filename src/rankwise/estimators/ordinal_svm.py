@@ -160,6 +160,16 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
             self.thresholds_, self.fallback_ = midpoint_thresholds(utility, codes, weight, tol=tol)
             warn_of_needless_errors(self.thresholds_, utility, codes, weight)
 
+    def placed(self, output: Any, utility: FloatVector) -> NDArray[np.int64]:
+        """Choose the boundaries between the ranks that occur, for a model that is not kept; return these."""
+        weight = output.row_weight()
+        present = np.unique(output.labels[weight > 0]).astype(np.int64)
+        codes = np.minimum(np.searchsorted(present, output.labels), len(present) - 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            self.place_boundaries(utility, codes, weight)
+        return present
+
     def utility(self, X: Any) -> FloatVector:
         """Return the utility of each row, a score that is higher for higher ranks.
 
@@ -337,15 +347,9 @@ class OrdinalFits(PairwiseFits):
 
     def models(self, alphas: FloatVector) -> Iterator[Any]:
         """Yield the fitted model for each alpha; a class may have no rows among these."""
-        output = self.problem.outputs[0]
-        weight = output.row_weight()
-        present = np.unique(output.labels[weight > 0]).astype(np.int64)
-        codes = np.minimum(np.searchsorted(present, output.labels), len(present) - 1)
         for model in super().models(alphas):
+            present = model.placed(self.problem.preferences, model.utility(self.problem.X))
             model.classes_ = self.model.classes_[present]
-            with warnings.catch_warnings():  # of models that are not kept
-                warnings.simplefilter("ignore", UserWarning)
-                model.place_boundaries(model.utility(self.problem.X), codes, weight)
             yield model
 
 

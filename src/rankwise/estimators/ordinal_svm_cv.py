@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike
 from rankwise.calibration.thresholds import ranks_of
 from rankwise.core.checks import as_array
 from rankwise.core.threads import with_one_blas_thread
+from rankwise.core.types import FloatVector
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.fits import keep_fit
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
@@ -93,7 +95,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
             self._check_known(validation[1])
         choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice)
+        self.alpha_, result = fits.chosen(choice, search.start(choice.alpha))
         keep_fit(self, result, fits.space)
         self._finish(X, fits.problem, ranks, self.alpha_)
         if self.alpha_ == choice.alpha:
@@ -112,12 +114,23 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self.scoring
         if scoring is None or scoring == self.default_scoring:
-            scoring = Scoring(self.default_scoring, scorer=minus_distance)
+            distance = partial(distance_of_ranks, self.with_alpha(1.0))
+            scoring = Scoring(self.default_scoring, scorer=minus_distance, from_scores=distance)
         model = self.with_alpha(1.0)
         model.classes_ = self.classes_
         search = AlphaSearch(model, problem, scoring=scoring, y=y)
         self.scoring_ = search.scoring
         return search
+
+
+def distance_of_ranks(
+    model: OrdinalSVM, train: Any, utility: FloatVector, held_out: Any, of_held_out: FloatVector
+) -> float:
+    """Return the distance of ranks, as `minus_distance`, by the utilities of training rows and others."""
+    ranks = model.placed(train, utility)
+    predicted, given = ranks_of(of_held_out, model.thresholds_), np.searchsorted(ranks, held_out.labels)
+    known = ranks[np.minimum(given, len(ranks) - 1)] == held_out.labels
+    return float(np.mean(np.abs(predicted[known] - given[known]))) if known.any() else 0.0
 
 
 def minus_distance(model: OrdinalSVM, X: Any, y: Any) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from numpy.typing import ArrayLike
 
@@ -26,6 +26,10 @@ from rankwise.losses import LOSSES, PairwiseLoss
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
+from rankwise.solvers.descent import MIN_ROWS
+
+if TYPE_CHECKING:
+    from rankwise.estimators.fold_descents import FoldDescents
 
 
 class PairwiseRanker(BaseRanker):
@@ -90,6 +94,20 @@ class PairwiseRanker(BaseRanker):
         self.solver_ = chosen_solver(self.loss, self.solver, space.design, problem.preferences)
         return PairwiseFits(self, hinted(space, self) if hint else space, problem)
 
+    def fold_descents(
+        self, problem: Problem, parts: list[Any], design: Design | None = None
+    ) -> FoldDescents | None:
+        """Return fits of all folds that share passes over the rows, or None if descents do not suit them."""
+        if (
+            self.solver != "auto"
+            or getattr(self, "kernel", None) != "linear"
+            or problem.X.shape[0] < MIN_ROWS
+        ):
+            return None
+        from rankwise.estimators.fold_descents import fold_descents
+
+        return fold_descents(self, problem, parts, design)
+
     def _rough_path(
         self, design: Design, preferences: Preferences, alphas: FloatVector
     ) -> Iterator[FloatArray]:
@@ -126,7 +144,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         self.alphas_ = search.candidates(self.alphas, fits.space.design)
         choice = self._choice(search, self._folds(search, y, qid, validation))
         self.cv_errors_ = choice.errors
-        self.alpha_, result = fits.chosen(choice)
+        self.alpha_, result = fits.chosen(choice, search.start(choice.alpha))
         keep_fit(self, result, fits.space)
         if self.alpha_ == choice.alpha:
             choice.warn_at_edge()

@@ -72,11 +72,15 @@ class Scoring:
         `error(preferences, scores, average)` of the scores of held-out rows.
     scorer : callable or None
         `scorer(model, X, y)` of a fitted model; higher is better.
+    from_scores : callable or None
+        `from_scores(train, train_scores, held_out, held_out_scores)` of preferences and scores: what
+        minus the scorer is, without a model.
     """
 
     key: str
     error: Callable[..., float] | None = None
     scorer: Callable[..., float] | None = None
+    from_scores: Callable[..., float] | None = None
 
 
 def as_scoring(scoring: Any, undefined: Any = "skip") -> Scoring:

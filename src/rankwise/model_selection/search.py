@@ -19,7 +19,7 @@ from sklearn.base import clone
 from sklearn.exceptions import UndefinedMetricWarning
 
 from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.design import Design
 from rankwise.losses import Hinge
@@ -73,6 +73,13 @@ class Parts(NamedTuple):
     judged: Any = slice(None)
 
 
+class Part(NamedTuple):
+    """Some rows, and the preferences among them."""
+
+    rows: NDArray[np.int64] | slice
+    preferences: Preferences
+
+
 class EdgeOfGridWarning(UserWarning):
     """The best alpha is the first or the last candidate, so that one beyond may be better."""
 
@@ -123,12 +130,16 @@ class AlphaSearch:
         self.held_out = [as_preferences(output) for output in problem.outputs]
         self._warned: set[str] = set()
         self._shared: tuple[Any, Any] = (None, None)  # folds, and what they share
+        self._descents: tuple[Any, Any] = (None, None)  # folds, and their descents
+        self._known: dict[int, tuple[Part, Part]] = {}
+        self._design: Design | None = None
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
         """Return the alphas to try from the largest down: those given, or the default grid of the model.
 
         `design` has the rows in the function space, if it is known.
         """
+        self._design = design
         if alphas is not None:
             return np.unique(as_alphas(alphas))[::-1].copy()
         X = self.problem.X
@@ -173,12 +184,12 @@ class AlphaSearch:
 
     def _judged_by(self, fold: Any) -> list[int]:
         """Return the outputs that are judged by a fold of rows: those with pairs as `folds` asks."""
-        train, test = fold
-        return [
-            k
-            for k, output in enumerate(self.held_out)
-            if output[train].has_pairs and (self.pooled or output[test].has_pairs)
-        ]
+        judged = []
+        for k in range(len(self.held_out)):
+            train, test = self._halves(fold, k)
+            if train.preferences.has_pairs and (self.pooled or test.preferences.has_pairs):
+                judged.append(k)
+        return judged
 
     def errors(self, alphas: FloatArray, folds: Iterable[Fold]) -> Iterator[FloatArray]:
         """Yield the held-out errors of each fold, shape (n_alphas, n_outputs): once for all, if pooled.
@@ -259,6 +270,12 @@ class AlphaSearch:
         The scores of an output that is not judged by the fold are NaN.
         """
         folds = folds if isinstance(folds, list) else list(folds)
+        halves, descents = self._lockstep(folds)
+        found = [] if descents is None else [descents.scores(float(alpha)) for alpha in alphas]
+        if descents is not None and not any(scores is None for scores in found):
+            for (_, test), scores in zip(halves, zip(*found, strict=True), strict=True):
+                yield [test.preferences], np.stack([one[test.rows][None] for one in scores])
+            return
         shared = self.shared(folds)
         if shared is not None:
             for fold, test, scores in zip(folds, shared.tests, shared.scores(alphas), strict=True):
@@ -276,10 +293,66 @@ class AlphaSearch:
 
         The folds advance together, unless their rows take too much memory.
         """
-        paths: list[Iterable[FloatArray]] = [self._path(alphas, fold) for fold in folds]
+        n_done = 0
+        for errors in self._descended(alphas, folds):
+            yield errors
+            n_done += 1
+        if n_done == len(alphas):
+            return
+        paths: list[Iterable[FloatArray]] = [self._path(alphas[n_done:], fold) for fold in folds]
         if _copied_bytes(self.problem.X, folds) > MOST_BYTES:
             paths = [list(path) for path in paths]
-        return (np.mean(errors, axis=1) for errors in zip(*paths, strict=True))
+        for visited in zip(*paths, strict=True):
+            yield np.mean(visited, axis=1)
+
+    def _descended(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
+        """Yield the errors of all folds for each alpha, up to the first at which a descent is stopped."""
+        if self._scoring.scorer is not None and self._scoring.from_scores is None:
+            return
+        halves, descents = self._lockstep(folds)
+        for alpha in alphas if descents is not None else ():
+            scores = descents.scores(float(alpha))
+            if scores is None:
+                return
+            yield np.array([self._error(*half, found) for half, found in zip(halves, scores, strict=True)])
+
+    def _error(self, train: Part, test: Part, scores: FloatVector) -> float:
+        """Return the error of a fold by the scores of all rows."""
+        held_out, from_scores = scores[test.rows], self._scoring.from_scores
+        if from_scores is not None:
+            return from_scores(train.preferences, scores[train.rows], test.preferences, held_out)
+        return float(self.judged([test.preferences], held_out[None, None])[0, 0])
+
+    def _lockstep(self, folds: list[Fold]) -> tuple[list[tuple[Part, Part]], Any]:
+        """Return what each fold learns from and is judged by, and the descents of all folds, or None."""
+        if self._descents[0] is not folds:
+            is_plain = (
+                self.scaler is None and len(self.held_out) == 1 and not isinstance(folds[0], Validation)
+            )
+            halves = list(map(self._halves, folds)) if is_plain else []
+            descents = self.model.fold_descents if is_plain else None
+            parts = [train for train, _ in halves]
+            found = None if descents is None else descents(self.problem, parts, self._design)
+            self._descents = folds, (halves, found)
+        return self._descents[1]
+
+    def _halves(self, fold: Any, k: int = 0) -> tuple[Part, Part]:
+        """Return what an output learns from and is judged by; those of the first output are kept."""
+        if isinstance(fold, PairFold):
+            return Part(slice(None), fold.train), Part(slice(None), fold.test)
+        if k == 0 and id(fold) in self._known:
+            return self._known[id(fold)]
+        rows = np.arange(self.problem.X.shape[0])  # splits may be masks
+        train, test = fold
+        halves = Part(rows[train], self.held_out[k][train]), Part(rows[test], self.held_out[k][test])
+        if k == 0:
+            self._known[id(fold)] = halves
+        return halves
+
+    def start(self, alpha: float) -> FloatVector | None:
+        """Return weights near the solution for all rows, if the fits of the folds have some."""
+        _, found = self._descents
+        return None if found is None or found[1] is None else found[1].start(alpha)
 
     def choice(self, alphas: FloatArray, visits: Iterable[FloatArray], folds: list[Fold]) -> Choice:
         """Choose among a default grid: take visits until the errors have clearly risen.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -104,11 +104,16 @@ class Tunable(Protocol):
         Whether `fits` returns `CertifiedFits`.
     fits_all_at_once : bool
         Whether one computation serves all candidates, so that a search gains nothing by leaving some out.
+    fold_descents : callable or None
+        `fold_descents(problem, parts, design)` returns fits of all folds that share passes over the rows, or
+        None. `parts` has the rows that each fold learns from, with their preferences; `design` all rows, if
+        it is known.
     """
 
     tuned: str
     has_certified_path: bool
     fits_all_at_once: bool
+    fold_descents: Callable[..., Any] | None
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters by name."""

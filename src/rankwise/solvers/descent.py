@@ -5,14 +5,17 @@ There is no lower bound, so this serves to compare alphas and to warm-start cert
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.losses import LeastSquares, PairwiseLoss
+from rankwise.preferences import Preferences
 from rankwise.solvers.certificate import StoppingRule
 from rankwise.solvers.errors import quotient
 from rankwise.solvers.line_search import Point, minimise_on_line
@@ -34,6 +37,9 @@ ACHIEVED_FRACTION, MAX_SHORTFALLS = 0.1, 2
 MAX_STEPS, MAX_EVALUATIONS, MEMORY = 60, 8, 30
 # Eigenvalues below this fraction of the largest are rounding.
 FLAT_FRACTION = 1e-12
+
+# A product with X that a descent waits for, "matvecs" or "rmatvecs", and its vector.
+Request = tuple[str, FloatVector]
 
 
 class CurvatureModel:
@@ -78,12 +84,18 @@ class CurvatureModel:
 
 @dataclass
 class _Iterate:
-    """Weights with their scores, the loss there, and its slopes by the weights, X'c."""
+    """Weights with the scores of all rows, the loss, its coefficients c, and its slopes X'c once asked for.
+
+    `step` led there from weights with the slopes `earlier`.
+    """
 
     coef: FloatVector
     scores: FloatVector
     value: float
-    slopes: FloatVector
+    coefficients: FloatVector
+    step: FloatVector | None = None
+    earlier: FloatVector | None = None
+    slopes: FloatVector | None = None
 
 
 class Descent:
@@ -92,17 +104,27 @@ class Descent:
     A step costs one product with X, one with X' and usually one evaluation of the loss: the mean over many
     pairs is nearly smooth, so that a quasi-Newton step seldom needs a line search. Two or three steps per
     alpha are usual.
+
+    `rows` are those of the loss, by default all; the scores are those of all rows in any case. The
+    `curvature` may be replaced between two alphas by that of a similar loss.
     """
 
-    def __init__(self, design: Design, loss: PairwiseLoss, curvature: CurvatureModel):
-        self._design, self._loss, self._curvature = design.centred(), loss, curvature
+    def __init__(
+        self,
+        design: Design,
+        loss: PairwiseLoss,
+        curvature: CurvatureModel,
+        rows: NDArray[np.int64] | slice = slice(None),
+    ):
+        self._design, self._loss, self.curvature, self._rows = design.centred(), loss, curvature, rows
         m, n = design.shape
-        self._at = self._iterate(np.zeros(n), np.zeros(m), *loss.value_and_coefficients(np.zeros(m)))
+        zero = loss.value_and_coefficients(np.zeros(loss.preferences.n_rows))
+        self._at = _Iterate(np.zeros(n), np.zeros(m), *zero)
 
-    def _iterate(
-        self, coef: FloatVector, scores: FloatVector, value: float, coefficients: FloatVector
-    ) -> _Iterate:
-        return _Iterate(coef, scores, value, self._design.rmatvec(coefficients))
+    @property
+    def scores(self) -> FloatVector:
+        """The scores of all rows by the last weights, up to a constant."""
+        return self._at.scores
 
     def minimise(self, alpha: float, tol: float, monitor: Monitor | None = None) -> SolverResult | None:
         """Iterate until the predicted decrease is at most a tenth of the target gap.
@@ -111,78 +133,136 @@ class Descent:
         The `gap` of the result is that of strong convexity, ||gradient||^2 / (4 alpha), which is far above
         the predicted decrease if alpha is small.
         """
-        monitor, rule = Monitor() if monitor is None else monitor, StoppingRule(tol, self._loss.at_zero)
+        monitor = Monitor() if monitor is None else monitor
         try:
-            status = self._descend(alpha, rule, monitor)
+            return in_lockstep(self._design, [self.descending(alpha, tol, monitor)])[0]
         except KeyboardInterrupt:
-            status = "interrupted"
-        if status is None:
-            return None
-        objective, gap = self._objective(alpha), self._gap(alpha)
-        return finalise(
-            self._at.coef, objective, gap, len(monitor.history["gap"]), status, monitor.history, rule
-        )
+            return self._result(alpha, StoppingRule(tol, self._loss.at_zero), monitor, "interrupted")
 
-    def _descend(self, alpha: float, rule: StoppingRule, monitor: Monitor) -> str | None:
-        """Iterate until the predicted decrease is small, or return None after repeated shortfalls."""
-        shortfalls = 0
+    def descending(
+        self, alpha: float, tol: float, monitor: Monitor, guess: FloatVector | None = None
+    ) -> Generator[Request, FloatVector, SolverResult | None]:
+        """Minimise as `minimise` does, and yield each product with X that is needed: see `in_lockstep`.
+
+        `guess` is the change of the weights since the last alpha, as far as it is known: the first step. A
+        step from there whose predicted decrease is at most the target is the last; no product verifies it.
+        """
+        rule, shortfalls = StoppingRule(tol, self._loss.at_zero), 0
+        if guess is not None and guess.any():
+            yield from self._move(alpha, guess)
         for step in range(1, MAX_STEPS + 1):
-            gradient, objective = self._gradient(alpha), self._objective(alpha)
-            direction = -self._curvature.solve(gradient, alpha)
-            predicted = -float(gradient @ direction) / 2.0
-            target = float(rule.target(objective, 0.0))
+            gradient = yield from self._gradient(alpha)
+            direction, objective = -self.curvature.solve(gradient, alpha), self._objective(alpha)
+            predicted, target = -float(gradient @ direction) / 2.0, float(rule.target(objective, 0.0))
             monitor.record(objective, objective - self._gap(alpha), self._at.coef, target, step)
             if predicted <= PREDICTION_FRACTION * target or monitor.stop_requested:
-                return "stopped"
-            fallen = self._move(alpha, direction, gradient, objective)
+                return self._result(alpha, rule, monitor, "stopped")
+            fallen = yield from self._move(alpha, direction)
             # NaN is a shortfall.
             shortfalls = 0 if fallen >= ACHIEVED_FRACTION * predicted else shortfalls + 1
             if shortfalls == MAX_SHORTFALLS:
                 return None
+            if guess is not None and shortfalls == 0 and predicted <= target:
+                return self._result(alpha, rule, monitor, "stopped")
         return None
 
-    def _gap(self, alpha: float) -> float:
-        gradient = self._gradient(alpha)
-        return min(float(quotient(gradient @ gradient, 4.0 * alpha)), self._objective(alpha))
+    def _result(self, alpha: float, rule: StoppingRule, monitor: Monitor, status: str) -> SolverResult:
+        coef, objective, history = self._at.coef, self._objective(alpha), monitor.history
+        return finalise(coef, objective, self._gap(alpha), len(history["gap"]), status, history, rule)
 
-    def _gradient(self, alpha: float) -> FloatVector:
-        return self._at.slopes + 2.0 * alpha * self._at.coef
+    def _gradient(self, alpha: float) -> Generator[Request, FloatVector, FloatVector]:
+        """Return the gradient; the change of the slopes by the last step updates the curvature model."""
+        here = self._at
+        if here.slopes is None:
+            here.slopes = yield "rmatvecs", self._of_all_rows(here.coefficients)
+            if here.step is not None and here.earlier is not None:
+                self.curvature.learn(here.step, here.slopes - here.earlier)
+        return here.slopes + 2.0 * alpha * here.coef
+
+    def _of_all_rows(self, coefficients: FloatVector) -> FloatVector:
+        if isinstance(self._rows, slice):
+            return coefficients
+        found = np.zeros(self._design.shape[0])
+        found[self._rows] = coefficients
+        return found
+
+    def _gap(self, alpha: float) -> float:
+        """Return the gap of strong convexity, or the objective if that is less or slopes are not known."""
+        if self._at.slopes is None:
+            return self._objective(alpha)
+        gradient = self._at.slopes + 2.0 * alpha * self._at.coef
+        return min(float(quotient(gradient @ gradient, 4.0 * alpha)), self._objective(alpha))
 
     def _objective(self, alpha: float) -> float:
         return self._at.value + alpha * float(self._at.coef @ self._at.coef)
 
-    def _move(self, alpha: float, direction: FloatVector, gradient: FloatVector, objective: float) -> float:
-        """Search a line, update the curvature model, and return the decrease of the objective."""
-        here, along = self._at, self._design.matvec(direction)
+    def _move(self, alpha: float, direction: FloatVector) -> Generator[Request, FloatVector, float]:
+        """Search a line, and return the decrease of the objective."""
+        here, objective = self._at, self._objective(alpha)
+        change = yield "matvecs", direction
+        scores, along = here.scores[self._rows], change[self._rows]
+
+        def slope(coefficients: FloatVector, coef: FloatVector) -> float:
+            return float(coefficients @ along) + 2.0 * alpha * float(coef @ direction)
 
         def at(length: float) -> Point:
-            value, coefficients = self._loss.value_and_coefficients(here.scores + length * along)
+            value, coefficients = self._loss.value_and_coefficients(scores + length * along)
             coef = here.coef + length * direction
-            slope = float(coefficients @ along) + 2.0 * alpha * float(coef @ direction)
-            return Point(length, value + alpha * float(coef @ coef), slope, (value, coefficients))
+            sloped = slope(coefficients, coef)
+            return Point(length, value + alpha * float(coef @ coef), sloped, (value, coefficients))
 
-        origin = Point(0.0, objective, float(gradient @ direction))
+        origin = Point(0.0, objective, slope(here.coefficients, here.coef))
         search: dict[str, Any] = {"slope_fraction": SLOPE_FRACTION, "max_evaluations": MAX_EVALUATIONS}
         best = minimise_on_line(at, origin, 1.0, 0.0, **search).best
         if best is origin:
             return 0.0
         step = best.step * direction
-        self._at = self._iterate(here.coef + step, here.scores + best.step * along, *best.extra)
-        self._curvature.learn(step, self._at.slopes - here.slopes)
+        value, coefficients = best.extra
+        scores = here.scores + best.step * change
+        self._at = _Iterate(here.coef + step, scores, value, coefficients, step, here.slopes)
         return objective - best.value
+
+
+def in_lockstep(design: Design, runs: list[Generator[Request, FloatVector, Any]]) -> list[Any]:
+    """Advance runs together, and return their results: one pass over X answers what all of them ask for.
+
+    Each gets the numbers that it would get alone.
+    """
+    results: list[Any] = [None] * len(runs)
+    answers: dict[int, Any] = dict.fromkeys(range(len(runs)))
+    while answers:
+        asked: dict[str, dict[int, FloatVector]] = {"matvecs": {}, "rmatvecs": {}}
+        for k, answer in answers.items():
+            try:
+                product, vector = runs[k].send(answer)
+                asked[product][k] = vector
+            except StopIteration as end:
+                results[k] = end.value
+        answers = {}
+        for product, vectors in asked.items():
+            if vectors:
+                found = getattr(design, product)(np.stack(list(vectors.values())))
+                answers.update(zip(vectors, found, strict=True))
+    return results
 
 
 def descent_of(design: Design, loss: PairwiseLoss) -> Descent | None:
     """Return a descent if the rows are in memory and many per feature, and None otherwise."""
+    curvature = curvature_of(design, loss.preferences, loss.average)
+    return None if curvature is None else Descent(design, loss, curvature)
+
+
+def curvature_of(design: Design, preferences: Preferences, average: str) -> CurvatureModel | None:
+    """Return the curvature of a loss from a sample of the rows, or None if a descent does not suit them."""
     m, n = design.shape
     if m < MIN_ROWS or n * n > m:
         return None
-    rows = loss.preferences.sample(min(1.0, ROWS_PER_FEATURE * n / m))
+    rows = preferences.sample(min(1.0, ROWS_PER_FEATURE * n / m))
     part = None if rows is None else design.take(rows)
     if rows is None or part is None:
         return None
-    pairs = loss.preferences[rows]
+    pairs = preferences[rows]
     if not pairs.n_pairs:
         return None
-    squares = LeastSquares(pairs, ties="keep", average=loss.average)
-    return Descent(design, loss, CurvatureModel(part.normal_equations(squares)[0]))
+    squares = LeastSquares(pairs, ties="keep", average=average)
+    return CurvatureModel(part.normal_equations(squares)[0])

@@ -1,0 +1,102 @@
+"""The fits of all folds to compare alphas by, which share every pass over the rows."""
+
+from __future__ import annotations
+
+from copy import copy
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.design import Design
+from rankwise.estimators.fits import PairwiseFits
+from rankwise.model_selection.tunable import Problem, Space
+from rankwise.preferences import Preferences
+from rankwise.solvers import Monitor, chosen_solver
+from rankwise.solvers.descent import Descent, curvature_of, in_lockstep
+
+if TYPE_CHECKING:
+    from rankwise.estimators.pairwise import PairwiseRanker
+
+# With this tolerance held-out errors are within some .0002 of those of certified fits: `benchmarks/suite.py`.
+TOL = 3e-3
+# A sample has this fraction of the rows, or more for as many rows per feature.
+FRACTION, ROWS_PER_FEATURE = 1 / 16, 60
+# The rows that a fold learns from, and their preferences.
+Part = tuple[NDArray[np.int64] | slice, Preferences]
+
+
+class FoldDescents:
+    """Descents of all folds over one design: a product with X serves all of them.
+
+    No rows are copied, and the scores of rows held out come with those of the training rows. A descent on a
+    sample of the rows goes ahead: its change from one alpha to the next is the first step of each fold, and
+    its curvature serves the others.
+
+    Parameters
+    ----------
+    fits : PairwiseFits
+        The fits to all rows.
+    parts : list of (rows, preferences)
+        What each fold learns from.
+    sample : Descent
+        Of some rows.
+    """
+
+    def __init__(self, fits: PairwiseFits, parts: list[Part], sample: Descent):
+        self._model, self._design, self._sample = fits.model, fits.space.design.centred(), sample
+        self._tol = max(float(fits.model.tol), TOL)
+        self._descents = [
+            Descent(self._design, fits.loss_of(preferences), copy(sample.curvature), rows)
+            for rows, preferences in parts
+        ]
+        self._ahead = np.zeros(self._design.shape[1])
+        self._coef: dict[float, FloatArray] = {}
+
+    def scores(self, alpha: float) -> list[FloatVector] | None:
+        """Return the scores of all rows by the fit of each fold, or None if kinks stop a descent."""
+        if alpha in self._coef:
+            return list(self._design.matvecs(self._coef[alpha]))
+        guess, model = self._guess(alpha), self._model
+        runs = [
+            descent.descending(alpha, self._tol, Monitor(model.verbose, model.callback), guess)
+            for descent in self._descents
+        ]
+        results = in_lockstep(self._design, runs)
+        if any(result is None for result in results):
+            return None
+        self._coef[alpha] = np.stack([result.coef for result in results])
+        return [descent.scores for descent in self._descents]
+
+    def _guess(self, alpha: float) -> FloatVector | None:
+        """Return the change of the weights of the sample since the last alpha, and hand on its curvature."""
+        result = self._sample.minimise(alpha, self._tol)
+        if result is None:
+            return None
+        for descent in self._descents:
+            descent.curvature = copy(self._sample.curvature)
+        last, self._ahead = self._ahead, result.coef
+        return self._ahead - last
+
+    def start(self, alpha: float) -> FloatVector | None:
+        """Return weights near those of all rows, the mean over folds, if the alpha was visited."""
+        return self._coef[alpha].mean(axis=0) if alpha in self._coef else None
+
+
+def fold_descents(
+    model: PairwiseRanker, problem: Problem, parts: list[Part], design: Design | None = None
+) -> FoldDescents | None:
+    """Return the descents of all folds of a linear model, or None if a descent does not suit the rows."""
+    design = model.space(problem).design if design is None else design
+    model.solver_ = chosen_solver(model.loss, model.solver, design, problem.preferences)
+    fits, preferences = PairwiseFits(model, Space(design), problem), problem.preferences
+    curvature = curvature_of(design, preferences, model.average)
+    if curvature is None:
+        return None
+    m, n = design.shape
+    rows = preferences.sample(min(1.0, max(FRACTION, ROWS_PER_FEATURE * n / m)))
+    part = None if rows is None else design.take(rows)
+    if rows is None or part is None:
+        return None
+    return FoldDescents(fits, parts, Descent(part, fits.loss_of(preferences[rows]), curvature))
