@@ -14,12 +14,12 @@ from rankwise.estimators.rank_svm import RankSVM
 class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, Loss, Comparison, Candidates):
     """Ranking SVM with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    Alphas are visited in decreasing order, each fit warm-started from the previous one. If a fold has at
-    least 4,096 rows, and at least as many as the square of the number of features, its fits are quasi-Newton
-    descents: they stop when the predicted decrease of the next step is below a tenth of `tol`, without a
-    certificate. Otherwise, if kinks of the loss stop a descent, or with any `solver` but "auto", each fit is
-    certified to `tol`, and the cutting planes of the hinge are shared by all alphas. The final model is
-    certified in any case.
+    Alphas are visited in decreasing order, each fit warm-started from the previous one. If there are at
+    least 4,096 rows, and at least as many as the square of the number of features, the fits of a linear model
+    are quasi-Newton descents to a tolerance of 3e-3, or `tol` if that is larger, without a certificate. The
+    descents of all folds share every pass over the rows, of which none is copied. Otherwise, if kinks of the
+    loss stop a descent, or with any `solver` but "auto", each fit is certified to `tol`, and the cutting
+    planes of the hinge are shared by all alphas. The final model is certified in any case.
 
     Parameters
     ----------

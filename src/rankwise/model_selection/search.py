@@ -310,11 +310,16 @@ class AlphaSearch:
         if self._scoring.scorer is not None and self._scoring.from_scores is None:
             return
         halves, descents = self._lockstep(folds)
+        last, errors = [None] * len(folds), np.empty(len(folds))
         for alpha in alphas if descents is not None else ():
             scores = descents.scores(float(alpha))
             if scores is None:
                 return
-            yield np.array([self._error(*half, found) for half, found in zip(halves, scores, strict=True)])
+            for k, (half, found) in enumerate(zip(halves, scores, strict=True)):
+                if found is not last[k]:  # a descent that has not moved has the same scores
+                    errors[k] = self._error(*half, found)
+            last = scores
+            yield errors.copy()
 
     def _error(self, train: Part, test: Part, scores: FloatVector) -> float:
         """Return the error of a fold by the scores of all rows."""

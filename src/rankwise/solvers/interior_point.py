@@ -56,7 +56,8 @@ class InteriorPoint:
         self.objective, self._n_threads = objective, objective.loss.n_threads
         loss = objective.loss
         self._better, self._worse, _, self._weight = loss.preferences.mean_pairs(loss.average)
-        self._difference = rows[self._better] - rows[self._worse]
+        self._difference = rows[self._better]
+        self._difference -= rows[self._worse]
         self._errors = ErrorModel(objective.design.precision, loss.bounds)
         self.best: Iterate = objective.at(np.zeros(rows.shape[1]))
         self._bound, self._mean, self._waiting = 0.0, np.inf, 0
