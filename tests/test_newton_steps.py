@@ -4,7 +4,20 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from rankwise import CurveRanker, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise import (
+    CurveRanker,
+    CurveRankerCV,
+    Preferences,
+    RankLogistic,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+    load_model,
+    pair_data,
+    save_model,
+)
 from rankwise.datasets import load_diabetes_ranking, make_ranking
 from rankwise.model_selection import leave_query_out, leave_row_out
 from rankwise.model_selection.scoring import held_out_error
@@ -122,3 +135,82 @@ def test_what_cannot_be_left_out_is_refused(queries):
         leave_query_out(RankLogistic(), X, y)
     with pytest.raises(TypeError, match="model must be a RankRLS"):
         leave_row_out(object(), X, y)
+
+
+# Searches over alpha
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")
+@pytest.mark.parametrize("kind", [RankLogisticCV, RankSVMCV])
+def test_searches_leave_queries_out(kind, queries):
+    X, y, qid = queries
+    options = {"loss": "squared_hinge"} if kind is RankSVMCV else {"scoring": "error"}
+    alphas = [1e-3, 1e-1, 10.0]
+    model = kind(alphas, cv="leave-query-out", **options).fit(X, y, qid=qid)
+    plain = model.with_alpha(1.0)
+    expected = leave_query_out(plain, X, y, qid, alphas=alphas[::-1]).error
+    assert model.cv_errors_.shape == (3, 19)  # one of 20 groups of queries has no pairs
+    np.testing.assert_allclose(model.cv_errors_.mean(axis=1), expected, atol=0.03)
+    assert model.alpha_ == alphas[::-1][int(np.argmin(model.cv_errors_.mean(axis=1)))]
+    found = kind(cv="leave-query-out", **options).fit(X, y, qid=qid)
+    folds = kind(cv=5, **options).fit(X, y, qid=qid)
+    assert abs(np.log10(found.alpha_ / folds.alpha_)) <= 3
+    assert found.gap_ <= 1e-3
+
+
+def test_a_search_calibrates_by_queries_left_out(queries):
+    X, y, qid = queries
+    model = RankLogisticCV(cv="leave-query-out", calibrated=True).fit(X, y, qid=qid)
+    assert 0.5 < model.temperature_ < 2.0
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")
+def test_searches_leave_rows_out():
+    X, y = (part[:80] for part in load_diabetes_ranking(return_X_y=True))
+    model = RankLogisticCV([1e-2, 1.0], cv="leave-row-out", scoring="error").fit(X, y)
+    expected = leave_row_out(RankLogistic(), X, y, alphas=[1.0, 1e-2]).error
+    np.testing.assert_allclose(model.cv_errors_[:, 0], expected, atol=1e-3)
+    with pytest.raises(ValueError, match="judges by the ranking error"):
+        RankLogisticCV(cv="leave-row-out").fit(X, y)
+    with pytest.raises(ValueError, match="is for queries; use cv='leave-row-out'"):
+        RankLogisticCV(cv="leave-query-out").fit(X, y)
+    with pytest.raises(ValueError, match="is for one ranking; use cv='leave-query-out'"):
+        RankLogisticCV(cv="leave-row-out", scoring="error").fit(X, y, qid=np.arange(80) // 8)
+    with pytest.raises(ValueError, match="cv must be one of"):
+        RankLogisticCV(cv="leave").fit(X, y)
+    with pytest.raises(ValueError, match="calibrated=True needs held-out scores"):
+        RankLogisticCV(cv="leave-row-out", scoring="error", calibrated=True).fit(X, y)
+    with pytest.raises(ValueError, match="no models to score"):
+        RankLogisticCV(cv="leave-row-out", scoring=lambda model, X, y: 0.0).fit(X, y)
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")
+@pytest.mark.parametrize(
+    ("model", "searched"),
+    [
+        (RankLogistic(alpha="auto"), RankLogisticCV(cv="leave-query-out")),
+        (RankSVM(alpha="auto"), RankSVMCV()),
+        (RankRLS(alpha="auto"), RankRLSCV()),
+        (CurveRanker(alpha="auto", n_bins=8), CurveRankerCV(n_bins=8)),
+    ],
+)
+def test_alpha_can_be_chosen_inside_a_fit(model, searched, queries, tmp_path):
+    X, y, qid = queries
+    searched.fit(X, y, qid=qid)
+    model.fit(X, y, qid=qid)
+    assert model.alpha == "auto"
+    assert model.alpha_ == searched.alpha_
+    np.testing.assert_array_equal(model.predict(X), searched.predict(X))
+    assert clone(model).alpha == "auto"
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert (loaded.alpha, loaded.alpha_) == ("auto", model.alpha_)
+
+
+def test_inference_takes_a_chosen_alpha(queries):
+    X, y, qid = queries
+    model = RankLogistic(alpha="auto").fit(X, y, qid=qid)
+    assert model.inference(X, y, qid=qid).alpha == model.alpha_
+    one = RankLogistic(alpha="auto").fit(X, y)
+    assert one.alpha_ == RankLogisticCV().fit(X, y).alpha_

@@ -422,7 +422,7 @@ X_BAD, Y_BAD, QID_BAD = data()
 @pytest.mark.parametrize(
     ("parameters", "sentence"),
     [
-        ({"alpha": 0}, "alpha must be a positive number; got 0"),
+        ({"alpha": -1}, "alpha must be a positive number; got -1"),
         ({"tol": -1e-3}, "tol must be a positive number; got -0.001"),
         ({"max_iter": 0.5}, "max_iter must be an integer of at least 1; got 0.5"),
         ({"solver": "bundle"}, "solver='bundle' does not solve loss='logistic'; use 'newton'"),

@@ -32,7 +32,7 @@ def check_positive(name: str, value: Any) -> None:
 
 
 def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
-    """Refuse a strength of the penalty that is neither a positive number nor "learned"."""
+    """Refuse a strength of the penalty that is not a positive number, nor a word that a fit replaces."""
     is_zero = may_be_zero and isinstance(alpha, Real) and float(alpha) == 0.0
     if not is_zero and not (isinstance(alpha, str) and alpha == "learned"):
         check_positive("alpha", alpha)

@@ -333,8 +333,8 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
 
     Parameters
     ----------
-    alpha : float
-        Strength of the penalty.
+    alpha : float or "auto"
+        Strength of the penalty; "auto" is chosen inside the fit, as `CurveRankerCV` does.
     loss : "hinge", "squared_hinge" or "logistic"
         With "logistic" there is `predict_pair_proba`.
     n_bins : int

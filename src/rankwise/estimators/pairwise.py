@@ -12,6 +12,7 @@ from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import Design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
 from rankwise.estimators.base import PENALTY, BaseRanker
 from rankwise.estimators.fits import (
     PairwiseFits,
@@ -23,6 +24,7 @@ from rankwise.estimators.fits import (
 )
 from rankwise.estimators.spaces import function_space, strength, with_scales
 from rankwise.losses import LOSSES, PairwiseLoss
+from rankwise.model_selection.search import Fold
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
@@ -68,6 +70,8 @@ class PairwiseRanker(BaseRanker):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
+        if isinstance(self.alpha, str) and self.alpha == AUTO:
+            return fit_with_chosen_alpha(self, X, y, qid, sample_weight)
         check_alpha(self.alpha, may_be_zero=self.may_be_unpenalised)
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight), hint=True)
@@ -141,8 +145,15 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         self.check_parameters()
         fits = self.fits(self.problem(X, y, qid, sample_weight), hint=True)
         search = self._search(fits.problem, y, qid)
+        folds: list[Fold] = []
+        if validation is None and isinstance(self.cv, str):
+            from rankwise.leave_out.newton_search import LeaveOutSearch
+
+            search = LeaveOutSearch.of(search, fits, self.cv)
+        else:
+            folds = self._folds(search, y, qid, validation)
         self.alphas_ = search.candidates(self.alphas, fits.space.design)
-        choice = self._choice(search, self._folds(search, y, qid, validation))
+        choice = self._choice(search, folds)
         self.cv_errors_ = choice.errors
         self.alpha_, result = fits.chosen(choice, search.start(choice.alpha))
         keep_fit(self, result, fits.space)

@@ -81,8 +81,9 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
 
     Parameters
     ----------
-    alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best on held-out rows.
+    alpha : float, "auto" or "learned"
+        Strength of the penalty; "auto" is chosen inside the fit, as `RankLogisticCV` does, and kept as
+        `alpha_`; "learned", with `gamma="learned"`, is the best on held-out rows.
         With N pairs and `average="pairs"`, scikit-learn's
         `LogisticRegression(C=1 / (2 * alpha * N), fit_intercept=False)` on the differences of all pairs has
         the same solution. With 0 the model is a probabilistic index model (Thas et al. 2012), fitted without
@@ -172,7 +173,9 @@ class RankLogisticCV(
         as in `RankSVMCV`.
     cv : int, splitter or iterable of (train, test)
         An int assigns queries (rows, if there are no queries) to folds at random, the same at each fit; if
-        explicit pairs share rows, it assigns the pairs.
+        explicit pairs share rows, it assigns the pairs. "leave-query-out" leaves each query (or each
+        component of explicit pairs) out once, by a Newton step from one fit per alpha; "leave-row-out" each
+        row of one ranking, judged by `scoring="error"`. See `RankSVMCV`.
     scoring : str or callable, optional
         The criterion for alpha, as in `RankSVMCV`. By default it is "log_loss", the mean of
         log(1 + exp(-(f(better) - f(worse)))) over pairs; the ranking error, "error", ignores the

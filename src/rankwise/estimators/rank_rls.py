@@ -14,6 +14,7 @@ from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
+from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
 from rankwise.estimators.base import PENALTY
 from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.linear_inference import LinearInference
@@ -152,8 +153,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
 
     Parameters
     ----------
-    alpha : float, array of shape (n_outputs,), or "learned"
-        Strength of the penalty, the same for all outputs or one for each; "learned", with `gamma="learned"`,
+    alpha : float, array of shape (n_outputs,), "auto" or "learned"
+        Strength of the penalty, the same for all outputs or one for each; "auto" is the choice of
+        `RankRLSCV`, kept as `alpha_`; "learned", with `gamma="learned"`,
         is the best on held-out rows. Pahikkala et al. sum over pairs:
         with one ranking, or under `average="pairs"`, their lambda is `alpha` times the normaliser, which is
         the number of untied pairs or, with ties kept, m^2 / 2 (the sum over queries of m_q^2 / 2). Under
@@ -261,6 +263,8 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         sample_weight : array of shape (n_rows,), optional
             A pair weighs the product of its rows' weights.
         """
+        if isinstance(self.alpha, str) and self.alpha == AUTO:
+            return fit_with_chosen_alpha(self, X, y, qid, sample_weight)
         if np.ndim(self.alpha) == 0:
             check_alpha(self.alpha)
         self.check_parameters()

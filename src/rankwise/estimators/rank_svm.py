@@ -23,8 +23,9 @@ class RankSVM(LinearInference, PairwiseRanker, RankSVMParameters):
 
     Parameters
     ----------
-    alpha : float or "learned"
-        Strength of the penalty; "learned", with `gamma="learned"`, is the best on held-out rows.
+    alpha : float, "auto" or "learned"
+        Strength of the penalty; "auto" is chosen inside the fit, as `RankSVMCV` does, and kept as `alpha_`;
+        "learned", with `gamma="learned"`, is the best on held-out rows.
         In terms of other programs, with N pairs: the lambda of Airola et al. is
         `alpha`; solvers of 1/2 ||w||^2 + C sum(loss) have C = 1 / (2 alpha N); SVMrank with n queries has
         c = 1 / (2 alpha) under `-l 2` (`average="queries"`) and c = n / (2 alpha N) under `-l 1`

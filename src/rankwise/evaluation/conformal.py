@@ -180,8 +180,8 @@ class _Ranking:
     def ends(self, score: float) -> tuple[int, int]:
         """Return the lowest and the highest place of a new row with this score.
 
-        Among all n + 1 rows, the label of the new row shifts the place of each other row by at most 1, so the
-        larger of the residuals without and with the shift bounds the residual.
+        With the new row among them, the place of each other row is larger by at most 1, so the larger of the
+        residuals without and with the shift bounds the residual.
         """
         n = len(self.scores)
         above, tied = int(np.sum(self.scores > score)), int(np.sum(self.scores == score))

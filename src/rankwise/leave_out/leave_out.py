@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
@@ -20,7 +20,7 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.design import as_design
 from rankwise.kernels.parameters import Scales
-from rankwise.leave_out.newton_steps import NewtonTask, errors_without_rows, scores_without_folds
+from rankwise.leave_out.newton_steps import NewtonSteps, folds_of
 from rankwise.leave_out.one_alpha import FACTORS, QuerySystem, kernel_matrix
 from rankwise.leave_out.pair_blocks import (
     Block,
@@ -204,7 +204,7 @@ def leave_query_out(
         return queries_left_out(HeldOutTask(model, X, y, qid, alphas, keep), folds)
     if keep != "alpha":
         raise ValueError(f"keep={keep!r} is for RankRLS; the other losses keep alpha.")
-    return smooth_queries_left_out(NewtonTask(model, X, y, qid, alphas), folds)
+    return smooth_queries_left_out(SmoothTask(model, X, y, qid, alphas), folds)
 
 
 @with_one_blas_thread
@@ -238,10 +238,10 @@ def leave_row_out(model: Any, X: Any, y: Any, *, alphas: ArrayLike | None = None
     >>> round(leave_row_out(RankLogistic(), X, y).error, 2)
     0.26
     """
-    task = NewtonTask(model, X, y, None, alphas)
-    if task.preferences.has_queries:
+    task = SmoothTask(model, X, y, None, alphas)
+    if task.steps.preferences.has_queries:
         raise ValueError("leave_row_out ranks all rows together; for rows of queries use leave_query_out.")
-    errors = errors_without_rows(task)
+    errors = [task.steps.error_without_rows(*solution) for solution in task.solutions("rows")]
     return LeaveOutResult(task.squeezed(errors), task.alphas, NEWTON_STEP, _no_predictions)
 
 
@@ -249,13 +249,45 @@ def _no_predictions() -> FloatArray:
     raise ValueError("leave_row_out has no predictions: each row has a score by each of m models.")
 
 
-def smooth_queries_left_out(task: NewtonTask, folds: int | ArrayLike | None = None) -> LeaveOutResult:
+def smooth_queries_left_out(task: SmoothTask, folds: int | ArrayLike | None = None) -> LeaveOutResult:
     """See `leave_query_out`; the error is averaged as the model averages its loss."""
-    fold_of_row = _fold_numbers(folds, task.preferences.groups())
-    _require_pairs_outside(task.preferences, fold_of_row)
-    scores = scores_without_folds(task, fold_of_row)
-    errors = np.array([held_out_error(task.preferences, one, task.model.average) for one in scores])
+    preferences = task.steps.preferences
+    fold_of_row = _fold_numbers(folds, preferences.groups())
+    _require_pairs_outside(preferences, fold_of_row)
+    rows = folds_of(fold_of_row)
+    scores = [task.steps.scores_without(*solution, rows) for solution in task.solutions("queries")]
+    errors = [held_out_error(preferences, one, task.average) for one in scores]
     return LeaveOutResult(task.squeezed(errors), task.alphas, NEWTON_STEP, task.squeezed(scores))
+
+
+class SmoothTask:
+    """Checked input of a smooth loss: its Newton steps and the alphas."""
+
+    def __init__(self, model: Any, X: Any, y: Any, qid: ArrayLike | None, alphas: ArrayLike | None):
+        if not hasattr(model, "mean_loss"):
+            raise TypeError(
+                "model must be a RankRLS, a RankLogistic, a RankSVM with loss='squared_hinge' or a "
+                f"CurveRanker; got {type(model).__name__}."
+            )
+        self.one_alpha = alphas is None
+        self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
+        self.verbose, self.average = int(getattr(model, "verbose", 0)), model.average
+        plain = clone(model).set_params(alpha=float(self.alphas[0]))
+        plain.check_parameters()
+        self.steps = NewtonSteps(plain.fits(plain.problem(X, y, qid)))
+
+    def solutions(self, noun: str) -> Iterator[tuple[float, FloatArray]]:
+        """Yield each alpha and the weights of all rows, and report progress."""
+        advance = Progress(f"Leaving {noun} out", len(self.alphas), self.verbose).advance
+        coef = None
+        for alpha in map(float, self.alphas):
+            coef = self.steps.solve(alpha, coef)
+            yield alpha, coef
+            advance(1)
+
+    def squeezed(self, values: list[Any]) -> Any:
+        """Drop the axis of alphas if they were not requested."""
+        return values[0] if self.one_alpha else np.array(values)
 
 
 class HeldOutTask:

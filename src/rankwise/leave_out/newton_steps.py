@@ -8,19 +8,16 @@ terms of second order.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy.linalg import cho_factor, cho_solve
 from sklearn.base import clone
 
-from rankwise.core.checks import as_alphas
-from rankwise.core.progress import Progress
 from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.losses import Smooth
-from rankwise.preferences import Preferences
+from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import check_pair_memory
 from rankwise.uncertainty.influence import influence_of, units_of
 
@@ -32,145 +29,60 @@ RANK_TOL = 1e-13
 PAIR_BLOCK = 1 << 18
 
 
-class NewtonTask:
-    """The fits of a smooth loss to all rows, from which units are left out.
+class NewtonSteps:
+    """The fits of a smooth loss to all rows, and the weights without some of them.
 
     Parameters
     ----------
-    model : RankLogistic, RankSVM with the squared hinge, or CurveRanker
-        It is not changed.
+    fits : CertifiedFits
+        Those of a mean loss over pairs.
     """
 
-    def __init__(self, model: Any, X: Any, y: Any, qid: ArrayLike | None, alphas: ArrayLike | None):
-        if not hasattr(model, "mean_loss"):
-            raise TypeError(
-                "model must be a RankRLS, a RankLogistic, a RankSVM with loss='squared_hinge' or a "
-                f"CurveRanker; got {type(model).__name__}."
-            )
-        self.verbose = int(getattr(model, "verbose", 0))
-        self.one_alpha = alphas is None
-        self.alphas = as_alphas([model.alpha] if alphas is None else alphas)
-        self.model = clone(model).set_params(
-            alpha=float(self.alphas[0]), tol=min(TOL, model.tol), callback=None, verbose=0
-        )
-        self.model.check_parameters()
-        problem = self.model.problem(X, y, qid)
-        self.fits = self.model.fits(problem)
-        self.preferences: Preferences = problem.preferences
-        self.loss = self.fits.loss
-        if not isinstance(self.loss, Smooth):
+    def __init__(self, fits: Any):
+        if not isinstance(fits.loss, Smooth):
             raise TypeError(
                 "Leaving queries or rows out by a Newton step needs a smooth loss: use RankLogistic, RankRLS "
                 "or loss='squared_hinge' (CurveRanker: loss='logistic')."
             )
-        design = self.fits.space.design.centred()
+        model = clone(fits.model).set_params(tol=min(TOL, fits.model.tol), callback=None, verbose=0)
+        model.solver_ = fits.model.solver_
+        self._fits = replace(fits, model=model)
+        self.loss, self.preferences = fits.loss, fits.problem.preferences
+        design = fits.space.design.centred()
         self.rows = rows = design.matmat(np.eye(design.shape[1]))
         self._turn: FloatArray | None = None
-        if (
-            rows.shape[1] > rows.shape[0]
-        ):  # the weights are combinations of rows: turn the axes into their span
+        if rows.shape[1] > rows.shape[0]:  # weights are combinations of rows: turn the axes into their span
             values, vectors = np.linalg.eigh(rows @ rows.T)
             kept = values > RANK_TOL * values[-1]
             root = np.sqrt(values[kept])
             self.rows, self._turn = vectors[:, kept] * root, (vectors[:, kept] / root).T @ rows
 
-    def solutions(self, noun: str) -> Iterator[tuple[int, float, FloatVector]]:
-        """Yield the number of each alpha, alpha and the weights of `rows`, and report progress."""
-        order = np.argsort(-self.alphas, kind="stable")
-        advance = Progress(f"Leaving {noun} out", len(order), self.verbose).advance
-        start = None
-        for number in order:
-            start = self.fits.solve(float(self.alphas[number]), start).coef
-            yield number, float(self.alphas[number]), start if self._turn is None else self._turn @ start
-            advance(1)
+    def solve(self, alpha: float, start: FloatVector | None = None) -> FloatVector:
+        """Fit all rows."""
+        return self._fits.solve(alpha, start).coef
 
-    def squeezed(self, values: FloatArray) -> Any:
-        """Drop the axis of alphas if they were not requested."""
-        found = values[0] if self.one_alpha else values
-        return float(found) if np.ndim(found) == 0 else found
+    def scores_without(self, alpha: float, coef: FloatVector, folds: list[IntArray]) -> FloatVector:
+        """Return the score of each row by the model without its fold; no pair joins two folds.
 
+        Cost for n dimensions: n Hessian products or, if folds are small, as many as the largest has rows,
+        O(m n^2 + n^3), and for each fold of b rows the smaller of O(b^2 n + b^3) and O(b n^2 + n^3).
+        """
+        scores = self.rows @ self._turned(coef)
+        size = max(map(len, folds))
+        system = _SmallFolds if size <= len(self.rows.T) else _LargeFolds
+        return scores + system(self, alpha, scores, folds).changes()
 
-def scores_without_folds(task: NewtonTask, fold_of_row: IntArray) -> FloatArray:
-    """Return the score of each row by the model without its fold: shape (n_alphas, n_rows).
+    def error_without_rows(self, alpha: float, coef: FloatVector) -> float:
+        """Return the held-out error of one ranking, with every row left out once.
 
-    Cost per alpha, for n dimensions: a fit, n Hessian products, O(m n^2 + n^3), and for each fold of b rows
-    the smaller of O(b^2 n + b^3) and O(b n^2 + n^3).
-    """
-    order = np.argsort(fold_of_row, kind="stable")
-    folds = np.split(order, np.flatnonzero(np.diff(fold_of_row[order])) + 1)
-    scores = np.empty((len(task.alphas), len(fold_of_row)))
-    for number, alpha, coef in task.solutions("queries"):
-        system = _FoldSystem(task, alpha, coef, folds)
-        for fold in folds:
-            scores[number, fold] = system.scores(fold)
-    return scores
-
-
-class _FoldSystem:
-    """The Newton equations at the weights of all rows."""
-
-    def __init__(self, task: NewtonTask, alpha: float, coef: FloatVector, folds: list[IntArray]):
-        self.X, self.penalty = task.rows, 2.0 * alpha
-        loss, n = task.loss, len(coef)
-        self.all_scores = self.X @ coef
-        self.coefficients = loss.value_and_coefficients(self.all_scores)[1]
-        curvature = loss.hessian(self.all_scores)
-        self.blocks: dict[int, FloatArray] = {}
-        if max(map(len, folds)) <= n:
-            self.blocks = _hessian_blocks(curvature, folds, len(self.X))
-            self.curved = np.empty_like(self.X)
-            for fold in folds:
-                self.curved[fold] = self.blocks[int(fold[0])] @ self.X[fold]
-        else:
-            self.curved = np.column_stack([curvature.product(column) for column in self.X.T])
-        self.hessian = self.X.T @ self.curved
-        self.gradient = self.X.T @ self.coefficients
-        self.row_mass = loss.row_mass / 2
-        mean_mass = float(self.row_mass.sum()) / len(folds)
-        whole = self.hessian + (1.0 - mean_mass) * self.penalty * np.eye(n)
-        self.solved = cho_solve(cho_factor(whole), self.X.T)  # n x m
-
-    def scores(self, fold: IntArray) -> FloatVector:
-        """Return the scores of a fold by the weights after the step without it."""
-        X, mass = self.X[fold], float(self.row_mass[fold].sum())
-        step = X.T @ self.coefficients[fold] - mass * self.gradient
-        block = self.blocks.get(int(fold[0]))
-        if block is None:
-            left = self.hessian - X.T @ self.curved[fold]
-            left += (1.0 - mass) * self.penalty * np.eye(len(left))
-            return np.asarray(self.all_scores[fold] + X @ np.linalg.solve(left, step), np.float64)
-        inner = X @ self.solved[:, fold]  # by the Woodbury formula
-        moved = np.linalg.solve(np.eye(len(fold)) - inner @ block, self.solved[:, fold].T @ step)
-        return np.asarray(self.all_scores[fold] + moved, np.float64)
-
-
-def _hessian_blocks(curvature: Any, folds: list[IntArray], n_rows: int) -> dict[int, FloatArray]:
-    """Return the block of the Hessian of each fold, by its first row; no pair joins two folds."""
-    blocks = {int(fold[0]): np.empty((len(fold), len(fold))) for fold in folds}
-    for k in range(max(map(len, folds), default=0)):
-        longer = [fold for fold in folds if len(fold) > k]
-        unit = np.zeros(n_rows)
-        unit[[fold[k] for fold in longer]] = 1.0
-        column = curvature.product(unit)
-        for fold in longer:
-            blocks[int(fold[0])][:, k] = column[fold]
-    return blocks
-
-
-def errors_without_rows(task: NewtonTask) -> FloatVector:
-    """Return the held-out error of one ranking for each alpha: every row is left out once.
-
-    A pair counts half by the model without its better row and half by that without its worse one. O(N n) for
-    N pairs and n features, beside the influence of rows.
-    """
-    preferences, X = task.preferences, task.rows
-    check_pair_memory(preferences.n_pairs)
-    better, worse, _, weight = preferences.mean_pairs(task.model.average)
-    units = units_of(preferences)
-    errors = np.empty(len(task.alphas))
-    for number, alpha, coef in task.solutions("rows"):
+        A pair counts half by the model without its better row and half by that without its worse one. O(N n)
+        for N pairs and n features, beside the influence of rows.
+        """
+        check_pair_memory(self.preferences.n_pairs)
+        better, worse, _, weight = self.loss.listed_pairs()
+        X, coef = self.rows, self._turned(coef)
         penalty = np.full(len(coef), 2.0 * alpha)
-        found = influence_of(task.loss, X, coef, penalty, units)
+        found = influence_of(self.loss, X, coef, penalty, units_of(self.preferences))
         changes = np.zeros_like(X)
         changes[found.units.labels] = found.changes()
         scores, total = X @ coef, 0.0
@@ -181,5 +93,80 @@ def errors_without_rows(task: NewtonTask) -> FloatVector:
             for row in (i, j):
                 moved = apart + np.sum(z * changes[row], axis=1)
                 total += float(weight[block] @ ((moved < 0) + 0.5 * (moved == 0)))
-        errors[number] = total / 2
-    return errors
+        return total / 2
+
+    def _turned(self, coef: FloatVector) -> FloatVector:
+        return coef if self._turn is None else self._turn @ coef
+
+
+class _LargeFolds:
+    """The Newton equations of folds with more rows than there are weights."""
+
+    def __init__(self, steps: NewtonSteps, alpha: float, scores: FloatVector, folds: list[IntArray]):
+        self.X, self.folds, self.penalty = steps.rows, folds, 2.0 * alpha
+        self.coefficients = steps.loss.value_and_coefficients(scores)[1]
+        self.gradient = self.X.T @ self.coefficients
+        self.row_mass = steps.loss.row_mass / 2
+        self.curved = self._times_hessian(steps.loss.hessian(scores))
+        self.hessian = self.X.T @ self.curved
+
+    def _times_hessian(self, curvature: ScoreHessian) -> FloatArray:
+        return np.column_stack([curvature.product(column) for column in self.X.T])
+
+    def changes(self) -> FloatVector:
+        """Return the change of the score of each row if its fold leaves."""
+        found, n = np.zeros(len(self.X)), self.X.shape[1]
+        for fold in self.folds:
+            X, mass = self.X[fold], float(self.row_mass[fold].sum())
+            left = self.hessian - X.T @ self.curved[fold] + (1.0 - mass) * self.penalty * np.eye(n)
+            step = X.T @ self.coefficients[fold] - mass * self.gradient
+            found[fold] = X @ np.linalg.solve(left, step)
+        return found
+
+
+class _SmallFolds(_LargeFolds):
+    """The Newton equations of folds with fewer rows, by the Woodbury formula; folds of one size together.
+
+    The penalty is that of the mean fold.
+    """
+
+    blocks: list[tuple[IntArray, FloatArray]]
+
+    def _times_hessian(self, curvature: ScoreHessian) -> FloatArray:
+        sizes = np.array(list(map(len, self.folds)))
+        groups = [np.array([fold for fold in self.folds if len(fold) == size]) for size in np.unique(sizes)]
+        self.blocks = [(rows, np.empty((*rows.shape, rows.shape[1]))) for rows in groups]
+        for k in range(sizes.max()):
+            unit = np.zeros(len(self.X))
+            for rows, _ in self.blocks:
+                unit[rows[:, k : k + 1]] = 1.0
+            column = curvature.product(unit)
+            for rows, block in self.blocks:
+                if k < rows.shape[1]:
+                    block[:, :, k] = column[rows]
+        curved = np.empty_like(self.X)
+        for rows, block in self.blocks:
+            curved[rows] = block @ self.X[rows]
+        return curved
+
+    def changes(self) -> FloatVector:
+        """Return the change of the score of each row if its fold leaves."""
+        found, n = np.zeros(len(self.X)), self.X.shape[1]
+        rest = 1.0 - float(self.row_mass.sum()) / len(self.folds)
+        factor = cho_factor(self.hessian + rest * self.penalty * np.eye(n))
+        solved = cho_solve(factor, self.X.T).T
+        for rows, block in self.blocks:
+            X = self.X[rows]
+            mass = self.row_mass[rows].sum(axis=1)
+            step = np.einsum("fbn,fb->fn", X, self.coefficients[rows]) - mass[:, None] * self.gradient
+            inner = X @ solved[rows].transpose(0, 2, 1)
+            first = np.einsum("fbn,fn->fb", solved[rows], step)
+            left = np.eye(rows.shape[1]) - inner @ block
+            found[rows] = np.linalg.solve(left, first[:, :, None])[:, :, 0]
+        return found
+
+
+def folds_of(numbers: IntArray) -> list[IntArray]:
+    """Return the rows of each fold, given the number of the fold of each row."""
+    order = np.argsort(numbers, kind="stable")
+    return np.split(order, np.flatnonzero(np.diff(numbers[order])) + 1)

@@ -116,10 +116,10 @@ class AlphaSearch:
         y: Any = None,
         pooled: bool = False,
     ):
-        self._scoring = as_scoring(scoring)
-        self.scoring = self._scoring.key
+        self.criterion = as_scoring(scoring)
+        self.scoring = self.criterion.key
         self.pooled = pooled
-        if pooled and self._scoring.scorer is not None:
+        if pooled and self.criterion.scorer is not None:
             raise ValueError(
                 "A scorer judges a model, not pooled scores; give the name of a measure as scoring."
             )
@@ -196,7 +196,7 @@ class AlphaSearch:
 
         They are NaN for an output that is not judged by the fold.
         """
-        if self._scoring.scorer is not None:
+        if self.criterion.scorer is not None:
             return (np.array(list(self._path(alphas, fold))) for fold in folds)
         folds = list(folds) if self.pooled else folds
         if isinstance(folds, list) and self.pooled and not isinstance(folds[0], Validation):
@@ -205,7 +205,7 @@ class AlphaSearch:
 
     def judged(self, held_out: list[Preferences], scores: FloatArray) -> FloatArray:
         """Return the errors of the scores of one fold, (n_alphas, n_outputs); NaN for unknown scores."""
-        average, measure = getattr(self.model, "average", "queries"), self._scoring.error
+        average, measure = getattr(self.model, "average", "queries"), self.criterion.error
         assert measure is not None
 
         def error(output: Preferences, scores: FloatArray) -> float:
@@ -230,7 +230,7 @@ class AlphaSearch:
 
     def _path(self, alphas: FloatArray, fold: Fold) -> Iterator[FloatArray]:
         """Fit one alpha after the other to a fold, and yield its held-out errors: shape (n_outputs,)."""
-        parts, scorer = self._parts(fold), self._scoring.scorer
+        parts, scorer = self._parts(fold), self.criterion.scorer
         if scorer is None:
             for scores in self._fold_scores(alphas, parts):
                 yield self.judged(parts.held_out, scores[None])[0]
@@ -307,7 +307,7 @@ class AlphaSearch:
 
     def _descended(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
         """Yield the errors of all folds for each alpha, up to the first at which a descent is stopped."""
-        if self._scoring.scorer is not None and self._scoring.from_scores is None:
+        if self.criterion.scorer is not None and self.criterion.from_scores is None:
             return
         halves, descents = self._lockstep(folds)
         last, errors = [None] * len(folds), np.empty(len(folds))
@@ -323,13 +323,13 @@ class AlphaSearch:
 
     def _error(self, train: Part, test: Part, scores: FloatVector) -> float:
         """Return the error of a fold by the scores of all rows."""
-        held_out, from_scores = scores[test.rows], self._scoring.from_scores
+        held_out, from_scores = scores[test.rows], self.criterion.from_scores
         if from_scores is not None:
             return from_scores(train.preferences, scores[train.rows], test.preferences, held_out)
         return float(self.judged([test.preferences], held_out[None, None])[0, 0])
 
     def _lockstep(self, folds: list[Fold]) -> tuple[list[tuple[Part, Part]], Any]:
-        """Return what each fold learns from and is judged by, and the descents of all folds, or None."""
+        """Return the training and test part of each fold, and the descents of all folds, or None."""
         if self._descents[0] is not folds:
             is_plain = (
                 self.scaler is None and len(self.held_out) == 1 and not isinstance(folds[0], Validation)
@@ -342,7 +342,7 @@ class AlphaSearch:
         return self._descents[1]
 
     def _halves(self, fold: Any, k: int = 0) -> tuple[Part, Part]:
-        """Return what an output learns from and is judged by; those of the first output are kept."""
+        """Return the training and the test part of an output; those of the first output are kept."""
         if isinstance(fold, PairFold):
             return Part(slice(None), fold.train), Part(slice(None), fold.test)
         if k == 0 and id(fold) in self._known:
