@@ -113,3 +113,20 @@ def test_positions_and_ranges(folder, capsys, tmp_path):
     found = rankwise.inference(load_model(model), X, table["grade"], qid=table["query"])
     expected = found.rank_ranges(X[:10])
     np.testing.assert_array_equal(ranges[:10, 1] - 1, expected.best)
+
+
+def test_intervals_of_evaluate_are_those_of_reports(folder, capsys):
+    from rankwise.report import Report
+
+    labels = ("--label", "grade", "--qid", "query")
+    model = trained(folder, "evaluated", *labels)
+    found = run(capsys, "evaluate", model, folder / "data.csv", *labels)["models"][0]["interval"]
+    table = pd.read_csv(folder / "data.csv")
+    X = table[["age", "dose", "noise"]].to_numpy()
+    report = Report(load_model(model), X, table["grade"].to_numpy(), table["query"].to_numpy())
+    expected = {one.measure.key: (one.low, one.high) for one in report.measures["RankLogistic"]}
+    for key in ("error", "ndcg@10", "map"):
+        np.testing.assert_allclose(found[key], expected[key])
+    one = run(capsys, "evaluate", model, folder / "data.csv", "--label", "grade")["models"][0]["interval"]
+    assert one["error"] is not None
+    assert one["ndcg"] is None

@@ -82,7 +82,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise ValueError("--against tests differences over queries, but the data has a single query.")
     scores = [ranking.scores(data) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
-    measured = [values_of(data, found, options, log_loss=all(probable)) for found in scores]
+    measures = measures_of(data, options, log_loss=all(probable))
+    measured = [{one.key: one.of(data.y, found, data.qid) for one in measures} for found in scores]
     values: dict[str, Any] = {
         "command": "evaluate",
         "rows": data.X.shape[0],
@@ -93,6 +94,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     }
     if len(rankings) == 2:
         values |= compared(measured, options)
+    else:
+        values["models"][0]["interval"] = intervals_of(data, scores[0], measures)
     for model, found, has_probabilities in zip(values["models"], scores, probable, strict=True):
         if has_probabilities:
             model["reliability"] = reliability_of(data, found)
@@ -102,13 +105,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, lines_of(values, len(measured)))
 
 
-def values_of(
-    data: Any, scores: Any, options: argparse.Namespace, *, log_loss: bool = False
-) -> dict[str, Any]:
-    """Return each measure for each query, in sorted order of the queries, NaN if it is undefined.
-
-    NDCG is omitted if there are negative labels, which have no gain.
-    """
+def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = False) -> list[Any]:
+    """Return the measures; NDCG is omitted if there are negative labels, which have no gain."""
     import numpy as np
 
     from rankwise.evaluation.measures import named_measure
@@ -116,10 +114,23 @@ def values_of(
     ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if np.min(data.y) >= 0 else []
     more = ["log_loss"] if log_loss else []
     above = float(np.nextafter(options.relevant_at, -np.inf))
-    return {
-        key: named_measure(key, relevant_above=above, gain=options.gain).of(data.y, scores, data.qid)
+    return [
+        named_measure(key, relevant_above=above, gain=options.gain)
         for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more)
-    }
+    ]
+
+
+def intervals_of(data: Any, scores: Any, measures: list[Any]) -> dict[str, Any]:
+    """Return the 95% interval of each measure as in reports; None for measures of a single list."""
+    import numpy as np
+
+    from rankwise.evaluation.measures import measured
+
+    query = np.zeros(len(data.y), dtype=np.int64) if data.qid is None else np.asarray(data.qid)
+    known = [one for one in measures if data.n_queries > 1 or one.over_rows is not None]
+    found = measured(data.y, {"model": scores}, query, known)["model"]
+    ends = {one.measure.key: [one.low, one.high] for one in found if np.isfinite(one.low)}
+    return {one.key: ends.get(one.key) for one in measures}
 
 
 def equal_labels(data: Any) -> int:
@@ -185,7 +196,7 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
     """Return the result for people."""
     models = values["models"]
     header = ["measure", *(model["model"] for model in models)]
-    header += ["difference", "p"] if n_models == 2 else []
+    header += ["difference", "p"] if n_models == 2 else ["from", "to"]
     rows = [[name, *row_of(values, name), defined_of(values, name)] for name in models[0]["mean"]]
     lines = [
         f"{plural(values['rows'], 'row')}, {plural(values['queries'], 'query')}; labels from "
@@ -227,8 +238,10 @@ def row_of(values: dict[str, Any], name: str) -> list[str]:
     cells = [shown(mean) for mean in means]
     if len(means) == 2:
         both = None not in means
-        cells += [f"{means[0] - means[1]:+.4f}" if both else "-", shown(values["p_values"][name])]
-    return cells
+        return [
+            *cells, f"{means[0] - means[1]:+.4f}" if both else "-", shown(values["p_values"][name])
+        ]  # fmt: skip
+    return cells + list(map(shown, values["models"][0]["interval"][name] or (None, None)))
 
 
 def defined_of(values: dict[str, Any], name: str) -> str:

@@ -33,11 +33,11 @@ class ConformalRanks:
         Any fitted model with one score per row.
     level : float
         The probability.
-    method : "ranks" or "values"
-        The residual of a row: the distance of its place from its place by score, or the distance of its score
-        from the score at its place, whose ranges are longer where scores are close (RA and VA of Fermanian,
-        Humbert and Blanchard, Transductive conformal inference for full ranking, 2025). `docs/how_sure.md`
-        compares their lengths.
+    method : "values" or "ranks"
+        The residual of a row: the distance of its score from the score at its place, or the distance of its
+        place from its place by score (VA and RA of Fermanian, Humbert and Blanchard, Transductive conformal
+        inference for full ranking, 2025). "values" is shorter on most sets of `benchmarks/conformal.py`, and
+        longer if the noise differs much between rows.
     random_state : int
         Draws the pairs that `decide` is calibrated by.
 
@@ -58,7 +58,7 @@ class ConformalRanks:
     array([-1])
     """
 
-    def __init__(self, model: Any, level: float = 0.9, *, method: str = "ranks", random_state: int = 0):
+    def __init__(self, model: Any, level: float = 0.9, *, method: str = "values", random_state: int = 0):
         self.model = model
         self.level = level
         self.method = method
