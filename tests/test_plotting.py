@@ -9,7 +9,8 @@ import scipy.sparse as sp
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import RankRLS, RankRLSCV, RankSVM, RankSVMCV, plotting
+import rankwise
+from rankwise import RankLogistic, RankRLS, RankRLSCV, RankSVM, RankSVMCV, plotting
 from rankwise.datasets import make_ranking
 from rankwise.metrics import ndcg, ranking_error
 from rankwise.model_selection import alpha_path
@@ -139,6 +140,71 @@ def test_weights_are_drawn_at_the_scale_of_the_data(rows):
     display.figure_.canvas.draw()
     with pytest.raises(ValueError, match="has no weights"):
         WeightsDisplay.from_estimator(RankSVM(kernel="rbf").fit(X, y), X)
+
+
+def drawn_intervals(display):
+    return np.array([segment[:, 0] for segment in display.whiskers_[2][0].get_segments()])
+
+
+def opacities(display):
+    return np.array([bar.get_facecolor()[3] for bar in display.bars_])
+
+
+def test_weights_have_intervals_and_are_paler_if_these_contain_zero(rows):
+    X, y, qid = rows
+    frame = pd.DataFrame(X * [1, 100, 1, 0.01, 1], columns=list("abcde"))
+    frame["noise"] = np.random.default_rng(0).normal(size=len(X))
+    pipeline = make_pipeline(StandardScaler(), RankLogistic(1e-3)).fit(frame, y, ranklogistic__qid=qid)
+    found = rankwise.inference(pipeline, frame, y, qid=qid)
+    display = WeightsDisplay.from_estimator(pipeline, frame, inference=found, level=0.9)
+    order = [frame.columns.get_loc(name) for name in display.shown_]
+    spread = frame.to_numpy().std(axis=0)
+    expected = (found.confidence_intervals(0.9) * spread[:, None])[order]
+    np.testing.assert_allclose(drawn_intervals(display), expected)
+    may_be_zero = (expected[:, 0] <= 0) & (expected[:, 1] >= 0)
+    assert 0 < may_be_zero.sum() < 6
+    np.testing.assert_array_equal(opacities(display) < 1, may_be_zero)
+    assert display.ax_.get_xlabel().endswith("with 90% intervals")
+
+
+def test_the_inference_of_another_model_is_refused(rows):
+    X, y, _ = rows
+    frame = X * [1, 100, 1, 0.01, 1]
+    pipeline = make_pipeline(StandardScaler(), RankLogistic(1e-3)).fit(frame, y)
+    of_scaled = pipeline[-1].inference(pipeline[:-1].transform(frame), y)
+    with pytest.raises(ValueError, match=r"pass rankwise.inference\(pipeline, X, y\)"):
+        WeightsDisplay.from_estimator(pipeline, frame, inference=of_scaled)
+    with pytest.raises(ValueError, match="inference must be that of the model"):
+        PairExplanationDisplay.from_estimator(pipeline, frame[0], frame[1], inference=of_scaled)
+    fewer = RankLogistic().fit(X[:, :2], y).inference(X[:, :2], y)
+    with pytest.raises(ValueError, match="inference has 2 weights, but the model has 5"):
+        rankwise.explain_pair(pipeline, frame[0], frame[1], inference=fewer)
+
+
+def test_a_pair_is_drawn_as_sure_or_not(rows):
+    X, y, _ = rows
+    model = RankLogistic(1e-3, tol=1e-8).fit(X, y)
+    found = model.inference(X, y)
+    order = np.argsort(model.predict(X))
+    top, bottom = X[order[-1]], X[order[0]]
+    near = X[order[150]], X[order[151]]
+    sure = PairExplanationDisplay.from_estimator(model, bottom, top, inference=found)
+    assert sure.is_sure
+    assert (opacities(sure) == 1).all()
+    difference = found.difference(top, bottom)
+    words = f"95% interval {difference.low[0]:.4g} to {difference.high[0]:.4g}: sure"
+    assert words in sure.ax_.get_title(loc="left")
+    unsure = PairExplanationDisplay.from_estimator(model, *near, inference=found, n_features=2)
+    assert not unsure.is_sure
+    assert ": not sure\n" in unsure.ax_.get_title(loc="left")
+    assert (opacities(unsure) < 1).all()
+    names, parts = explained = rankwise.explain_pair(model, *near, inference=found)
+    shown = [names.index(name) for name in unsure.shown_[:2]]
+    half = found.quantile() * explained.standard_errors[shown]
+    np.testing.assert_allclose(np.diff(drawn_intervals(unsure)).ravel(), 2 * half)
+    np.testing.assert_allclose(explained.standard_errors, np.abs(near[0] - near[1]) * found.standard_errors)
+    assert explained.difference == found.difference(*near)
+    assert parts.sum() == pytest.approx(explained.difference.estimate[0], abs=1e-3)
 
 
 @pytest.mark.parametrize("form", [np.asarray, lambda row: sp.csr_array(np.atleast_2d(row))])

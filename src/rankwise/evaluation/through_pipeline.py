@@ -14,11 +14,11 @@ from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import feature_names, model_name
-from rankwise.evaluation.weights import output_names, pair_parts
+from rankwise.evaluation.weights import output_names, pair_errors, pair_parts
 from rankwise.export.scaling import composed, scaling_of
 
 if TYPE_CHECKING:
-    from rankwise.uncertainty.inference import Inference
+    from rankwise.uncertainty.inference import Differences, Inference
 
 
 class PairParts(NamedTuple):
@@ -26,6 +26,13 @@ class PairParts(NamedTuple):
 
     names: list[str]
     parts: FloatArray
+
+
+class PairPartsWithErrors(PairParts):
+    """`PairParts` with the standard error of each part, and the difference with its interval."""
+
+    standard_errors: FloatArray
+    difference: Differences
 
 
 def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
@@ -60,7 +67,7 @@ def rank(model: Any, X: Any, qid: ArrayLike | None = None) -> NDArray[np.int64]:
     return positions_within(scores, query)
 
 
-def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
+def explain_pair(model: Any, a: Any, b: Any, *, inference: Inference | None = None) -> PairParts:
     """Return the contribution of each feature to f(a) - f(b); they sum to the difference of the scores.
 
     Scalers are folded into the weights, so that the contributions are those of the input features of a
@@ -71,11 +78,14 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
     model : estimator, Pipeline, or fitted search with a best estimator
         Linear, or a model of trees or curves.
     a, b : arrays of shape (n_features,), or frames of one row
+    inference : Inference, optional
+        From `model.inference` or `rankwise.inference`, for standard errors.
 
     Returns
     -------
     PairParts
-        ``names`` and ``parts``.
+        ``names`` and ``parts``. With `inference`, it also has the attributes ``standard_errors``, one per
+        part, and ``difference``, that of the scores with its interval and p-value.
 
     Examples
     --------
@@ -91,6 +101,15 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
     >>> first, second = model.predict(X[1::-1])
     >>> print(f"in all {first - second:+.2f}")
     in all +2.30
+
+    With standard errors:
+
+    >>> from rankwise.datasets import load_diabetes_ranking
+    >>> X, y = load_diabetes_ranking(return_X_y=True)
+    >>> model = rankwise.RankLogistic(alpha=1e-4).fit(X, y)
+    >>> found = rankwise.explain_pair(model, X[0], X[1], inference=model.inference(X, y))
+    >>> print(f"body-mass index {found.parts[2]:+.1f}, standard error {found.standard_errors[2]:.1f}")
+    body-mass index +0.9, standard error 0.1
     """
     model = fitted_model(model)
     if scales_queries(model):
@@ -104,7 +123,11 @@ def explain_pair(model: Any, a: Any, b: Any) -> PairParts:
             f"explain_pair needs a linear model with one output, trees or curves; the score of "
             f"{type(last_step(model)).__name__} is not a sum over features."
         )
-    return PairParts(*found)
+    if inference is None:
+        return PairParts(*found)
+    result, errors = PairPartsWithErrors(*found), pair_errors(model, a, b, inference)
+    result.standard_errors, result.difference = errors
+    return result
 
 
 def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **options: Any) -> Inference:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,6 +16,22 @@ from rankwise.data.categories import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.export.scaling import folded, scaling_of
+
+if TYPE_CHECKING:
+    from rankwise.uncertainty.inference import Differences, Inference
+
+# The largest distance of the weights of an inference from those of the model, relative to their size, both in
+# standard errors.
+LARGEST_DISTANCE = 0.5
+
+
+class WeightErrors(NamedTuple):
+    """The standard error, the interval and the p-value of each weight."""
+
+    standard_error: FloatArray
+    low: FloatArray
+    high: FloatArray
+    p_value: FloatArray
 
 
 @dataclass(frozen=True)
@@ -29,17 +45,46 @@ class Weights:
         The spread is the standard deviation of the feature in the data.
     rows : array or CSR matrix
         The values of the features.
+    errors : WeightErrors, optional
+        The sampling errors of the weights.
     """
 
     names: list[str]
     weights: FloatArray
     spread: FloatArray
     rows: Any
+    errors: WeightErrors | None = field(default=None, kw_only=True)
 
     @property
     def effect(self) -> FloatArray:
         """Weight times standard deviation: the change of the score per standard deviation."""
         return self.weights * self.spread
+
+    def with_errors(self, inference: Inference, level: float = 0.95) -> Self:
+        """Return these weights with the errors of an inference of the same model."""
+        check_inference(inference, self.weights)
+        low, high = inference.confidence_intervals(level).T
+        errors = WeightErrors(inference.standard_errors, low, high, inference.p_values)
+        return replace(self, errors=errors)
+
+    def effect_intervals(self) -> FloatArray | None:
+        """Return the interval of each effect, shape (n_features, 2), if there are errors."""
+        if self.errors is None:
+            return None
+        return np.column_stack([self.errors.low, self.errors.high]) * self.spread[:, None]
+
+
+def check_inference(inference: Inference, weights: FloatArray) -> None:
+    """Refuse the inference of another model, or of the scaled features of a pipeline."""
+    if len(inference.coef) != len(weights):
+        raise ValueError(f"inference has {len(inference.coef)} weights, but the model has {len(weights)}.")
+    distance = np.linalg.norm((inference.coef - weights) / inference.standard_errors)
+    size = np.linalg.norm(weights / inference.standard_errors)
+    if distance > LARGEST_DISTANCE * size and not inference.is_debiased:
+        raise ValueError(
+            "inference must be that of the model, but its weights differ. For a pipeline, pass "
+            "rankwise.inference(pipeline, X, y)."
+        )
 
 
 def weights_of(
@@ -102,6 +147,22 @@ def pair_parts(
     apart = first.rows - second.rows
     apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
     return first.names, first.weights * apart
+
+
+class PairErrors(NamedTuple):
+    """The standard errors of the contributions to f(a) - f(b), and the difference with its interval."""
+
+    parts: FloatArray
+    difference: Differences
+
+
+def pair_errors(model: Any, a: Any, b: Any, inference: Inference, level: float = 0.95) -> PairErrors:
+    """Return the errors of `pair_parts` of a linear model, given its inference."""
+    weights = weights_of(model, a if sp.issparse(a) else one_row(a, "a"))
+    if weights is None:
+        raise ValueError("inference is for linear models; the score of this model is not linear.")
+    check_inference(inference, weights.weights)
+    return PairErrors(inference.part_errors(a, b), inference.difference(a, b, level))
 
 
 def by_size(values: ArrayLike) -> IntArray:

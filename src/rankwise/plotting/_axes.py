@@ -6,10 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from rankwise.core.types import FloatArray
 
 BLUE, ORANGE, GREY = "#0b62a3", "#b84a00", "0.75"
+# The opacity of bars that may be zero.
+PALE = 0.35
 
 
 def axes_for(display: Any, ax: Any, size: Any = (6.0, 4.0)) -> tuple[Any, Any]:
@@ -47,14 +50,29 @@ def literal(name: str) -> str:
     return name.replace("$", r"\$")
 
 
-def draw_bars(ax: Any, values: FloatArray, names: Sequence[str], options: dict[str, Any]) -> Any:
+def draw_bars(
+    ax: Any,
+    values: FloatArray,
+    names: Sequence[str],
+    options: dict[str, Any],
+    is_pale: ArrayLike = False,
+) -> Any:
     """Draw named bars from the top down: blue to the right for positive values, orange to the left."""
-    colours = [BLUE if value >= 0 else ORANGE for value in values]
+    opacity = np.broadcast_to(np.where(is_pale, PALE, 1.0), len(values))
+    colours = [(BLUE if value >= 0 else ORANGE, ink) for value, ink in zip(values, opacity, strict=True)]
     bars = ax.barh(np.arange(len(names)), values, **({"color": colours, "height": 0.72} | options))
     _name_rows(ax, names)
     ax.axvline(0, color="0.3", linewidth=0.8)
     ax.tick_params(axis="y", length=0)
     return bars
+
+
+def draw_whiskers(ax: Any, low: FloatArray, high: FloatArray) -> Any:
+    """Draw the intervals of the first bars, from the top down."""
+    middle = (low + high) / 2
+    return ax.errorbar(
+        middle, np.arange(len(low)), xerr=high - middle, fmt="none", ecolor="0.15", capsize=2.5, linewidth=1.2
+    )
 
 
 def draw_intervals(

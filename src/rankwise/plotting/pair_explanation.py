@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.text import plural
-from rankwise.evaluation.weights import largest_parts, pair_parts
-from rankwise.plotting._axes import axes_for, draw_bars
+from rankwise.evaluation.weights import largest_parts, pair_errors, pair_parts
+from rankwise.plotting._axes import axes_for, draw_bars, draw_whiskers
+
+if TYPE_CHECKING:
+    from rankwise.uncertainty.inference import Inference
 
 
 class PairExplanationDisplay:
@@ -23,6 +26,13 @@ class PairExplanationDisplay:
     names : sequence of n_features str
     values : pair of arrays of shape (n_features,), optional
         The features of both rows, written beside their names.
+    half_widths : array of shape (n_features,), optional
+        Half the length of the interval of each contribution.
+    interval : (low, high), optional
+        The interval of the difference. If it contains zero, the pair is not sure: the bars are paler, and the
+        title says so.
+    level : float
+        The confidence level of the intervals.
 
     Attributes
     ----------
@@ -31,6 +41,8 @@ class PairExplanationDisplay:
     bars_ : matplotlib BarContainer
     shown_ : list of str
         The names of the bars; the last one may be the sum of all other features.
+    whiskers_ : matplotlib ErrorbarContainer
+        The intervals of the contributions, if there are any.
 
     Examples
     --------
@@ -41,19 +53,25 @@ class PairExplanationDisplay:
     >>> X, names = patients.data, patients.feature_names
     >>> model = RankSVM().fit(X, patients.target)
     >>> PairExplanationDisplay.from_estimator(model, X[0], X[1], feature_names=names)  # doctest: +SKIP
+    >>> found = model.inference(X, patients.target)
+    >>> PairExplanationDisplay.from_estimator(model, X[0], X[1], inference=found)  # doctest: +SKIP
     """
 
     def __init__(
-        self, *, parts: ArrayLike, names: Sequence[str], values: tuple[ArrayLike, ArrayLike] | None = None
-    ) -> None:
+        self, *, parts: ArrayLike, names: Sequence[str], values: tuple[ArrayLike, ArrayLike] | None = None,
+        half_widths: ArrayLike | None = None, interval: tuple[float, float] | None = None,
+        level: float = 0.95,
+    ) -> None:  # fmt: skip
         self.parts = np.asarray(parts, dtype=np.float64)
         self.names = list(names)
         self.values = None if values is None else np.asarray(values, dtype=np.float64)
+        self.half_widths = None if half_widths is None else np.asarray(half_widths, dtype=np.float64)
+        self.interval, self.level = interval, level
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, a: Any, b: Any, *, feature_names: Sequence[str] | None = None, ax: Any = None,
-        **options: Any,
+        cls, estimator: Any, a: Any, b: Any, *, inference: Inference | None = None, level: float = 0.95,
+        feature_names: Sequence[str] | None = None, ax: Any = None, **options: Any,
     ) -> PairExplanationDisplay:  # fmt: skip
         """Draw the contributions to f(a) - f(b) of a linear model, or a pipeline that ends in one.
 
@@ -61,6 +79,10 @@ class PairExplanationDisplay:
         ----------
         estimator : fitted estimator with `coef_`, or Pipeline that ends in one
         a, b : rows of n_features numbers, sparse rows, or frames of one row
+        inference : Inference, optional
+            From `model.inference` or `rankwise.inference`, for intervals of the difference and of its parts.
+        level : float
+            The confidence level of the intervals.
         feature_names : sequence of str, optional
             By default those of the frame or of the fit.
         ax : matplotlib Axes, optional
@@ -74,7 +96,16 @@ class PairExplanationDisplay:
                 "estimator must have a score that is a sum over features: a linear model, trees or curves."
             )
         names, parts = found
-        return cls(parts=parts, names=names, values=numbers_of(a, b, len(names))).plot(ax, **options)
+        more: dict[str, Any] = {}
+        if inference is not None:
+            errors = pair_errors(estimator, a, b, inference, level)
+            more = {
+                "interval": (float(errors.difference.low[0]), float(errors.difference.high[0])),
+                "half_widths": inference.quantile(level) * errors.parts,
+                "level": level,
+            }
+        display = cls(parts=parts, names=names, values=numbers_of(a, b, len(names)), **more)
+        return display.plot(ax, **options)
 
     def plot(self, ax: Any = None, *, n_features: int = 15, **options: Any) -> PairExplanationDisplay:
         """Draw the largest into `ax`, by default a new figure; `options` are those of matplotlib's barh.
@@ -91,15 +122,27 @@ class PairExplanationDisplay:
             self.shown_.append(plural(n_others, "other feature"))
             labels.append(self.shown_[-1])
         self.ax_, self.figure_ = axes_for(self, ax, (6.0, 1.4 + 0.28 * len(self.shown_)))
-        self.bars_ = draw_bars(self.ax_, values, labels, options)
+        self.bars_ = draw_bars(self.ax_, values, labels, options, not self.is_sure)
+        if self.half_widths is not None:
+            middle, half = self.parts[shown], self.half_widths[shown]
+            self.whiskers_ = draw_whiskers(self.ax_, middle - half, middle + half)
         self.ax_.set(xlabel="contribution to the difference of the scores")
         self.ax_.set_title(self._title(), fontsize="medium", loc="left")
         return self
+
+    @property
+    def is_sure(self) -> bool:
+        """Whether the interval of the difference excludes zero; true without an interval."""
+        return self.interval is None or not self.interval[0] <= 0 <= self.interval[1]
 
     def _title(self) -> str:
         """State which row is above and by how much, and explain the numbers beside the names."""
         difference = self.parts.sum()
         order = f"a is {'below' if difference < 0 else 'above'} b by {abs(difference):.4g}"
+        if self.interval is not None:
+            low, high = sorted(-end for end in self.interval) if difference < 0 else self.interval
+            verdict = "sure" if self.is_sure else "not sure"
+            order += f", {100 * self.level:g}% interval {low:.4g} to {high:.4g}: {verdict}\n"
         return order if self.values is None else f"{order} (beside the names: values in a and in b)"
 
     def _label(self, k: int) -> str:

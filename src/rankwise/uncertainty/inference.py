@@ -137,9 +137,14 @@ class Inference:
         """The two-sided p-value of each weight."""
         return 2.0 * stdtr(self.degrees, -np.abs(self.z))
 
+    def quantile(self, level: float = 0.95) -> float:
+        """Return the half width of an interval in standard errors, a quantile of Student's t."""
+        check_level(level)
+        return float(stdtrit(self.degrees, (1.0 + level) / 2))
+
     def confidence_intervals(self, level: float = 0.95) -> FloatArray:
         """Return the interval of each weight: shape (n_features, 2)."""
-        half = self._quantile(level) * self.standard_errors
+        half = self.quantile(level) * self.standard_errors
         return np.column_stack([self.coef - half, self.coef + half])
 
     def difference(self, A: Any, B: Any, level: float = 0.95) -> Differences:
@@ -152,10 +157,15 @@ class Inference:
         """
         apart = self._rows(A, "A") - self._rows(B, "B")
         estimate, error = apart @ self.coef, np.sqrt(_squares(apart, self.covariance))
-        half = self._quantile(level) * error
+        half = self.quantile(level) * error
         ratio = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error > 0)
         p_value = 2.0 * stdtr(self.degrees, -ratio)  # 1 for rows that do not differ
         return Differences(estimate, error, estimate - half, estimate + half, p_value)
+
+    def part_errors(self, a: Any, b: Any) -> FloatVector:
+        """Return the standard error of the contribution of each feature to f(a) - f(b), for two rows."""
+        apart = self._rows(a, "a") - self._rows(b, "b")
+        return np.abs(apart[0]) * self.standard_errors
 
     def pair_proba_interval(self, A: Any, B: Any, level: float = 0.95) -> FloatArray:
         """Return the interval of the probability that each row of A is above that of B: shape (n_rows, 2).
@@ -258,10 +268,6 @@ class Inference:
             self, coef=self.coef * factors, covariance=covariance, names=names,
             changes=self.changes * factors, features=features,
         )  # fmt: skip
-
-    def _quantile(self, level: float) -> float:
-        check_level(level)
-        return float(stdtrit(self.degrees, (1.0 + level) / 2))
 
     def _rows(self, rows: Any, name: str) -> FloatArray:
         """Return rows as an array with the features of the weights."""
