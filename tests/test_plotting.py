@@ -192,7 +192,7 @@ def test_a_pair_is_drawn_as_sure_or_not(rows):
     assert sure.is_sure
     assert (opacities(sure) == 1).all()
     difference = found.difference(top, bottom)
-    words = f"95% interval {difference.low[0]:.4g} to {difference.high[0]:.4g}: sure"
+    words = f": sure\n95% interval {difference.low[0]:.4g} to {difference.high[0]:.4g}"
     assert words in sure.ax_.get_title(loc="left")
     unsure = PairExplanationDisplay.from_estimator(model, *near, inference=found, n_features=2)
     assert not unsure.is_sure

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score, roc_auc_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 
+import rankwise
 from html_page import Page
 from rankwise import (
     HullRanker,
@@ -24,6 +25,7 @@ from rankwise import (
     RankSVM,
     RankSVMCV,
     __version__,
+    load_model,
     metrics,
 )
 from rankwise.cli.main import main
@@ -34,6 +36,8 @@ from rankwise.io.svmlight import dump_svmlight
 from rankwise.model_selection import alpha_path
 from rankwise.report import Report
 from rankwise.report.page import short
+from rankwise.report.pairs import difference_errors
+from rankwise.report.reasons import answer, interval_of_pair
 
 NASTY = ['<script>alert("1")</script>', "</script><b>", "a & b", '"onload="x', "<!--", "é\ud800"]
 LIMIT = 3_000_000
@@ -171,6 +175,70 @@ def test_weights_have_the_scale_of_the_data(page, rows, model):
     close(page.column("weights", "Weight"), model.coef_[order])
     close(page.column("weights", "Standard deviation"), X.std(axis=0)[order])
     close(page.column("weights", "Weight × standard deviation"), effect[order])  # noqa: RUF001
+
+
+@pytest.fixture(scope="module")
+def uncertain(rows):
+    """A report with intervals, of a pipeline and with a feature of noise."""
+    X, y, qid = rows
+    X = np.column_stack([X * [1, 100, 1, 0.01, 1, 1], np.random.default_rng(0).normal(size=len(X))])
+    model = make_pipeline(StandardScaler(), RankLogistic(1e-3)).fit(X, y, ranklogistic__qid=qid)
+    inference = rankwise.inference(model, X, y, qid=qid)
+    return Report(model, X, y, qid, inference=inference)
+
+
+def test_weights_have_standard_errors_and_intervals(uncertain, page):
+    found, html = uncertain.inference, uncertain.to_html()
+    shown = Page(html)
+    order = [int(name[1:]) - 1 for name in shown.names("weights")]
+    low, high = found.confidence_intervals().T
+    close(shown.column("weights", "Standard error"), found.standard_errors[order])
+    close(shown.column("weights", "95% from"), low[order])
+    close(shown.column("weights", "95% to"), high[order])
+    close(shown.column("weights", "p-value"), found.p_values[order])
+    may_be_zero = (low <= 0) & (high >= 0)
+    assert 0 < may_be_zero.sum() < 7
+    bars = [attributes["class"] for tag, attributes in shown.tags if tag == "rect"]
+    assert sum(kind.endswith(" pale") for kind in bars) == may_be_zero.sum()
+    assert sum(tag == "line" and one.get("class") == "error" for tag, one in shown.tags) == 7
+    assert "from the training data, 25 independent queries" in shown.words
+    assert "Standard error" not in [title for title, _ in page.tables["weights"][0]]
+
+
+def test_the_order_of_a_pair_is_sure_or_not(uncertain):
+    data = Page(uncertain.to_html()).data["pair-data"]
+    found, X = uncertain.inference, uncertain.data.X
+    verdicts = set()
+    for group in data["groups"][:3]:
+        for first in group["rows"]:
+            for second in group["rows"]:
+                if first == second:
+                    continue
+                a, b = (data["rows"][k]["row"] for k in (first, second))
+                expected = found.difference(X[a], X[b])
+                close(interval_of_pair(data, first, second), [expected.low[0], expected.high[0]], 2e-2)
+                is_sure = abs(expected.estimate[0]) > expected.estimate[0] - expected.low[0]
+                words = answer(data, first, second)
+                if abs(expected.p_value[0] - 0.05) > 1e-3:
+                    assert words.endswith("the order is sure.") == is_sure
+                verdicts.add(is_sure)
+    assert verdicts == {True, False}
+
+
+def test_errors_of_differences_are_those_of_the_inference(uncertain):
+    X, found = uncertain.data.X[:5], uncertain.inference
+    errors = difference_errors(X, found.covariance)
+    expected = [[found.difference(a, b).standard_error[0] for b in X] for a in X]
+    close(errors, expected, 1e-9)
+
+
+def test_the_inference_must_be_that_of_the_model(rows, model, uncertain):
+    X, y, qid = rows
+    with pytest.raises(ValueError, match="inference has 7 weights, but the model has 6"):
+        Report(model, X, y, qid, inference=uncertain.inference).to_html()
+    kernel = RankSVM(kernel="rbf").fit(X, y)
+    with pytest.raises(ValueError, match="inference is for linear models, but the score of RankSVM"):
+        Report(kernel, X, y, inference=uncertain.inference).to_html()
 
 
 def pair_of(page, first, second):
@@ -695,6 +763,32 @@ def test_the_command_writes_the_report(files, rows, capsys):
     assert "model.json puts" in said
     assert "It is ahead of scores.txt" in said
     assert str(path) in said
+
+
+def test_the_command_takes_the_training_data(rows, tmp_path, capsys):
+    X, y, qid = rows
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(grade=y, query=qid, patient=np.arange(len(y)) // 4)
+    frame.to_csv(tmp_path / "train.csv", index=False)
+    frame[200:].to_csv(tmp_path / "test.csv", index=False)
+    train, test, model, page = (
+        str(tmp_path / name) for name in ("train.csv", "test.csv", "m.json", "r.html")
+    )
+    labels = ("--label", "grade", "-q")
+    method = ("--method", "rank-logistic", "--scale", "standard", "--features", "a,b,c,d,e,f")
+    assert main(["train", train, "-o", model, *method, *labels]) == 0
+    given = ["report", model, test, "-o", page, *labels]
+    assert main([*given, "--training", train, "--cluster", "patient"]) == 0
+    shown = Page((tmp_path / "r.html").read_text())
+    expected = rankwise.inference(load_model(model), X, y, cluster=frame["patient"])
+    order = ["abcdef".index(name) for name in shown.names("weights")]
+    close(shown.column("weights", "Standard error"), expected.standard_errors[order], 1e-6)
+    assert "100 independent clusters" in shown.words
+    assert main([*given, "--cluster", "patient"]) == 2
+    assert "--cluster is for --training" in capsys.readouterr().err
+    (tmp_path / "scores.txt").write_text("1\n" * 200)
+    scores = ["report", str(tmp_path / "scores.txt"), test, "-o", page, *labels, "--features", "a,b"]
+    assert main([*scores, "--training", train]) == 2
+    assert "--training needs a model" in capsys.readouterr().err
 
 
 def test_the_command_takes_scores_and_refuses_the_rest(files, capsys):

@@ -37,6 +37,7 @@ def pages(tmp_path_factory):
     classes = np.array(["low", "middle", "high"])[np.minimum(y, 2)]
     order = [("high", "middle"), ("middle", "low"), ("high", "low")]
     reports["graph"] = Report(HullRanker(1e-2, order=order).fit(X, classes), X, classes)
+    reports["intervals"] = Report(model, X, y, qid, inference=model.inference(X, y, qid=qid))
     reports["two"] = Report(RankSVM().fit(X, y > 1), X, y > 1, models={"one": X[:, 0]})
     for name, report in reports.items():
         report.save(folder / f"{name}.html")
@@ -53,7 +54,7 @@ def column(browser, table, place):
     return [row.find_elements(By.CSS_SELECTOR, "th, td")[place].get_attribute("data-value") for row in rows]
 
 
-KINDS = ["queries", "ranks", "graph", "two"]
+KINDS = ["queries", "ranks", "graph", "two", "intervals"]
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -150,8 +151,9 @@ def row_number(field):
     return int(Select(field).first_selected_option.text.split("row ")[1].split(",")[0])
 
 
-def test_the_script_agrees_with_the_page_as_written(browser, pages):
-    opened(browser, pages, "queries")
+@pytest.mark.parametrize("name", ["queries", "intervals"])
+def test_the_script_agrees_with_the_page_as_written(browser, pages, name):
+    opened(browser, pages, name)
     before = browser.find_element(By.ID, "pair").text
     browser.find_element(By.ID, "pair-swap").click()
     assert browser.find_element(By.ID, "pair").text != before
@@ -176,6 +178,23 @@ def test_pairs_are_explained_by_click_and_by_keyboard(browser, pages):
     browser.find_element(By.ID, "pair-swap").send_keys(Keys.ENTER)
     assert (row_number(first), row_number(second)) == (b, moved)
     assert f"Row {b} is below row {moved}" in browser.find_element(By.ID, "pair-answer").text
+
+
+def test_a_pair_is_named_and_drawn_as_sure_or_not(browser, pages):
+    report = opened(browser, pages, "intervals")
+    first, second = (browser.find_element(By.ID, f"pair-{name}") for name in "ab")
+    X, found, verdicts = report.data.X, report.inference, set()
+    for place in range(1, len(Select(first).options)):
+        Select(first).select_by_index(0)
+        Select(second).select_by_index(place)
+        expected = found.difference(X[row_number(first)], X[row_number(second)])
+        is_sure = not expected.low[0] <= 0 <= expected.high[0]
+        words = browser.find_element(By.ID, "pair-answer").text
+        assert words.endswith("the order is sure." if is_sure else "the order is not sure.")
+        table = browser.find_element(By.ID, "pair-table")
+        assert ("unsure" in (table.get_attribute("class") or "")) == (not is_sure)
+        verdicts.add(is_sure)
+    assert verdicts == {True, False}
 
 
 def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):

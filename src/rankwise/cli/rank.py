@@ -9,7 +9,7 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
-from rankwise.cli.summary import add_inference_options, inference_of
+from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise rank model.json new.csv --qid query -o ranks.csv
@@ -60,8 +60,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     X = data.rows_for(model)
     columns = {"position": rank(model, X, data.qid) + 1}
     if options.ranges is not None:
-        training = argparse.Namespace(**(vars(options) | {"data": [options.ranges]}))
-        found = inference_of(training)
+        found = inference_from([options.ranges], options)
         columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.level)
     console.taken = options.output == "-"
     lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]

@@ -10,9 +10,11 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.cli.summary import add_cluster_option, inference_from
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
   rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
+  rankwise report model.json test.csv -o report.html --label grade --qid query --training train.csv
 """
 
 
@@ -25,15 +27,20 @@ def add_parser(commands: Any) -> None:
         run,
         "write an HTML report on a model",
         "Write an HTML file that opens offline, with measures and their intervals, the best and worst "
-        "queries, the weights, explanations of pairs of rows, and comparisons with other models.",
+        "queries, the weights, explanations of pairs of rows, and comparisons with other models. With "
+        "--training, weights and explanations of a linear model have intervals.",
         EXAMPLE,
     )
-    parser.set_defaults(reads=("model", "data", "compare"), writes=("output",))
+    parser.set_defaults(reads=("model", "data", "compare", "training"), writes=("output",))
     arguments.add_ranking(parser)
     parser.add_argument("-o", "--output", required=True, help="file of the report")
     parser.add_argument(
         "--compare", nargs="+", default=[], metavar="MODEL", help="other models or scores to compare with"
     )
+    parser.add_argument(
+        "--training", nargs="+", metavar="FILE", help="the training data, for intervals of the weights"
+    )
+    add_cluster_option(parser)
     parser.add_argument("--title", help="heading of the report")
     parser.add_argument(
         "--pair",
@@ -41,6 +48,16 @@ def add_parser(commands: Any) -> None:
         metavar="A,B",
         help="rows of one query to explain first; rows count from 0",
     )
+    add_measure_options(parser)
+    parser.add_argument(
+        "--seed", type=arguments.WHOLE, default=0, help="random seed of the resamples (default: 0)"
+    )
+    arguments.add_survival_option(parser)
+    arguments.add_data_options(parser)
+
+
+def add_measure_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of NDCG and MAP."""
     parser.add_argument(
         "--at", type=arguments.COUNTS, default=[5, 10], metavar="K,...", help="ranks for NDCG (default: 5,10)"
     )
@@ -51,11 +68,6 @@ def add_parser(commands: Any) -> None:
         metavar="LABEL",
         help="labels from this one up are relevant for MAP (default: 1)",
     )
-    parser.add_argument(
-        "--seed", type=arguments.WHOLE, default=0, help="random seed of the resamples (default: 0)"
-    )
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
 
 
 def row_pair(text: str) -> tuple[int, int]:
@@ -74,8 +86,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, *options.compare)]
+    inference = training_inference(rankings[0], options)
     data = read_for(rankings, options)
-    report = make_report(rankings, data, options)
+    report = make_report(rankings, data, options, inference)
     report.save(options.output)
     ours = report.measures[report.data.name]
     values = {
@@ -91,7 +104,18 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, [report.headline(), f"Written to {options.output}"])
 
 
-def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> Any:
+def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
+    """Return the inference of the model from the files of --training, None without them."""
+    if options.training is None and options.cluster is not None:
+        raise arguments.UsageError("--cluster is for --training, the data that intervals are computed from.")
+    if options.training is None:
+        return None
+    if ranking.model is None:
+        raise arguments.UsageError(f"--training needs a model, but {ranking.path!r} has scores.")
+    return inference_from(options.training, options)
+
+
+def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inference: Any) -> Any:
     """Evaluate the models, which are named by their files."""
     import numpy as np
 
@@ -120,6 +144,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace) -> 
             "Data file": ", ".join(options.data),
             "Command": shlex.join(["rankwise", *options.arguments]),
         },
+        inference=inference,
     )
 
 

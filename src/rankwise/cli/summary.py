@@ -37,11 +37,16 @@ def add_parser(commands: Any) -> None:
     arguments.add_data_options(parser)
 
 
-def add_inference_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of what is independent, and of the level."""
+def add_cluster_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option of what is independent."""
     parser.add_argument(
         "--cluster", metavar="COLUMN", help="column of what rows have in common, such as a patient (tables)"
     )
+
+
+def add_inference_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of what is independent, and of the level."""
+    add_cluster_option(parser)
     parser.add_argument(
         "--level",
         type=arguments.LEVEL,
@@ -73,8 +78,13 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, str(found.summary(options.level)).split("\n"))
 
 
+def inference_from(training: list[str], options: argparse.Namespace) -> Any:
+    """Return the inference of the model of a command, given files of its training data."""
+    return inference_of(argparse.Namespace(**(vars(options) | {"data": training})))
+
+
 def inference_of(options: argparse.Namespace, **more: Any) -> Any:
-    """Return the inference of the model of a command, given its training data."""
+    """Return the inference of the model of a command whose data are the training data."""
     from rankwise.cli.data import check_data_options, read_data, take_columns_of
     from rankwise.cli.models import load_any_model
     from rankwise.evaluation.through_pipeline import inference

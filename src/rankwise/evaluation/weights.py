@@ -25,15 +25,6 @@ if TYPE_CHECKING:
 LARGEST_DISTANCE = 0.5
 
 
-class WeightErrors(NamedTuple):
-    """The standard error, the interval and the p-value of each weight."""
-
-    standard_error: FloatArray
-    low: FloatArray
-    high: FloatArray
-    p_value: FloatArray
-
-
 @dataclass(frozen=True)
 class Weights:
     """A linear score: up to a constant, the sum over features of weight times value.
@@ -45,7 +36,7 @@ class Weights:
         The spread is the standard deviation of the feature in the data.
     rows : array or CSR matrix
         The values of the features.
-    errors : WeightErrors, optional
+    inference : Inference, optional
         The sampling errors of the weights.
     """
 
@@ -53,25 +44,24 @@ class Weights:
     weights: FloatArray
     spread: FloatArray
     rows: Any
-    errors: WeightErrors | None = field(default=None, kw_only=True)
+    inference: Inference | None = field(default=None, kw_only=True)
 
     @property
     def effect(self) -> FloatArray:
         """Weight times standard deviation: the change of the score per standard deviation."""
         return self.weights * self.spread
 
-    def with_errors(self, inference: Inference, level: float = 0.95) -> Self:
-        """Return these weights with the errors of an inference of the same model."""
-        check_inference(inference, self.weights)
-        low, high = inference.confidence_intervals(level).T
-        errors = WeightErrors(inference.standard_errors, low, high, inference.p_values)
-        return replace(self, errors=errors)
+    def with_inference(self, inference: Inference | None) -> Self:
+        """Return these weights with an inference, which must be that of the same model."""
+        if inference is not None:
+            check_inference(inference, self.weights)
+        return replace(self, inference=inference)
 
-    def effect_intervals(self) -> FloatArray | None:
-        """Return the interval of each effect, shape (n_features, 2), if there are errors."""
-        if self.errors is None:
+    def effect_intervals(self, level: float = 0.95) -> FloatArray | None:
+        """Return the interval of each effect, shape (n_features, 2), if there is an inference."""
+        if self.inference is None:
             return None
-        return np.column_stack([self.errors.low, self.errors.high]) * self.spread[:, None]
+        return self.inference.confidence_intervals(level) * self.spread[:, None]
 
 
 def check_inference(inference: Inference, weights: FloatArray) -> None:

@@ -142,7 +142,7 @@ class PairExplanationDisplay:
         if self.interval is not None:
             low, high = sorted(-end for end in self.interval) if difference < 0 else self.interval
             verdict = "sure" if self.is_sure else "not sure"
-            order += f", {100 * self.level:g}% interval {low:.4g} to {high:.4g}: {verdict}\n"
+            order += f": {verdict}\n{100 * self.level:g}% interval {low:.4g} to {high:.4g}"
         return order if self.values is None else f"{order} (beside the names: values in a and in b)"
 
     def _label(self, k: int) -> str:

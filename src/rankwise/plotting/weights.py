@@ -86,9 +86,7 @@ class WeightsDisplay:
         weights = weights_of(estimator, X, feature_names)
         if weights is None:
             raise ValueError("estimator must be a linear model with one output; it has no weights.")
-        if inference is not None:
-            weights = weights.with_errors(inference, level)
-        intervals = weights.effect_intervals()
+        intervals = weights.with_inference(inference).effect_intervals(level)
         display = cls(effects=weights.effect, names=weights.names, intervals=intervals, level=level)
         return display.plot(ax, **options)
 

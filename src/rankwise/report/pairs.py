@@ -123,7 +123,25 @@ class PairData:
                 for query, rows in self.groups
             ],
             "pair": [place[self.first], place[self.second]] if self.groups else None,
-        }
+        } | self._uncertainty()
+
+    def _uncertainty(self) -> dict[str, Any]:
+        """Return what intervals of differences need, if there is an inference.
+
+        `estimates` has the score of each row by the inference. `half_widths` has for each row half the
+        lengths of the intervals of its differences from the rows before it in its group.
+        """
+        found = self.weights.inference
+        if found is None:
+            return {}
+        values = self.values.toarray()
+        half_widths: list[list[float]] = []
+        for _, rows in self.groups:
+            first = len(half_widths)
+            errors = difference_errors(values[first : first + len(rows)], found.covariance)
+            half = found.quantile() * errors
+            half_widths += [[rounded(value, 3) for value in line[:k]] for k, line in enumerate(half.tolist())]
+        return {"estimates": (values @ found.coef).tolist(), "half_widths": half_widths}
 
     def _below(self) -> list[list[int]]:
         """Return for each row the rows of its group that should be below it."""
@@ -147,9 +165,24 @@ class PairData:
         }
 
 
-def rounded(value: float) -> float:
-    """Round to ten digits: the page shows fewer, and more would enlarge the file."""
-    return float(f"{value:.10g}")
+def difference_errors(rows: FloatArray, covariance: FloatArray) -> FloatArray:
+    """Return the standard error of the score difference of each pair of rows, shape (n_rows, n_rows).
+
+    Examples
+    --------
+    >>> difference_errors(np.array([[1.0], [3.0]]), np.array([[0.25]]))
+    array([[0., 1.],
+           [1., 0.]])
+    """
+    centred = rows - rows.mean(axis=0)
+    products = centred @ covariance @ centred.T
+    squares = np.diag(products)
+    return np.sqrt(np.maximum(squares[:, None] + squares - 2.0 * products, 0.0))
+
+
+def rounded(value: float, digits: int = 10) -> float:
+    """Round to a few digits: the page shows fewer, and more would enlarge the file."""
+    return float(f"{value:.{digits}g}")
 
 
 def row_title(row: dict[str, Any], place: int) -> str:

@@ -24,11 +24,17 @@ from rankwise.report.page import (
     text,
 )
 from rankwise.report.pairs import PairData, row_title
-from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, room_for
+from rankwise.report.svg import LONGEST_NAME, WIDE, Chart, padded, room_for
+from rankwise.uncertainty.inference import Inference, p_text
 
+P_VALUE = "p-value"
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
+PAIR_HEADER = (
+    '<th scope="col">Feature</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th>'
+    '<th scope="col" class="number">Contribution</th><th scope="col" aria-hidden="true"></th>'
+)
 
 
 def reasons_section(
@@ -54,8 +60,11 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     chosen = largest_parts(weights.effect, DRAWN).shown.tolist()
     if not chosen:
         return ""
-    effects = weights.effect[chosen]
-    low, high = min(0.0, float(effects.min())), max(1.0 if is_constant else 0.0, float(effects.max()))
+    intervals = weights.effect_intervals()
+    ends = weights.effect[chosen]
+    if intervals is not None:
+        ends = np.append(ends, padded(intervals[chosen]))
+    low, high = min(0.0, float(ends.min())), max(1.0 if is_constant else 0.0, float(ends.max()))
     names = [shortened(weights.names[k], LONGEST_NAME) for k in chosen]
     has_parts = isinstance(weights, Contributions)
     measured = "Standard deviation of the contributions" if has_parts else "Weight times standard deviation"
@@ -74,19 +83,32 @@ def weight_chart(weights: Weights, is_constant: bool) -> str:
     )
     chart.rule(x=0.0, kind="axis")
     for place, k in enumerate(chosen):
-        effect = float(weights.effect[k])
-        weight, spread = short(float(weights.weights[k])), short(float(weights.spread[k]))
-        title = (
-            f"{weights.names[k]}: "
-            + ("" if has_parts else f"weight {weight}, ")
-            + f"standard deviation {spread}"
-        )
-        chart.box((0.0, effect), (place - 0.36, place + 0.36), f"bar s{int(effect < 0)}", title)
+        _draw_effect(chart, weights, k, place, None if intervals is None else intervals[k])
         chart.label(low, place, names[place], "end", (-8, 4))
-    caption = "Weight times standard deviation: bars to the right raise the score, bars to the left lower it."
+    return figure(chart.render(y_ticks=False), _caption(weights))
+
+
+def _draw_effect(chart: Chart, weights: Weights, k: int, place: int, interval: np.ndarray | None) -> None:
+    """Draw the bar of a feature, with its interval if there is one; a bar that may be zero is paler."""
+    effect, spread = float(weights.effect[k]), short(float(weights.spread[k]))
+    weight = "" if isinstance(weights, Contributions) else f"weight {short(float(weights.weights[k]))}, "
+    title = f"{weights.names[k]}: {weight}standard deviation {spread}"
+    kind = f"bar s{int(effect < 0)}"
+    if interval is not None:
+        title += f", 95% interval of their product {short(interval[0])} to {short(interval[1])}"
+        kind += " pale" if interval[0] <= 0 <= interval[1] else ""
+    chart.box((0.0, effect), (place - 0.36, place + 0.36), kind, title)
+    if interval is not None:
+        chart.segment(interval.tolist(), (place, place), "error", title)
+
+
+def _caption(weights: Weights) -> str:
     if isinstance(weights, Contributions):
-        caption = f"Standard deviation of the contribution of each feature: {weights.meaning}."
-    return figure(chart.render(y_ticks=False), caption)
+        return f"Standard deviation of the contribution of each feature: {weights.meaning}."
+    caption = "Weight times standard deviation: bars to the right raise the score, bars to the left lower it."
+    if weights.inference is None:
+        return caption
+    return f"{caption} Lines are 95% intervals; bars are paler if the interval contains 0."
 
 
 def importance_table(parts: Contributions) -> str:
@@ -112,23 +134,45 @@ def weight_table(weights: Weights) -> str:
     """List the weights and the standard deviations of the features."""
     n_features = len(weights.names)
     chosen = by_size(weights.effect)[:MAX_WEIGHTS].tolist()
+    columns = {"Weight": weights.weights} | _error_columns(weights.inference)
+    product = f"Weight {TIMES} standard deviation" if weights.inference is None else "Effect"
+    columns |= {"Standard deviation": weights.spread, product: weights.effect}
     rows: list[list[Cell]] = [
-        [
-            weights.names[k],
-            Number(float(weights.weights[k])),
-            Number(float(weights.spread[k])),
-            Number(float(weights.effect[k])),
-        ]
+        [weights.names[k], *(_cell(title, float(values[k])) for title, values in columns.items())]
         for k in chosen
     ]
-    note = "Standard deviations are those of the features in these rows."
+    note = f"{_source(weights.inference)}Standard deviations are those of the features in these rows."
     if len(chosen) < n_features:
         note += f" The {len(chosen):,} with the largest effect of {n_features:,} are listed."
-    header = ["Feature", "Weight", "Standard deviation", f"Weight {TIMES} standard deviation"]
+    header = ["Feature", *columns]
     full = table(
         "Features, largest effect first", header, rows, name="weights", search="Find a feature:", note=note
     )
     return f"<details{' open' if n_features <= 12 else ''}><summary>All weights</summary>{full}</details>"
+
+
+def _error_columns(inference: Inference | None) -> dict[str, np.ndarray]:
+    if inference is None:
+        return {}
+    low, high = inference.confidence_intervals().T
+    errors = {"Standard error": inference.standard_errors, "95% from": low, "95% to": high}
+    return errors | {P_VALUE: inference.p_values}
+
+
+def _cell(title: str, value: float) -> Cell:
+    return Number(value, p_text(value) if title == P_VALUE else None)
+
+
+def _source(inference: Inference | None) -> str:
+    """Name the data of the intervals, and what they take as independent."""
+    if inference is None:
+        return ""
+    units = plural(inference.n_units, f"independent {inference.unit}")
+    debiased = ", without most of the bias by the penalty," if inference.is_debiased else ""
+    return (
+        f"Standard errors and 95% intervals{debiased} are from the training data, {units}. "
+        "The effect is the weight times the standard deviation. "
+    )
 
 
 def pair_explorer(pairs: PairData) -> str:
@@ -146,16 +190,11 @@ def pair_explorer(pairs: PairData) -> str:
         select("pair-b", "B", choices, second),
         '<p class="field"><button type="button" id="pair-swap">Swap A and B</button></p>',
     ]
-    header = "".join(
-        f'<th scope="col"{kind}>{text(title)}</th>'
-        for title, kind in (
-            ("Feature", ""), ("A", ' class="number"'), ("B", ' class="number"'),
-            ("Contribution", ' class="number"'), ("", ' aria-hidden="true"'),
-        )
-    )  # fmt: skip
     has_parts = isinstance(pairs.weights, Contributions)
     summed = "Contributions to A minus B" if has_parts else "Weight times the difference of the feature"
     body = "".join(_part_row(*part) for part in parts_of_pair(data, first, second))
+    interval = interval_of_pair(data, first, second)
+    unsure = ' class="unsure"' if interval and interval[0] <= 0 <= interval[1] else ""
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."
         if len(data["rows"]) < len(pairs.data.y)
@@ -166,10 +205,10 @@ def pair_explorer(pairs: PairData) -> str:
         f'<form class="fields" id="pair-form">{"".join(fields)}</form>'
         f'<p id="pair-answer" class="answer" aria-live="polite">{text(answer(data, first, second))}</p>'
         '<div class="scroll" tabindex="0" role="region" aria-label="Contributions to the difference">'
-        f'<table id="pair-table"><caption>{summed}; the contributions sum to the difference of the scores'
-        "</caption>"
-        f"<thead><tr>{header}</tr></thead><tbody>{body}</tbody></table></div>{paragraph(note, 'note')}</div>"
-        + embedded("pair-data", data)
+        f'<table id="pair-table"{unsure}><caption>{summed}; the contributions sum to the difference of the '
+        "scores</caption>"
+        f"<thead><tr>{PAIR_HEADER}</tr></thead><tbody>{body}</tbody></table></div>"
+        f"{paragraph(note, 'note')}</div>" + embedded("pair-data", data)
     )
 
 
@@ -185,7 +224,26 @@ def answer(data: dict, first: int, second: int) -> str:
     return (
         f"Row {a['row']} is {where} row {b['row']}, {verdict}{labels}: "
         f"its score is {short(a['score'])} against {short(b['score'])}, a difference of {short(difference)}."
+        f"{_in_words(interval_of_pair(data, first, second))}"
     )
+
+
+def interval_of_pair(data: dict, first: int, second: int) -> tuple[float, float] | None:
+    """Return the interval of the difference of two scores, if the page has intervals."""
+    if "half_widths" not in data:
+        return None
+    middle = data["estimates"][first] - data["estimates"][second]
+    later, earlier = max(first, second), min(first, second)
+    half = data["half_widths"][later][earlier - later]
+    return middle - half, middle + half
+
+
+def _in_words(interval: tuple[float, float] | None) -> str:
+    if interval is None:
+        return ""
+    low, high = interval
+    verdict = ", which contains 0: the order is not sure." if low <= 0 <= high else ": the order is sure."
+    return f" The 95% interval of the difference is {short(low)} to {short(high)}{verdict}"
 
 
 def wished(data: dict, first: int, second: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
@@ -28,6 +28,9 @@ from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
 from rankwise.report.versus import versus_section
+
+if TYPE_CHECKING:
+    from rankwise.uncertainty.inference import Inference
 
 FRAME_HEIGHT = 700
 # The number of models that the headline names; it counts the others.
@@ -73,6 +76,9 @@ class Report:
         The seed of the resamples.
     about : dict of str to str, optional
         Facts to list at the top beside data, version and date, such as ``{"Data file": "test.txt"}``.
+    inference : Inference, optional
+        From `model.inference` or `rankwise.inference` and the training data: the weights get standard errors,
+        intervals and p-values, and the explanation of a pair states whether its order is sure.
 
     Attributes
     ----------
@@ -110,10 +116,11 @@ class Report:
         relevant_above: float = 0.0,
         random_state: int = 0,
         about: Mapping[str, str] | None = None,
+        inference: Inference | None = None,
     ) -> None:
         self.data = EvaluationData(model, X, y, qid, models or {}, name, feature_names)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
-        self.pair, self.about = pair, dict(about or {})
+        self.pair, self.about, self.inference = pair, dict(about or {}), inference
         chosen, self.notes = self._metrics(at, relevant_above)
         data = self.data
         found = compare_metrics(data.target, data.scores, data.query, chosen, seed=random_state)
@@ -186,7 +193,11 @@ class Report:
     def _effects(self) -> Weights | None:
         data = self.data
         given = data.models[data.name], data.X, data.feature_names, data.qid
-        return contributions_of(*given) or weights_of(*given)
+        parts = contributions_of(*given)
+        weights = weights_of(*given) if parts is None else None
+        if weights is None and self.inference is not None:
+            raise ValueError(f"inference is for linear models, but the score of {data.name} is not linear.")
+        return parts if weights is None else weights.with_inference(self.inference)
 
     def _own_finding(self) -> str:
         first = self.measures[self.data.name][0]

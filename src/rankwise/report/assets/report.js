@@ -179,7 +179,23 @@
     const verdict = wish === 0 ? `which the ${by} do not order` : right ? `as the ${by} require` : `against the ${by}`;
     const labels = a.label ? ` (${a.label} and ${b.label})` : "";
     return `Row ${a.row} is ${where} row ${b.row}, ${verdict}${labels}: its score is ` +
-      `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.`;
+      `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.${intervalInWords(a, b)}`;
+  }
+
+  // The interval of a difference; the rows of a query are next to each other.
+  function interval(a, b) {
+    if (!data.half_widths || a === b) return null;
+    const first = data.rows.indexOf(a), second = data.rows.indexOf(b);
+    const middle = data.estimates[first] - data.estimates[second];
+    const half = data.half_widths[Math.max(first, second)].at(-Math.abs(first - second));
+    return { low: middle - half, high: middle + half, sure: Math.abs(middle) > half };
+  }
+
+  function intervalInWords(a, b) {
+    const found = interval(a, b);
+    if (!found) return "";
+    const verdict = found.sure ? ": the order is sure." : ", which contains 0: the order is not sure.";
+    return ` The 95% interval of the difference is ${short(found.low)} to ${short(found.high)}${verdict}`;
   }
 
   function lineOf(one, size) {
@@ -202,6 +218,7 @@
     const found = parts(a, b);
     const size = Math.max(...found.map((one) => Math.abs(one.part)), 0) || 1;
     byId("pair-answer").textContent = answer(a, b);
+    byId("pair-table").classList.toggle("unsure", interval(a, b)?.sure === false);
     byId("pair-table").tBodies[0].replaceChildren(...found.map((one) => lineOf(one, size)));
   }
 
