@@ -3,25 +3,31 @@
     python benchmarks/coverage.py                 # 1,000 simulations of each case: some minutes
     python benchmarks/coverage.py --quick         # 40 of each; prints, and writes nothing
     python benchmarks/coverage.py --only strata   # cases whose names contain this
+    python benchmarks/coverage.py --table         # write the tables of docs/how_sure.md, nothing else
 
 A case draws data from a known law, computes intervals as a user would, and counts how often they contain the
 true value, which is found from a very large sample. With 1,000 simulations the standard error of a coverage
-of 95% is .007. The results are kept in benchmarks/results/coverage.json.
+of 95% is .007. Conformal ranges of 90% are judged by the places of new rows, over random splits. The results
+are kept in benchmarks/results/coverage.json.
 """
 
 import argparse
 import datetime
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 from sklearn.base import clone
 
-from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise import ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise.datasets import load_diabetes_ranking
 from rankwise.evaluation import compare
+from rankwise.evaluation.conformal import METHODS
 from rankwise.metrics import concordance_index, concordance_interval
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
+PAGE = Path(__file__).parents[1] / "docs" / "how_sure.md"
 SIMULATIONS, QUICK = 1000, 40
 # The size of the sample from which the truth is found.
 MANY = 200_000
@@ -260,6 +266,71 @@ CASES = {
 }
 
 
+def patients(rng):
+    """The patients of scikit-learn's diabetes data in random order."""
+    X, y = load_diabetes_ranking(return_X_y=True)
+    order = rng.permutation(len(y))
+    return X[order], y[order], None
+
+
+def dense_middle(rng):
+    """Rows of which most have nearly the same score; the noise is the same for all."""
+    X = rng.standard_t(2, size=(400, 3))
+    return X, X @ [1.0, 0.5, 0.0] + 0.5 * rng.normal(size=400), None
+
+
+def random_queries(rng):
+    """Queries of ten rows with labels that differ in scale."""
+    qid = np.repeat(np.arange(90), 10)
+    X, y = rows(rng, len(qid), clusters=qid)
+    return X, y, qid
+
+
+CONFORMAL = {
+    "diabetes, 147 calibration rows": patients,
+    "heavy tails, 133 calibration rows": dense_middle,
+    "30 calibration queries of 10 rows": random_queries,
+}
+LEVEL = 0.9
+
+
+def conformal_coverage(drawn, simulations):
+    """Return the coverage and the mean length, in places out of all, of the ranges of each method."""
+    inside, length = {method: [] for method in METHODS}, {method: [] for method in METHODS}
+    for seed in range(simulations):
+        X, y, qid = drawn(np.random.default_rng(seed))
+        unit = np.arange(len(y)) if qid is None else qid
+        third = 3 * unit // (unit.max() + 1)
+        parts = [(X[third == k], y[third == k], None if qid is None else qid[third == k]) for k in range(3)]
+        model = RankLogistic(alpha=1e-3).fit(*parts[0][:2], qid=parts[0][2])
+        place, n_places = true_places(parts[1], parts[2])
+        for method in METHODS:
+            ranks = ConformalRanks(model, LEVEL, method=method).calibrate(*parts[1])
+            low, high = ranks.rank_sets(parts[2][0], parts[2][2])
+            inside[method].append(np.mean((low <= place) & (place <= high)))
+            length[method].append(np.mean(high - low + 1) / n_places)
+    return {
+        method: {
+            "truth": LEVEL,
+            "coverage": float(np.mean(inside[method])),
+            "length": float(np.mean(length[method])),
+            "undefined": 0,
+        }
+        for method in METHODS
+    }
+
+
+def true_places(calibration, new):
+    """Return the place of each new row, among calibration rows or in its query, and the number of places."""
+    label = new[1][:, None]
+    if new[2] is None:
+        others, is_other = calibration[1], np.ones((len(label), len(calibration[1])), dtype=bool)
+    else:
+        others, is_other = new[1], (new[2][:, None] == new[2]) & ~np.eye(len(label), dtype=bool)
+    place = (((others > label) + 0.5 * (others == label)) * is_other).sum(axis=1)
+    return place, int(is_other[0].sum()) + 1
+
+
 def coverage(case, simulations):
     """Return the coverage, the mean length and the number of undefined intervals of each quantity."""
     truth = {name: values[0] for name, values in case(np.random.default_rng(10**6), large=True).items()}
@@ -281,20 +352,82 @@ def coverage(case, simulations):
     return found
 
 
+def tables():
+    """Return the tables of the page by name: intervals of weights, and conformal ranges."""
+    known = json.loads(RESULTS.read_text())
+    weights = {
+        structure: [known.get(f"{name}: {structure}", {}).get("quantities") for name in MODELS]
+        for structure in STRUCTURES
+    }
+    return {
+        "weights": markdown(
+            ["", *MODELS],
+            [[name, *map(percent_range, found)] for name, found in weights.items() if any(found)],
+        ),
+        "ranges": markdown(
+            ["", *(f"`{method}`: coverage, length" for method in METHODS)],
+            [
+                [title, *map(coverage_and_length, known[f"conformal: {title}"]["quantities"].values())]
+                for title in CONFORMAL
+                if f"conformal: {title}" in known
+            ],
+        ),
+    }
+
+
+def markdown(header, rows):
+    """Return a table, or a note if nothing is recorded."""
+    if not rows:
+        return "Not recorded yet: `python benchmarks/coverage.py`."
+    lines = [f"| {' | '.join(row)} |" for row in [header, *rows]]
+    return "\n".join([lines[0], "|---" + "|--:" * (len(header) - 1) + "|", *lines[1:]])
+
+
+def percent(fraction):
+    return f"{100 * fraction:.1f}%"
+
+
+def percent_range(quantities):
+    """Return the lowest and the highest coverage of several quantities."""
+    if quantities is None:
+        return ""
+    found = [100 * one["coverage"] for one in quantities.values()]
+    return f"{min(found):.1f} to {max(found):.1f}"
+
+
+def coverage_and_length(found):
+    return f"{percent(found['coverage'])}, {found['length']:.2f}"
+
+
+def write_tables():
+    """Put the tables into the page, between comments with their names."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name, table in tables().items():
+        block = f"<!-- {name} -->\n\n{table}\n\n<!-- end -->"
+        page, n_tables = re.subn(rf"<!-- {name} -->.*?<!-- end -->", block, page, flags=re.DOTALL)
+        assert n_tables == 1, f"the page has no place for the table of {name}"
+    PAGE.write_text(page, encoding="utf-8")
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--only", default="", help="cases whose names contain this")
+    parser.add_argument("--table", action="store_true", help="write the tables of the page, nothing else")
     options = parser.parse_args(arguments)
+    if options.table:
+        return write_tables()
     simulations = QUICK if options.quick else SIMULATIONS
     recorded = json.loads(RESULTS.read_text()) if RESULTS.exists() else {}
     print(f"{'':<56}{'':<12}{'truth':>8}{'coverage':>10}{'length':>9}")
-    for title, case in CASES.items():
+    cases = {title: (coverage, case) for title, case in CASES.items()}
+    cases |= {f"conformal: {title}": (conformal_coverage, drawn) for title, drawn in CONFORMAL.items()}
+    for title, (measure, case) in cases.items():
         if options.only not in title:
             continue
-        found = coverage(case, simulations)
+        found = measure(case, simulations)
         for name, one in found.items():
             print(
                 f"{title:<56}{name:<12}{one['truth']:>8.3f}{one['coverage']:>10.3f}{one['length']:>9.3f}",

@@ -624,7 +624,7 @@ def test_a_bar_off_the_terminal_draws_nothing(capsys):
 
 
 def test_every_help_has_an_example(capsys):
-    for command in ("train", "predict", "evaluate", "tune", "export", "report", "demo"):
+    for command in ("train", "predict", "evaluate", "tune", "export", "report", "rank", "demo"):
         with pytest.raises(SystemExit) as exit:
             build_parser().parse_args([command, "--help"])
         assert exit.value.code == 0
@@ -643,7 +643,8 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     for name in ("train.txt", "train.dat", "train.txt.gz", "more.txt", "test.txt", "test.dat"):
         dump_svmlight(X, y, name, qid=qid)
     columns = ["bm25", "age", "length", "links", "clicks"]
-    pandas.DataFrame(X, columns=columns).assign(grade=y, query=qid).to_csv("train.csv", index=False)
+    for name in ("train.csv", "test.csv"):
+        pandas.DataFrame(X, columns=columns).assign(grade=y, query=qid).to_csv(name, index=False)
     Path("matches.csv").write_text("winner,loser\nx,y\ny,z\nz,x\n")
     Path("games.csv").write_text("home,away,result\nx,y,win\ny,z,tie\nz,x,loss\n")
     programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}

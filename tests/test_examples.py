@@ -1,6 +1,7 @@
 """Every example of the gallery runs, and the pages that users read name what there is."""
 
 import importlib
+import importlib.util
 import re
 import runpy
 import sys
@@ -130,3 +131,14 @@ def test_the_pages_show_the_recorded_fit_times(monkeypatch):
     page = whole_fit.PAGE.read_text(encoding="utf-8")
     assert whole_fit.markdown(record) in page
     assert whole_fit.size_table(record) in page
+
+
+def test_the_page_shows_the_recorded_coverage():
+    """If this fails: python benchmarks/coverage.py --table."""
+    # By its path, as there is a package of this name.
+    source = importlib.util.spec_from_file_location("of_intervals", ROOT / "benchmarks" / "coverage.py")
+    coverage = importlib.util.module_from_spec(source)
+    source.loader.exec_module(coverage)
+    page = (ROOT / "docs" / "how_sure.md").read_text(encoding="utf-8")
+    for table in coverage.tables().values():
+        assert table in page

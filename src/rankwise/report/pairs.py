@@ -126,7 +126,7 @@ class PairData:
         } | self._uncertainty()
 
     def _uncertainty(self) -> dict[str, Any]:
-        """Return what intervals of differences need, if there is an inference.
+        """Return the numbers for intervals of differences, if there is an inference.
 
         `estimates` has the score of each row by the inference. `half_widths` has for each row half the
         lengths of the intervals of its differences from the rows before it in its group.

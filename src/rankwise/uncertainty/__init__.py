@@ -5,7 +5,13 @@ from rankwise.core.lazy import lazy_names
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "rankwise.uncertainty.inference": ["Inference", "WaldTest", "Differences", "RankRanges"],
+        "rankwise.uncertainty.inference": [
+            "Differences",
+            "Inference",
+            "Influential",
+            "RankRanges",
+            "WaldTest",
+        ],
         "rankwise.uncertainty.influence": ["Influence"],
     },
 )
