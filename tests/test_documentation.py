@@ -37,6 +37,9 @@ WANTED = {
     "pandas": {"data"},
     "save model": {"serving"},
     "significant": {"reading_scores"},
+    "standard errors": {"how_sure"},
+    "confidence intervals": {"how_sure"},
+    "conformal": {"how_sure", "generated/rankwise.ConformalRanks"},
     "changelog": {"changelog"},
 }
 pytestmark = pytest.mark.skipif(

@@ -90,8 +90,8 @@ class Hinge(PiecewiseLinear):
     def smoothed_hessian(self, scores: ArrayLike, width: float) -> ScoreHessian:
         """Return the Hessian of the expected loss, with the density of pairs at the margin by a window.
 
-        A pair with |1 - (s_better - s_worse)| < width has curvature 1 / (2 width): the difference of the sums
-        over violated partners at two margins.
+        A pair whose margin s_better - s_worse is within `width` of 1 has curvature 1 / (2 width): the
+        difference of the sums over violated partners at two margins.
         """
         s = as_vector(scores, "scores", self.preferences.n_rows)
 
