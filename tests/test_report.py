@@ -241,6 +241,14 @@ def test_the_inference_must_be_that_of_the_model(rows, model, uncertain):
         Report(kernel, X, y, inference=uncertain.inference).to_html()
 
 
+def test_intervals_of_all_pairs_make_a_small_file():
+    rng = np.random.default_rng(0)
+    X, qid = rng.normal(size=(1200, 60)), np.repeat(np.arange(6), 200)
+    y = np.digitize(X[:, 0] + rng.normal(size=1200), [0, 1])
+    model = RankLogistic(1e-2).fit(X, y)
+    assert len(Report(model, X, y, qid, inference=model.inference(X, y)).to_html()) < LIMIT
+
+
 def pair_of(page, first, second):
     """The parts of a pair from the data that the page embeds."""
     data = page.data["pair-data"]
