@@ -18,7 +18,7 @@ class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, 
     least 4,096 rows, and at least as many as the square of the number of features, the fits of a linear model
     are quasi-Newton descents to a tolerance of 3e-3, or `tol` if that is larger, without a certificate. The
     descents of all folds share every pass over the rows, of which none is copied. Otherwise, if kinks of the
-    loss stop a descent, or with any `solver` but "auto", each fit is certified to five times `tol`, and
+    loss stop a descent, or with any `solver` but "auto", each fit is certified to three times `tol`, and
     the cutting planes of the hinge are shared by all alphas. The final model is certified to `tol` in any
     case.
 

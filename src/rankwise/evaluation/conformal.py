@@ -36,7 +36,7 @@ class ConformalRanks:
     method : "values" or "ranks"
         The residual of a row: the distance of its score from the score at its place, or the distance of its
         place from its place by score (VA and RA of Fermanian, Humbert and Blanchard, Transductive conformal
-        inference for full ranking, 2025). "values" is shorter on most sets of `benchmarks/conformal.py`, and
+        inference for full ranking, 2025). "values" is shorter within queries (`benchmarks/coverage.py`), and
         longer if the noise differs much between rows.
     random_state : int
         Draws the pairs that `decide` is calibrated by.

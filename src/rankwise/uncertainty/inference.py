@@ -20,6 +20,12 @@ from rankwise.losses.pair_sums import misordered_weight
 from rankwise.uncertainty.influence import Influence, Units, influence_of, require_units
 
 HEADER = ("", "weight", "std. error", "z", "p", "from", "to")
+LOSS_NAMES = {
+    "Hinge": "Hinge loss",
+    "LeastSquares": "Least squares",
+    "Logistic": "Logistic loss",
+    "SquaredHinge": "Squared hinge loss",
+}
 # The smallest eigenvalue of a scaled Hessian that is not rounding, relative to the largest.
 COLLINEAR = 1e-10
 # Draws of the largest studentised difference, and the number of rows up to which all differences are drawn.
@@ -406,8 +412,9 @@ def infer(
     covariance = (1.0 - 1.0 / n_units) * (changes.T @ changes)
     result = Inference(
         coef=weights, covariance=(covariance + covariance.T) / 2, names=names, unit=units.kind,
-        n_units=n_units, degrees=degrees_of(found), alpha=alpha, loss=loss.formula,
-        n_pairs=loss.preferences.n_pairs, is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
+        n_units=n_units, degrees=degrees_of(found), alpha=alpha,
+        loss=LOSS_NAMES.get(type(loss).__name__, loss.formula), n_pairs=loss.preferences.n_pairs,
+        is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
         labels=found.units.labels, changes=changes,
     )  # fmt: skip
     return result.in_units(1.0 / deviation, names)
