@@ -326,7 +326,7 @@ def test_ranges_of_ranks_in_blocks_are_those_of_the_whole_covariance(n_columns, 
 
 def test_probabilities_of_a_match():
     rows = list(zip(*drawn(), strict=True))
-    model = fitted(rows, ties="davidson", order_effect=True)
+    model = fitted(rows, alpha=1e-3, ties="davidson", order_effect=True)
     s, h, nu = model.scores_, model.order_effect_, model.tie_effect_
     pi, pj = np.exp(s[1] + h), np.exp(s[3])
     tie = nu * np.sqrt(pi * pj)

@@ -277,7 +277,7 @@ def test_a_leaderboard_that_contradicts_itself_is_refused(name, value, tmp_path)
 
 def test_a_singular_covariance_is_a_sentence():
     names = np.array(list("pqrs"))
-    model = BradleyTerry(ties="davidson", order_effect=True)
+    model = BradleyTerry(0.5 / len(LABELS), ties="davidson", order_effect=True)
     model.fit(names[LABELS], names[LABELS + 1], outcome=["win", "tie", "loss", "win"] * 3)
     model.alpha_ = 1e-308
     with pytest.raises(ValueError, match="is singular to double precision"):

@@ -60,7 +60,7 @@ def _add_fit_options(parser: Any) -> None:
     group.add_argument("--date", help="column of dates (also YYYYMMDD) or numbers, for --half-life")
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--alpha", type=arguments.SECONDS, help="penalty, 0 for none (default: a standard normal prior)"
+        "--alpha", type=arguments.SECONDS, help="penalty, 0 for none (default: learned from the matches)"
     )
     group.add_argument(
         "--ties",
@@ -209,6 +209,7 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "items": len(model.items_),
         "groups": len(model.groups_),
         "alpha": model.alpha_,
+        "prior_sd": getattr(model, "prior_sd_", None),
         "objective": model.objective_,
         "gap": model.gap_,
         "order_effect": model.order_effect_,
@@ -224,6 +225,8 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     """Return the result for people."""
     effects = [f"order effect {model.order_effect_:.3f}"] if model.order_effect else []
     effects += [f"tie effect {model.tie_effect_:.3f}"] if model.ties == "davidson" else []
+    sd = getattr(model, "prior_sd_", None)
+    effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
     counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
     end = f"{counts}; intervals {board.confidence:.0%}"
     ends = [f"{one['a']} against {one['b']}: {shown(one)}" for one in chances]

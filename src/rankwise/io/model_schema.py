@@ -131,6 +131,8 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     for name, number in numbers.items():
         yield name, isinstance(number, float) and math.isfinite(number)
     yield "alpha_", model.alpha_ >= 0
+    sd = getattr(model, "prior_sd_", None)
+    yield "prior_sd_", sd is None or (isinstance(sd, float) and 0 < sd < math.inf)
     yield "_entries", _are_entries(model._entries, n_items)
     yield "_parameters", parameters_fit(model)
 

@@ -8,7 +8,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.special import expit
 from scipy.stats import norm, rankdata
 from sklearn.base import BaseEstimator
@@ -16,14 +16,16 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, check_choice, check_count, check_positive
-from rankwise.core.text import listed, plural
+from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.diagnosis import diagnose
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.loss import ComparisonHessian, ComparisonLoss
 from rankwise.leaderboard.matches import Matches, columns_of, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
+from rankwise.leaderboard.prior import learned_sd, pairs_similar_scores
 from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, critical_value, rank_ranges
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 
@@ -33,12 +35,13 @@ logger = logging.getLogger("rankwise")
 TIES = ("half", "davidson")
 # Up to this number of items all covariances are computed at once; beyond it, single columns on request.
 DENSE_ITEMS = 3000
+# Up to this number of parameters the evidence is computed by determinants; beyond it, by traces.
+EVIDENCE_ITEMS = 500
 # Columns of the covariance per block, and the largest number of items with ranges of ranks.
 BLOCK_COLUMNS = 256
 RANKED_ITEMS = 20_000
 # Tolerance of residuals; the relative error of a variance is about its square.
 COVARIANCE_TOL = 1e-5
-LISTED = 5
 
 
 class ScoreDifference(NamedTuple):
@@ -59,7 +62,12 @@ class BradleyTerry(BaseEstimator):
     1952). The mean is weighted. An order effect h is added to the score of the item named first
     (at home, shown first). Ties count as half a win and half a loss, or, by Davidson (1970), the
     probabilities of win, tie and loss are proportional to exp(d/2), nu and exp(-d/2). h and log nu are
-    penalised like scores.
+    penalised like scores if `alpha` is given.
+
+    By default the penalty is learned: scores have a normal prior whose standard deviation `prior_sd_`
+    maximises log evidence - (log sd)^2 / 2, in about 15 fits, and predictions average over the posterior.
+    This assumes that pairs are chosen without regard to strength; matchmaking is warned of, and a few items
+    far from all others make `prior_sd_` too large for the rest.
 
     With features x of the items, s = u + x' beta and the penalty is alpha ||u||^2 + feature_alpha ||beta||^2:
     the features determine the scores of items without matches, and matter most for items with few.
@@ -74,12 +82,15 @@ class BradleyTerry(BaseEstimator):
     Parameters
     ----------
     alpha : float, optional
-        Strength of the penalty, 0 for none. By default 1 / (2 W): a standard normal prior.
+        Strength of the penalty, 0 for none. By default it is learned from the matches: `alpha_` is
+        1 / (2 W v) with v = prior_sd_^2. An order effect, log nu and the weights of features then have
+        standard normal priors, 1 / (2 W).
     ties : "half" or "davidson"
     order_effect : bool
         Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
     feature_alpha : float, optional
-        Strength of the penalty on the weights of features; by default `alpha`.
+        Strength of the penalty on the weights of features; by default `alpha`, or 1 / (2 W) if that is
+        learned.
     half_life : float, optional
         The weight of a match halves per `half_life` before the latest match: in days for dates, otherwise in
         the unit of the numbers in `date`.
@@ -108,8 +119,10 @@ class BradleyTerry(BaseEstimator):
         With features: beta. The difference of scores and `predict` is u, which features do not explain.
     intercept_ : float
         With features: the constant that makes the mean score 0.
+    prior_sd_ : float or None
+        The standard deviation of the learned prior of scores; None if `alpha` was given.
     alpha_, objective_, gap_, n_iter_, history_
-        The penalty used, and the results of the fit: the objective is within `gap_` of its minimum.
+        The penalty of scores, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
         The number of matches of positive weight.
 
@@ -119,12 +132,12 @@ class BradleyTerry(BaseEstimator):
     >>> model.items_.tolist()
     ['ann', 'bob', 'cid']
     >>> round(model.predict_pair_proba("ann", "bob"), 3)
-    0.667
+    0.607
     >>> print(model.leaderboard())
     rank  item   score    from     to   ranks  matches     won
-    1     ann    0.588  -0.670  1.846  1 to 3        2  100.0%
-    2     bob   -0.108  -1.159  0.943  1 to 3        4   50.0%
-    3     cid   -0.480  -1.545  0.584  1 to 3        4   25.0%
+    1     ann    0.434  -0.631  1.498  1 to 3        2  100.0%
+    2     bob   -0.065  -0.995  0.864  1 to 3        4   50.0%
+    3     cid   -0.368  -1.304  0.567  1 to 3        4   25.0%
     """
 
     alpha: float | None = None
@@ -168,7 +181,7 @@ class BradleyTerry(BaseEstimator):
         """
         self._check_parameters()
         if loser is None:
-            columns = self._frame_columns(winner, weight, outcome, date)
+            columns = _frame_columns(winner, weight=weight, outcome=outcome, date=date)
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
         if self.order_effect and columns.get("outcome") is None:
@@ -197,7 +210,11 @@ class BradleyTerry(BaseEstimator):
         return rows @ self.coef_ + self.intercept_
 
     def predict_pair_proba(self, a: Any, b: Any) -> Any:
-        """Return P(a above b) = 1 / (1 + exp(s_b - s_a)) for a match without a tie or an order effect.
+        """Return P(a above b) = 1 / (1 + exp(-k (s_a - s_b))) for a match without a tie or an order effect.
+
+        k is 1 if `alpha` was given. With a learned prior, the probability is the mean over the posterior, by
+        MacKay's (1992) approximation k = 1 / sqrt(1 + pi V / 8), with V the variance of s_a - s_b. Beyond
+        3,000 items, V is a lower bound, from the diagonal of the Hessian.
 
         Parameters
         ----------
@@ -207,8 +224,7 @@ class BradleyTerry(BaseEstimator):
         -------
         probability : float, or array of shape (n_pairs,)
         """
-        difference = self._scores_of(a, "a") - self._scores_of(b, "b")
-        return _plain(expit(difference))
+        return _plain(expit(self._expected_differences(a, b)))
 
     def predict_match_proba(self, a: Any, b: Any) -> FloatArray:
         """Return P(a wins), P(tie) and P(a loses) for a match in which a is first, with the order effect.
@@ -217,12 +233,36 @@ class BradleyTerry(BaseEstimator):
         -------
         probabilities : array of shape (3,) or (n_pairs, 3)
         """
-        d = self._scores_of(a, "a") - self._scores_of(b, "b") + self.order_effect_
+        d = self._expected_differences(a, b, self.order_effect_)
         with np.errstate(divide="ignore"):  # log 0 = -inf gives ties a probability of 0
             ties = np.log(self.tie_effect_) + 0.0 * d
         exponents = np.stack([0.5 * d, ties, -0.5 * d], axis=-1)
         weights = np.exp(exponents - exponents.max(axis=-1, keepdims=True))
         return weights / weights.sum(axis=-1, keepdims=True)
+
+    def _expected_differences(self, a: Any, b: Any, lead: float = 0.0) -> Any:
+        """Return s_a - s_b + lead, times MacKay's factor if the prior is learned."""
+        first, second = np.broadcast_arrays(self._numbers_of(a, "a"), self._numbers_of(b, "b"))
+        d = self.scores_[first] - self.scores_[second] + lead
+        if getattr(self, "prior_sd_", None) is None:  # also if a file of an earlier version was loaded
+            return d
+        variances = self._variances_of(first.ravel(), second.ravel()).reshape(first.shape)
+        return d / np.sqrt(1.0 + np.pi / 8.0 * variances)
+
+    def _variances_of(self, first: IntVector, second: IntVector) -> FloatVector:
+        """Return the posterior variance of the difference of each pair of items."""
+        if len(self.items_) > DENSE_ITEMS:
+            inverse = 1.0 / (self._hessian().diagonal * self._total_weight())
+            return np.where(first == second, 0.0, inverse[first] + inverse[second])
+        if len(first) > BLOCK_COLUMNS:
+            covariance = self._covariance()
+            own = np.diag(covariance)
+            return own[first] + own[second] - 2.0 * covariance[first, second]
+        targets, columns = np.zeros((len(self.items_), len(first))), np.arange(len(first))
+        targets[first, columns] += 1.0
+        targets[second, columns] -= 1.0
+        products = self._hessian().covariance_product(targets)
+        return (targets * products).sum(axis=0) / self._total_weight()
 
     def standard_errors(self, items: Any = None) -> Any:
         """Return the standard error of the score of each item, or of those named.
@@ -250,7 +290,7 @@ class BradleyTerry(BaseEstimator):
         --------
         >>> model = BradleyTerry().fit(["x", "x", "x", "y"], ["y", "y", "y", "x"])
         >>> [round(value, 2) for value in model.difference("x", "y")]
-        [0.68, 0.85, -0.98, 2.35, 0.79]
+        [0.56, 0.76, -0.93, 2.05, 0.77]
         """
         _check_confidence(confidence)
         first, second = self._number_of(a, "a"), self._number_of(b, "b")
@@ -333,13 +373,6 @@ class BradleyTerry(BaseEstimator):
         if self.feature_alpha is not None:
             check_positive("feature_alpha", self.feature_alpha)
 
-    @staticmethod
-    def _frame_columns(frame: Any, weight: Any, outcome: Any, date: Any) -> dict[str, Any]:
-        if not (hasattr(frame, "columns") or isinstance(frame, dict)):
-            raise ValueError("loser must be given, unless a frame with both columns is; got None.")
-        given = {"weight": weight, "outcome": outcome, "date": date}
-        return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
-
     def _fit_matches(
         self, matches: Matches, features: FloatArray | None, columns: list[Any] | None
     ) -> BradleyTerry:
@@ -347,12 +380,12 @@ class BradleyTerry(BaseEstimator):
             len(matches.items), matches.first, matches.second, matches.result, matches.weight,
             ordered=self.order_effect,
         )  # fmt: skip
-        total = float(comparisons.total.sum())
-        alpha = 1.0 / (2.0 * total) if self.alpha is None else float(self.alpha)
+        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
+        alpha = self._alpha(loss)
         # An item with features and without matches is not a group.
         groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
-        self._diagnose(matches.items, comparisons, groups if features is None else groups[:1], alpha)
-        loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
+        compared = groups if features is None else groups[:1]
+        diagnose(matches.items, comparisons, compared, alpha, davidson=self.ties == "davidson")
         try:
             monitor = Monitor(self.verbose, self.callback)
             result = solve_comparisons(
@@ -370,7 +403,25 @@ class BradleyTerry(BaseEstimator):
         )  # fmt: skip
         self._set_features(features, columns)
         self._store(loss, result)
+        self._warn_of_matchmaking(loss)
         return self
+
+    def _alpha(self, loss: ComparisonLoss) -> float:
+        """Return the penalty of scores, and set `prior_sd_` if it is learned."""
+        self.prior_sd_ = None
+        if self.alpha is not None:
+            return float(self.alpha)
+        rest = self._penalty(loss, 0.0)[loss.n_items :]
+        self.prior_sd_ = learned_sd(loss, rest, dense=loss.n_parameters <= EVIDENCE_ITEMS)
+        return 1.0 / (2.0 * loss.total_weight * self.prior_sd_**2)
+
+    def _warn_of_matchmaking(self, loss: ComparisonLoss) -> None:
+        if self.prior_sd_ is not None and pairs_similar_scores(loss, self.scores_):
+            warn_caller(
+                "Matches were mostly between items of similar scores. The learned prior assumes pairs that "
+                f"were chosen without regard to strength; prior_sd_={self.prior_sd_:.3g} may be too small, "
+                "and scores too close. If that matters, pass an alpha of your own."
+            )
 
     def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
         """Store the features; remove those of an earlier fit."""
@@ -394,6 +445,8 @@ class BradleyTerry(BaseEstimator):
     def _penalty(self, loss: ComparisonLoss, alpha: float) -> FloatVector:
         """Return the alpha of each parameter."""
         penalty = np.full(loss.n_parameters, alpha)
+        if self.alpha is None:
+            penalty[loss.n_items :] = 1.0 / (2.0 * loss.total_weight)
         if self.feature_alpha is not None:
             penalty[loss.n_items : loss.n_linear] = self.feature_alpha
         return penalty
@@ -418,39 +471,6 @@ class BradleyTerry(BaseEstimator):
                 f"the attainable improvement. {found}",
                 ConvergenceWarning,
             )
-
-    def _diagnose(
-        self, items: NDArray[Any], comparisons: Comparisons, groups: list[IntVector], alpha: float
-    ) -> None:
-        """Refuse matches without an optimum, and warn of scores that the matches do not determine."""
-        told = []
-        if len(groups) > 1:
-            told.append(
-                f"The items are in {len(groups)} groups that were never compared: {_grouped(items, groups)}. "
-                "Their scores cannot be compared either."
-            )
-        # A prior with a standard deviation above 10 hardly restricts the scores.
-        if 2 * alpha * comparisons.total.sum() < 0.01:
-            one_sided = comparisons.one_sided()
-            if one_sided:
-                told.append(
-                    "Some items won, or lost, every match with the others, which would put them infinitely "
-                    f"far away: {_grouped(items, one_sided)}."
-                )
-            told += self._tie_problems(comparisons)
-        if told and alpha == 0:
-            raise ValueError(
-                f"With alpha=0 the scores have no optimum. {' '.join(told)} Give a positive alpha."
-            )
-        if told:
-            warn_caller(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.")
-
-    def _tie_problems(self, comparisons: Comparisons) -> list[str]:
-        if self.ties != "davidson":
-            return []
-        if not comparisons.ties.any():
-            return ["No match was a tie, which ties='davidson' would make impossible; take ties='half'."]
-        return [] if (comparisons.wins + comparisons.losses).any() else ["Every match was a tie."]
 
     def _hessian(self) -> ComparisonHessian:
         check_is_fitted(self)
@@ -478,10 +498,6 @@ class BradleyTerry(BaseEstimator):
 
     def _total_weight(self) -> float:
         return float(sum(weights.sum() for weights in self._entries[2:]))
-
-    def _scores_of(self, names: Any, argument: str) -> Any:
-        numbers = self._numbers_of(names, argument)
-        return self.scores_[numbers]
 
     def _number_of(self, name: Any, argument: str) -> int:
         numbers = self._numbers_of(name, argument)
@@ -518,12 +534,10 @@ def parameters_fit(model: BradleyTerry) -> bool:
         return bool(np.allclose(stored, found, atol=far) and np.isfinite(diagonal).all())
 
 
-def _grouped(items: NDArray[Any], groups: list[IntVector]) -> str:
-    more = f"; and {len(groups) - LISTED} more" if len(groups) > LISTED else ""
-    return (
-        "; ".join(listed([str(item) for item in items[group].tolist()], LISTED) for group in groups[:LISTED])
-        + more
-    )
+def _frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
+    if not (hasattr(frame, "columns") or isinstance(frame, dict)):
+        raise ValueError("loser must be given, unless a frame with both columns is; got None.")
+    return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
 
 
 def _unbounded(model: BradleyTerry) -> str:

@@ -225,10 +225,18 @@ class ComparisonHessian:
 
     def covariance(self) -> FloatArray:
         """Return the covariance of scores minus their mean, in O(n_items^3)."""
-        items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
         # Shift the eigenvalue of equal scores, as in `solve`.
-        whole = np.block([[items + self._shift, self._border.T], [self._border, self._corner]])
-        return self._centred_scores(self._centred_scores(np.linalg.inv(whole)).T)
+        inverse: FloatArray = np.linalg.inv(self._dense(self._shift))
+        return self._centred_scores(self._centred_scores(inverse).T)
+
+    def log_determinant(self) -> float:
+        """Return the logarithm of the determinant, in O(n_parameters^3)."""
+        return float(np.linalg.slogdet(self._dense(0.0))[1])
+
+    def _dense(self, shift: float) -> FloatArray:
+        """Return the matrix, with `shift` added between all items."""
+        items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
+        return np.block([[items + shift, self._border.T], [self._border, self._corner]])
 
     def _centred_scores(self, parameters: FloatArray) -> FloatArray:
         """Return the scores u + X beta of each column of parameters, minus their mean."""

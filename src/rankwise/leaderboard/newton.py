@@ -32,14 +32,15 @@ def solve_comparisons(
     tol: float = 1e-16,
     max_iter: int = 100,
     monitor: Monitor | None = None,
+    start: FloatVector | None = None,
 ) -> SolverResult:
     """Minimise loss(p) + sum of alpha p^2 over the parameters p, with one alpha or one per parameter.
 
-    See `ComparisonNewton`.
+    `start` has the initial parameters, by default those of `ComparisonLoss.start`. See `ComparisonNewton`.
     """
     monitor = Monitor() if monitor is None else monitor
     rule = StoppingRule(tol, float(np.log(2 + loss.davidson)))
-    method = ComparisonNewton(loss, np.full(loss.n_parameters, 1.0) * alpha, rule)
+    method = ComparisonNewton(loss, np.full(loss.n_parameters, 1.0) * alpha, rule, start)
     return run(method, rule, max_iter=max_iter, monitor=monitor)
 
 
@@ -54,9 +55,11 @@ class ComparisonNewton:
     each group of items lost to some item outside of it.
     """
 
-    def __init__(self, loss: ComparisonLoss, alpha: FloatVector, rule: StoppingRule):
+    def __init__(
+        self, loss: ComparisonLoss, alpha: FloatVector, rule: StoppingRule, start: FloatVector | None = None
+    ):
         self.rule, self._rounding = rule, UNIT * rule.at_zero
-        self._point = _Point(loss, alpha, loss.start())
+        self._point = _Point(loss, alpha, loss.start() if start is None else start)
         if self._point.objective > rule.at_zero:  # equal chances are better
             self._point = _Point(loss, alpha, np.zeros(loss.n_parameters))
         self._first, self._bound, self._gap = self._point.size, 0.0, np.inf

@@ -111,6 +111,9 @@ def _facts(model: BradleyTerry) -> str:
         ("Objective", Number(model.objective_)),
         ("Certified gap to the optimum", Number(model.gap_)),
     ]
+    sd = getattr(model, "prior_sd_", None)
+    if sd is not None:
+        pairs.insert(4, ("Learned standard deviation of scores (prior)", Number(sd)))
     if model.order_effect:
         pairs.append(("Order effect (log odds)", Number(model.order_effect_)))
     if model.ties == "davidson":
