@@ -15,12 +15,14 @@ import argparse
 import datetime
 import json
 import re
+import warnings
 from pathlib import Path
 
 import numpy as np
+from scipy.special import expit
 from sklearn.base import clone
 
-from rankwise import ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
 from rankwise.datasets import load_diabetes_ranking
 from rankwise.evaluation import compare
 from rankwise.evaluation.conformal import METHODS
@@ -241,7 +243,155 @@ STRUCTURES = {
 }
 
 
+N_ITEMS = 20
+# Nodes and weights of the mean over a normal distribution.
+NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+def random_pairs(rng, n):
+    """Two different items per vote."""
+    first = rng.integers(N_ITEMS, size=n)
+    return first, (first + rng.integers(1, N_ITEMS, size=n)) % N_ITEMS
+
+
+def independent_votes(n, sd):
+    """Votes between random pairs, with scores of standard deviation sd."""
+
+    def drawn(rng):
+        scores = rng.normal(0, sd, size=N_ITEMS)
+        a, b = random_pairs(rng, n)
+        return a, b, scores[a] - scores[b], scores, {}
+
+    return drawn
+
+
+def matchmaking(n, sd, strength):
+    """Votes between items of similar scores: the odds of a pair fall with the distance of its scores."""
+
+    def drawn(rng):
+        scores = rng.normal(0, sd, size=N_ITEMS)
+        odds = np.exp(-strength * np.abs(scores[:, None] - scores)) * (1 - np.eye(N_ITEMS))
+        a, b = np.divmod(rng.choice(N_ITEMS**2, size=n, p=odds.ravel() / odds.sum()), N_ITEMS)
+        return a, b, scores[a] - scores[b], scores, {}
+
+    return drawn
+
+
+def marginal_scores(scores, spread):
+    """Scores of the marginal probabilities if each cluster shifts each item by N(0, spread^2)."""
+    shifted = (scores[:, None] - scores)[..., None] + 2**0.5 * spread * NODES
+    target, found = expit(shifted) @ (NODE_WEIGHTS / NODE_WEIGHTS.sum()), scores - scores.mean()
+    for _ in range(40):
+        p = expit(found[:, None] - found)
+        information = np.diag((p * (1 - p)).sum(axis=1)) - p * (1 - p)
+        found = found + np.linalg.solve(information + 1, (target - p).sum(axis=1))
+    return found - found.mean()
+
+
+def clustered_votes(n_clusters, size, one_pair=False, n_models=N_ITEMS, spread=0.7):
+    """Votes of users, or on prompts, each with its own scores; on one pair, or on some of the items."""
+
+    def drawn(rng):
+        scores = rng.normal(size=N_ITEMS)
+        cluster = np.repeat(np.arange(n_clusters), size)
+        if one_pair:
+            a, b = (items.repeat(size) for items in random_pairs(rng, n_clusters))
+        else:
+            models = np.array([rng.choice(N_ITEMS, n_models, replace=False) for _ in range(n_clusters)])
+            first = rng.integers(n_models, size=len(cluster))
+            second = (first + rng.integers(1, n_models, size=len(cluster))) % n_models
+            a, b = models[cluster, first], models[cluster, second]
+        shift = rng.normal(0, spread, size=(n_clusters, N_ITEMS))
+        d = scores[a] - scores[b] + shift[cluster, a] - shift[cluster, b]
+        return a, b, d, marginal_scores(scores, spread), {"cluster": cluster}
+
+    return drawn
+
+
+def two_way_votes(n_users, n_prompts, n=3000, spread=0.5):
+    """Votes of users on prompts, both with scores of their own."""
+
+    def drawn(rng):
+        scores = rng.normal(size=N_ITEMS)
+        user, prompt = rng.integers(n_users, size=n), rng.integers(n_prompts, size=n)
+        a, b = random_pairs(rng, n)
+        d = scores[a] - scores[b]
+        for cluster, n_clusters in ((user, n_users), (prompt, n_prompts)):
+            shift = rng.normal(0, spread, size=(n_clusters, N_ITEMS))
+            d = d + shift[cluster, a] - shift[cluster, b]
+        return a, b, d, marginal_scores(scores, 2**0.5 * spread), {"cluster": (user, prompt)}
+
+    return drawn
+
+
+def weighted_votes(n, half_life=None):
+    """Votes with lognormal weights, or with dates and a half-life."""
+
+    def drawn(rng):
+        scores = rng.normal(size=N_ITEMS)
+        a, b = random_pairs(rng, n)
+        more = {"weight": rng.lognormal(size=n)} if half_life is None else {"date": np.arange(n)}
+        return a, b, scores[a] - scores[b], scores, more
+
+    return drawn
+
+
+def leaderboard_intervals(drawn, copies=1, **options):
+    """Intervals of scores, of the truly best minus the truly worst, and of ranks.
+
+    The items of a simulation have scores of their own, so the errors of the ends are recorded, whose truth
+    is 0; coverage is the mean over all items.
+    """
+
+    def found(rng, large=False):
+        names = ("score", "best - worst", "rank")
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        a, b, d, scores, more = drawn(rng)
+        result = (rng.random(len(a)) < expit(d)).astype(float)
+        if copies > 1:
+            a, b, result, more = (
+                *(np.repeat(one, copies) for one in (a, b, result)),
+                {"cluster": np.repeat(np.arange(len(a)), copies)},
+            )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # matchmaking
+            model = BradleyTerry(**options).fit(a, b, outcome=result, **more)
+        scores = scores[model.items_]  # with matchmaking, an item may be in no vote
+        truth = dict(zip(model.items_.tolist(), scores - scores.mean(), strict=True))
+        order = sorted(truth, key=truth.get, reverse=True)
+        rank = {item: place + 1 for place, item in enumerate(order)}
+        board = model.leaderboard()
+        ends = model.difference(order[0], order[-1])
+        apart = truth[order[0]] - truth[order[-1]]
+        return {
+            "score": [(row.score, row.low - truth[row.item], row.high - truth[row.item]) for row in board],
+            "best - worst": [(ends.difference, ends.low - apart, ends.high - apart)],
+            "rank": [
+                (row.rank, row.best_rank - rank[row.item], row.worst_rank - rank[row.item]) for row in board
+            ],
+        }
+
+    return found
+
+
+VOTES = {
+    **{f"scores of sd {sd}, 400 votes": independent_votes(400, sd) for sd in (0.5, 1, 2, 3, 4)},
+    "matchmaking, sd 2, 400 votes": matchmaking(400, 2.0, 1.0),
+    "200 users x 20 votes on one pair": clustered_votes(200, 20, one_pair=True),
+    "200 prompts x 20 votes": clustered_votes(200, 20, n_models=5),
+    "15 users x 100 votes": clustered_votes(15, 100),
+    "15 users x 15 prompts, two-way": two_way_votes(15, 15),
+    "lognormal weights, 4,000 votes": weighted_votes(4000),
+}
+
+
 CASES = {
+    **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
+    "leaderboard: 3 copies of 1,333 votes": leaderboard_intervals(independent_votes(1333, 1.0), copies=3),
+    "leaderboard: half life, 4,000 votes": leaderboard_intervals(
+        weighted_votes(4000, 4000 / 3), half_life=4000 / 3
+    ),
     **{
         f"{name}: {structure}": intervals_of_weights(model, drawn)
         for name, model in MODELS.items()
@@ -337,7 +487,8 @@ def coverage(case, simulations):
     draws = {name: [] for name in truth}
     for seed in range(simulations):
         for name, values in case(np.random.default_rng(seed)).items():
-            draws[name].append(values[1:])
+            # One interval, or several whose coverage is averaged.
+            draws[name] += [one[1:] for one in (values if isinstance(values, list) else [values])]
     found = {}
     for name, ends in draws.items():
         low, high = np.array(ends).T

@@ -220,7 +220,7 @@ def test_standard_errors_are_those_of_the_inverse_hessian(
 ):
     monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", dense_items)
     rows = list(zip(*drawn(), strict=True))
-    model = fitted(rows, alpha=alpha, ties=ties, order_effect=order_effect)
+    model = fitted(rows, alpha=alpha, ties=ties, order_effect=order_effect, intervals="posterior")
     extra = [model.order_effect_, np.log(model.tie_effect_)] if order_effect else []
 
     def total(parameters):
@@ -271,7 +271,7 @@ def test_the_leaderboard_has_scores_and_ranks():
     a = ["x"] * 30 + ["y"] * 10 + ["z"] * 10 + ["x"] * 2
     b = ["y"] * 15 + ["z"] * 15 + ["z"] * 10 + ["y"] * 10 + ["y"] * 2
     outcome = ["win"] * 28 + ["loss"] * 2 + ["win"] * 20 + ["tie"] * 2
-    board = BradleyTerry().fit(a, b, outcome=outcome).leaderboard()
+    board = BradleyTerry(intervals="posterior").fit(a, b, outcome=outcome).leaderboard()
     assert [(row.rank, row.item, row.matches) for row in board] == [
         (1, "x", 32.0),
         (2, "z", 35.0),
@@ -309,6 +309,7 @@ def test_a_large_leaderboard_solves_for_what_it_shows(monkeypatch):
 
 @pytest.mark.parametrize("n_columns", [1, 7, 100])
 def test_ranges_of_ranks_in_blocks_are_those_of_the_whole_covariance(n_columns, monkeypatch):
+    monkeypatch.setattr(bradley_terry, "STEP_DOWN_ITEMS", 10)
     a, b, result, weight = drawn(2000, 40)
     model = BradleyTerry().fit(a, b, weight, outcome=result)
     whole = model.leaderboard()

@@ -74,6 +74,29 @@ def test_the_command_takes_weights_dates_alpha_and_top(capsys, table, games):
     assert found["confidence"] == 0.8
 
 
+def test_the_command_takes_clusters_and_kinds_of_intervals(capsys, games, tmp_path):
+    path, users = tmp_path / "games.csv", np.arange(200) % 11
+    games.assign(user=users, prompt=np.arange(200) // 8).to_csv(path, index=False)
+    plain = {"outcome": games.result}
+    for options, fit in (
+        (["--cluster", "user"], {"cluster": users}),
+        (["--cluster", "user", "prompt"], {"cluster": (users, np.arange(200) // 8)}),
+    ):
+        found = run(capsys, path, *columns(*options, "--ties", "davidson", "--order-effect"))
+        model = BradleyTerry(ties="davidson", order_effect=True).fit(games.home, games.away, **plain, **fit)
+        lows = [row.low for row in model.leaderboard()]
+        assert [row["low"] for row in found["leaderboard"]] == pytest.approx(lows)
+        names = [one["name"] for one in found["effects"]]
+        assert names == ["order effect", "tie effect"]
+        assert found["effects"][0]["high"] == pytest.approx(model.effects()[0].high)
+    found = run(capsys, path, *columns("--intervals", "posterior"))
+    model = BradleyTerry(intervals="posterior").fit(games.home, games.away, **plain)
+    assert found["leaderboard"][0]["high"] == pytest.approx(model.leaderboard()[0].high)
+    assert found["prior_sd"] == pytest.approx(model.prior_sd_)
+    assert main(["leaderboard", str(path), *columns("--cluster", "user", "prompt", "day")]) == 2
+    assert "--cluster takes one column or two; got 3" in capsys.readouterr().err
+
+
 def test_the_command_prints_a_table_and_writes_a_page(capsys, table, tmp_path, model):
     output = tmp_path / "page.html"
     options = columns("--ties", "davidson", "--order-effect", "-o", str(output), "--title", "Games & more")

@@ -85,7 +85,7 @@ def test_predictions_average_over_the_posterior(block_columns, monkeypatch):
     a, b, result, _ = drawn(25)
     model = BradleyTerry(order_effect=True).fit(a, b, outcome=result)
     first, second = np.array([0, 1, 2, 4]), np.array([3, 2, 5, 4])
-    posterior = model.set_params(intervals="posterior") if "intervals" in model.get_params() else model
+    posterior = model.set_params(intervals="posterior")
     d = model.scores_[first] - model.scores_[second]
     error = np.array([posterior.difference(i, j).standard_error for i, j in zip(first, second, strict=True)])
     expected = 1 / (1 + np.exp(-d / np.sqrt(1 + np.pi / 8 * error**2)))

@@ -89,7 +89,7 @@ SIGNATURES = {
     """,
     "BradleyTerry": """
         alpha=None, *, ties="half", order_effect=False, feature_alpha=None, half_life=None, tol=1e-16,
-        max_iter=100, verbose=0, callback=None
+        max_iter=100, verbose=0, callback=None, intervals="debiased"
     """,
 }
 

@@ -57,6 +57,10 @@ def _add_fit_options(parser: Any) -> None:
     group.add_argument("--b", help="column of the loser, or of the second item")
     group.add_argument("--outcome", help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5")
     group.add_argument("--weight", help="column of weights")
+    group.add_argument(
+        "--cluster", nargs="+", metavar="COLUMN",
+        help="column of users or prompts whose votes depend on each other, or two columns",
+    )  # fmt: skip
     group.add_argument("--date", help="column of dates (also YYYYMMDD) or numbers, for --half-life")
     group = parser.add_argument_group("model")
     group.add_argument(
@@ -73,6 +77,10 @@ def _add_fit_options(parser: Any) -> None:
         type=arguments.POSITIVE,
         help="days (or units of numbers) after which the weight of a match is halved",
     )
+    group.add_argument(
+        "--intervals", choices=("debiased", "posterior"),
+        help="intervals without the bias of the penalty (default), or of the posterior",
+    )  # fmt: skip
     group.add_argument("--model", help="file to save the model to")
 
 
@@ -113,7 +121,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
-    "a", "b", "outcome", "weight", "date", "alpha", "ties", "order_effect", "half_life", "model",
+    "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
+    "intervals", "model",
 )  # fmt: skip
 
 
@@ -142,6 +151,7 @@ def fitted(options: argparse.Namespace) -> Any:
         ties=options.ties or "half",
         order_effect=options.order_effect,
         half_life=options.half_life,
+        intervals=options.intervals or "debiased",
     )
     columns = read_columns(options)
     return model.fit(columns.pop("a"), columns.pop("b"), **columns)
@@ -164,6 +174,8 @@ def check_usage(options: argparse.Namespace) -> None:
         raise arguments.UsageError("A table of matches needs --a and --b.")
     if options.order_effect and options.outcome is None:
         raise arguments.UsageError("--order-effect needs --outcome.")
+    if options.cluster is not None and len(options.cluster) > 2:
+        raise arguments.UsageError(f"--cluster takes one column or two; got {len(options.cluster)}.")
     if options.half_life is not None and options.date is None:
         raise arguments.UsageError("--half-life needs --date.")
 
@@ -174,8 +186,11 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
 
     named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date")}
     named = {name: column for name, column in named.items() if column is not None}
-    found = read_text_columns(options.matches, list(dict.fromkeys(named.values())))
+    clusters = options.cluster or []
+    found = read_text_columns(options.matches, list(dict.fromkeys([*named.values(), *clusters])))
     columns: dict[str, Any] = {name: found[column] for name, column in named.items()}
+    if clusters:
+        columns["cluster"] = [found[column] for column in clusters]
     for name in ("weight", "date"):
         if name in columns:
             columns[name] = as_numbers(columns[name])
@@ -214,6 +229,7 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "gap": model.gap_,
         "order_effect": model.order_effect_,
         "tie_effect": model.tie_effect_,
+        "effects": [one._asdict() for one in model.effects(confidence=board.confidence)],
         "confidence": board.confidence,
         "leaderboard": [row._asdict() for row in board],
         "output": options.output,
@@ -223,8 +239,10 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
 
 def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[dict[str, Any]]) -> list[str]:
     """Return the result for people."""
-    effects = [f"order effect {model.order_effect_:.3f}"] if model.order_effect else []
-    effects += [f"tie effect {model.tie_effect_:.3f}"] if model.ties == "davidson" else []
+    effects = [
+        f"{one.name} {one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
+        for one in model.effects(confidence=board.confidence)
+    ]
     sd = getattr(model, "prior_sd_", None)
     effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
     counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"

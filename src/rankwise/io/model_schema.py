@@ -133,8 +133,38 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     yield "alpha_", model.alpha_ >= 0
     sd = getattr(model, "prior_sd_", None)
     yield "prior_sd_", sd is None or (isinstance(sd, float) and 0 < sd < math.inf)
-    yield "_entries", _are_entries(model._entries, n_items)
+    entries = model._entries
+    yield "_entries", _are_entries(entries, n_items)
+    votes = getattr(model, "_votes", 1.0)
+    yield "_votes", isinstance(votes, float) and 0 < votes < math.inf
+    squares = getattr(model, "_squares", None)
+    yield "_squares", squares is None or _are_weights(squares, entries[0])
+    clusters = getattr(model, "_clusters", ())
+    yield "_clusters", isinstance(clusters, tuple) and len(clusters) in (0, 1, 3)
+    yield "_clusters", all(_are_clusters(counts, n_items) for counts in clusters)
+    yield "groups_", isinstance(model.groups_, list) and all(map(_is_list, model.groups_))
     yield "_parameters", parameters_fit(model)
+
+
+def _are_weights(weights: Any, like: Any) -> bool:
+    is_valid = _is_finite(weights) and weights.dtype == np.float64 and weights.shape == like.shape
+    return bool(is_valid and (weights > 0).all())
+
+
+def _are_clusters(counts: Any, n_items: int) -> bool:
+    """Return whether these are the counts of pairs per cluster, sorted by cluster."""
+    if not (isinstance(counts, tuple) and len(counts) == 6 and all(map(_is_list, counts))):
+        return False
+    numbers, weights = counts[:3], counts[3:]
+    if len({len(column) for column in counts}) > 1 or not len(numbers[0]):
+        return False
+    if any(column.dtype.kind != "i" or column.min() < 0 for column in numbers):
+        return False
+    cluster, first, second = numbers
+    is_valid = max(first.max(), second.max()) < n_items and (first != second).all()
+    is_valid &= (np.diff(cluster) >= 0).all() and cluster[0] < cluster[-1]
+    is_valid &= all(_is_finite(one) and (one >= 0).all() for one in weights)
+    return bool(is_valid and (sum(weights) > 0).all())
 
 
 def _are_entries(entries: Any, n_items: int) -> bool:

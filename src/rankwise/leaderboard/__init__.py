@@ -5,15 +5,23 @@ from typing import TYPE_CHECKING
 from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankwise.leaderboard.bradley_terry import BradleyTerry, ScoreDifference
-    from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges
+    from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
+    from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
-__all__ = ["BradleyTerry", "Leaderboard", "LeaderboardRow", "ScoreDifference", "rank_ranges"]
+__all__ = [
+    "BradleyTerry",
+    "Effect",
+    "Leaderboard",
+    "LeaderboardRow",
+    "ScoreDifference",
+    "rank_ranges",
+    "step_down_ranges",
+]
 
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "ScoreDifference"],
-        "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges"],
+        "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
+        "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
 )

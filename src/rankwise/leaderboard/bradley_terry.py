@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import Any, NamedTuple
 
@@ -19,29 +19,40 @@ from rankwise.core.checks import as_array, check_choice, check_count, check_posi
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
+from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.diagnosis import diagnose
 from rankwise.leaderboard.item_features import as_rows, with_features
-from rankwise.leaderboard.loss import ComparisonHessian, ComparisonLoss
+from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import Matches, columns_of, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
 from rankwise.leaderboard.prior import learned_sd, pairs_similar_scores
-from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, critical_value, rank_ranges
+from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
+from rankwise.leaderboard.uncertainty import (
+    ClusteredUncertainty,
+    Uncertainty,
+    WeightedUncertainty,
+    critical_values,
+    debiased,
+    pair_variances,
+    score_errors,
+)
 from rankwise.solvers import InterruptedWarning, Monitor, SolverResult
 
 logger = logging.getLogger("rankwise")
 
 
 TIES = ("half", "davidson")
+INTERVALS = ("debiased", "posterior")
 # Up to this number of items all covariances are computed at once; beyond it, single columns on request.
 DENSE_ITEMS = 3000
 # Up to this number of parameters the evidence is computed by determinants; beyond it, by traces.
 EVIDENCE_ITEMS = 500
 # Columns of the covariance per block, and the largest number of items with ranges of ranks.
 BLOCK_COLUMNS = 256
+# Up to this number of items ranges of ranks use the distribution of the largest of all differences.
+STEP_DOWN_ITEMS = 100
 RANKED_ITEMS = 20_000
-# Tolerance of residuals; the relative error of a variance is about its square.
-COVARIANCE_TOL = 1e-5
 
 
 class ScoreDifference(NamedTuple):
@@ -52,6 +63,16 @@ class ScoreDifference(NamedTuple):
     low: float
     high: float
     probability: float
+
+
+class Effect(NamedTuple):
+    """An effect other than a score, its standard error and confidence interval."""
+
+    name: str
+    value: float
+    standard_error: float
+    low: float
+    high: float
 
 
 @dataclass(eq=False, repr=False)
@@ -102,6 +123,11 @@ class BradleyTerry(BaseEstimator):
         1 prints a line per iteration.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
+    intervals : "debiased" or "posterior"
+        Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores after one
+        Newton step of the likelihood without the prior, with its inverse information there. "posterior":
+        around the scores, with the inverse Hessian of the objective; also for features and for items that
+        matches do not link, which the likelihood does not determine.
 
     Attributes
     ----------
@@ -135,9 +161,9 @@ class BradleyTerry(BaseEstimator):
     0.607
     >>> print(model.leaderboard())
     rank  item   score    from     to   ranks  matches     won
-    1     ann    0.434  -0.631  1.498  1 to 3        2  100.0%
-    2     bob   -0.065  -0.995  0.864  1 to 3        4   50.0%
-    3     cid   -0.368  -1.304  0.567  1 to 3        4   25.0%
+    1     ann    0.434  -1.584  4.503  1 to 3        2  100.0%
+    2     bob   -0.065  -2.277  1.425  1 to 3        4   50.0%
+    3     cid   -0.368  -2.993  0.927  1 to 3        4   25.0%
     """
 
     alpha: float | None = None
@@ -150,6 +176,7 @@ class BradleyTerry(BaseEstimator):
     max_iter: int = 100
     verbose: int = 0
     callback: Callable[[Any], Any] | None = None
+    intervals: str = "debiased"
 
     def fit(
         self,
@@ -160,6 +187,7 @@ class BradleyTerry(BaseEstimator):
         outcome: Any = None,
         date: Any = None,
         features: Any = None,
+        cluster: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -178,12 +206,18 @@ class BradleyTerry(BaseEstimator):
         features : pandas frame with the names of items as its index, or dict of names and rows, optional
             Numbers of a similar scale in all columns. Every item of a match needs a row; items without
             matches get scores too.
+        cluster : column of labels, or two columns, optional
+            Votes of one cluster (a user, a prompt) may depend on each other; those of different clusters are
+            independent. With two columns, a pair or an array or frame of two, votes that share either label
+            may be dependent. Scores stay as they are; intervals and ranges of ranks take it into account.
+            For up to 3,000 items.
         """
         self._check_parameters()
         if loser is None:
             columns = _frame_columns(winner, weight=weight, outcome=outcome, date=date)
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
+        columns["cluster"] = cluster
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
@@ -246,42 +280,20 @@ class BradleyTerry(BaseEstimator):
         d = self.scores_[first] - self.scores_[second] + lead
         if getattr(self, "prior_sd_", None) is None:  # also if a file of an earlier version was loaded
             return d
-        variances = self._variances_of(first.ravel(), second.ravel()).reshape(first.shape)
-        return d / np.sqrt(1.0 + np.pi / 8.0 * variances)
-
-    def _variances_of(self, first: IntVector, second: IntVector) -> FloatVector:
-        """Return the posterior variance of the difference of each pair of items."""
-        if len(self.items_) > DENSE_ITEMS:
-            inverse = 1.0 / (self._hessian().diagonal * self._total_weight())
-            return np.where(first == second, 0.0, inverse[first] + inverse[second])
-        if len(first) > BLOCK_COLUMNS:
-            covariance = self._covariance()
-            own = np.diag(covariance)
-            return own[first] + own[second] - 2.0 * covariance[first, second]
-        targets, columns = np.zeros((len(self.items_), len(first))), np.arange(len(first))
-        targets[first, columns] += 1.0
-        targets[second, columns] -= 1.0
-        products = self._hessian().covariance_product(targets)
-        return (targets * products).sum(axis=0) / self._total_weight()
+        pairs = first.ravel(), second.ravel()
+        variances = pair_variances(self._posterior(), *pairs, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
+        return d / np.sqrt(1.0 + np.pi / 8.0 * variances.reshape(first.shape))
 
     def standard_errors(self, items: Any = None) -> Any:
-        """Return the standard error of the score of each item, or of those named.
+        """Return the standard error of the score of each item, or of those named; see `intervals`.
 
-        They are those of scores minus the mean score, from the inverse of W times the Hessian of the
-        objective. For up to 3,000 items it is inverted once; beyond, each item takes a sparse system.
+        They are those of scores minus the mean score. For up to 3,000 items the Hessian is inverted once;
+        beyond, each item takes a sparse system.
         """
         check_is_fitted(self)
         numbers = np.arange(len(self.items_)) if items is None else self._numbers_of(items, "items")
-        return _plain(self._errors_of(numbers.ravel()).reshape(numbers.shape))
-
-    def _errors_of(self, numbers: IntVector) -> FloatVector:
-        if len(self.items_) <= DENSE_ITEMS:
-            return np.sqrt(np.diag(self._covariance())[numbers])
-        variances: list[float] = []
-        for columns in self._covariance_blocks(numbers):
-            rows = numbers[len(variances) : len(variances) + columns.shape[1]]
-            variances += columns[rows].diagonal().tolist()
-        return np.sqrt(variances)
+        errors = score_errors(self._uncertainty(), numbers.ravel(), dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
+        return _plain(errors.reshape(numbers.shape))
 
     def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
         """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b): one sparse system.
@@ -290,20 +302,74 @@ class BradleyTerry(BaseEstimator):
         --------
         >>> model = BradleyTerry().fit(["x", "x", "x", "y"], ["y", "y", "y", "x"])
         >>> [round(value, 2) for value in model.difference("x", "y")]
-        [0.56, 0.76, -0.93, 2.05, 0.77]
+        [0.56, 1.14, -1.19, 3.29, 0.82]
         """
         _check_confidence(confidence)
         first, second = self._number_of(a, "a"), self._number_of(b, "b")
         target = np.zeros(len(self.items_))
         target[first] += 1.0
         target[second] -= 1.0
-        value = float(self.scores_ @ target)
-        product = self._hessian().covariance_product(target[:, None])[:, 0]
-        variance = float(target @ product) / self._total_weight()
-        error = max(variance, 0.0) ** 0.5
-        reach = critical_value(confidence) * error
-        probability = float(norm.cdf(value / error)) if error else 0.5
-        return ScoreDifference(value, error, value - reach, value + reach, probability)
+        uncertainty = self._uncertainty()
+        columns = uncertainty.contrasts(target[:, None])
+        (error,), (reach,) = uncertainty.half_widths(columns, confidence)
+        centre = float(uncertainty.centre @ target)
+        probability = float(norm.cdf(centre / error)) if error else 0.5
+        return ScoreDifference(
+            float(self.scores_ @ target),
+            float(error),
+            float(centre - reach),
+            float(centre + reach),
+            probability,
+        )
+
+    def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the confidence interval of P(a above b): that of the difference of scores, as probabilities.
+
+        Examples
+        --------
+        >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 10, ["y"] * 30 + ["x"] * 10)
+        >>> low, high = model.predict_pair_interval("x", "y")
+        >>> round(low, 2), round(high, 2)
+        (0.59, 0.86)
+        """
+        difference = self.difference(a, b, confidence=confidence)
+        return float(expit(difference.low)), float(expit(difference.high))
+
+    def effects(self, *, confidence: float = 0.95) -> list[Effect]:
+        """Return the weights of features, the order effect and the tie effect, with confidence intervals.
+
+        The interval of the tie effect nu is that of log nu, as powers of e.
+
+        Examples
+        --------
+        >>> model = BradleyTerry(order_effect=True)
+        >>> (home,) = model.fit(list("xyxy") * 9, list("yxyx") * 9, outcome=[1, 1, 0, 1] * 9).effects()
+        >>> home.name, round(home.value, 2), round(home.low, 2), round(home.high, 2)
+        ('order effect', 1.38, 0.23, 3.68)
+        """
+        _check_confidence(confidence)
+        uncertainty = self._uncertainty()
+        loss, n_effects = uncertainty.loss, uncertainty.loss.n_parameters - uncertainty.loss.n_items
+        if not n_effects:
+            return []
+        columns = np.eye(loss.n_parameters)[:, loss.n_items :]
+        errors, reaches = uncertainty.half_widths(columns, confidence)
+        features = getattr(self, "feature_names_in_", range(loss.n_linear - loss.n_items))
+        names = [*(f"feature {name}" for name in features), *["order effect"] * self.order_effect]
+        found = [
+            Effect(name, float(value), float(error), float(centre - reach), float(centre + reach))
+            for name, value, error, centre, reach in zip(
+                [*names, *["tie effect"] * loss.davidson], self._parameters[loss.n_items :], errors,
+                uncertainty.parameters[loss.n_items :], reaches, strict=True,
+            )
+        ]  # fmt: skip
+        if loss.davidson:
+            log = found.pop()
+            nu = float(np.exp(log.value))
+            found.append(
+                Effect(log.name, nu, nu * log.standard_error, float(np.exp(log.low)), float(np.exp(log.high)))
+            )
+        return found
 
     def leaderboard(
         self, top: int | None = None, *, confidence: float = 0.95, ranks: bool | None = None
@@ -332,22 +398,23 @@ class BradleyTerry(BaseEstimator):
             check_count("top", top)
         order = np.argsort(-self.scores_, kind="stable")[:top]
         places = rankdata(-self.scores_, method="min").astype(int)
-        errors, best, worst = self._certainty(order, confidence, ranks)
-        reach = critical_value(confidence) * errors
+        uncertainty = self._uncertainty()
+        errors, best, worst = self._certainty(uncertainty, order, confidence, ranks)
+        reach = critical_values(confidence, uncertainty.score_freedom(order)) * errors
         matches, wins = self._comparisons.per_item()
         names = self.items_.tolist()
         rows = [
             LeaderboardRow(
-                int(places[k]), names[k], float(self.scores_[k]), float(error), float(self.scores_[k] - far),
-                float(self.scores_[k] + far), low, high, float(matches[k]),
-                float(wins[k] / matches[k]) if matches[k] else None,
+                int(places[k]), names[k], float(self.scores_[k]), float(error),
+                float(uncertainty.centre[k] - far), float(uncertainty.centre[k] + far),
+                low, high, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
             )
             for k, error, far, low, high in zip(order, errors, reach, best, worst, strict=True)
         ]  # fmt: skip
         return Leaderboard(rows, confidence)
 
     def _certainty(
-        self, order: IntVector, confidence: float, ranks: bool | None
+        self, uncertainty: Uncertainty, order: IntVector, confidence: float, ranks: bool | None
     ) -> tuple[FloatArray, Sequence[Any], Sequence[Any]]:
         """Return the standard error and the best and worst rank of some items."""
         n = len(self.items_)
@@ -357,13 +424,22 @@ class BradleyTerry(BaseEstimator):
                 f"{n:,}. Pass ranks=False."
             )
         if not (n <= DENSE_ITEMS if ranks is None else ranks):
-            return self._errors_of(order), [None] * len(order), [None] * len(order)
-        blocks = [self._covariance()] if n <= DENSE_ITEMS else self._covariance_blocks(np.arange(n))
-        variance, best, worst = rank_ranges(self.scores_, blocks, confidence)
-        return np.sqrt(variance[order]), best[order].tolist(), worst[order].tolist()
+            errors = score_errors(uncertainty, order, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
+            return errors, [None] * len(order), [None] * len(order)
+        scores = uncertainty.centre
+        if n <= min(STEP_DOWN_ITEMS, DENSE_ITEMS):
+            covariance = uncertainty.covariance()
+            variance = np.diag(covariance)
+            best, worst = step_down_ranges(scores, covariance, confidence, uncertainty.least_freedom())
+        else:
+            blocks = uncertainty.all_columns(dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
+            variance, best, worst = rank_ranges(scores, blocks, confidence, uncertainty.least_freedom())
+        errors = np.sqrt(np.maximum(variance[order], 0.0))
+        return errors, best[order].tolist(), worst[order].tolist()
 
     def _check_parameters(self) -> None:
         check_choice(self.ties, "ties", TIES)
+        check_choice(self.intervals, "intervals", INTERVALS)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter)
         if self.half_life is not None:
@@ -381,6 +457,7 @@ class BradleyTerry(BaseEstimator):
             ordered=self.order_effect,
         )  # fmt: skip
         loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
+        self._set_votes(matches, loss)
         alpha = self._alpha(loss)
         # An item with features and without matches is not a group.
         groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
@@ -403,8 +480,25 @@ class BradleyTerry(BaseEstimator):
         )  # fmt: skip
         self._set_features(features, columns)
         self._store(loss, result)
-        self._warn_of_matchmaking(loss)
+        _warn_of_matchmaking(loss, self.scores_, self.prior_sd_)
         return self
+
+    def _set_votes(self, matches: Matches, loss: ComparisonLoss) -> None:
+        """Store the number of votes, squared weights if they are not counts, and the votes of clusters."""
+        columns = matches.first, matches.second, matches.result
+        n_items, n_matches = len(matches.items), len(matches.first)
+        if matches.clusters and n_items > DENSE_ITEMS:
+            raise ValueError(f"cluster is limited to {DENSE_ITEMS:,} items; there are {n_items:,}.")
+        self._votes, self._squares = loss.total_weight, None
+        if matches.weight is not None and not matches.has_counts:
+            scaled = matches.weight * (n_matches / loss.total_weight)
+            squares = Comparisons.count(n_items, *columns, scaled**2, ordered=self.order_effect)
+            self._votes, self._squares = float(n_matches), squares.total
+        ways = list(matches.clusters)
+        if len(ways) == 2:
+            ways.append(ways[0].astype(np.int64) * (int(ways[1].max()) + 1) + ways[1])
+        counts = [ClusterCounts.count(way, *columns, matches.weight) for way in ways]
+        self._clusters = tuple(tuple(vars(count).values()) for count in counts)
 
     def _alpha(self, loss: ComparisonLoss) -> float:
         """Return the penalty of scores, and set `prior_sd_` if it is learned."""
@@ -412,16 +506,8 @@ class BradleyTerry(BaseEstimator):
         if self.alpha is not None:
             return float(self.alpha)
         rest = self._penalty(loss, 0.0)[loss.n_items :]
-        self.prior_sd_ = learned_sd(loss, rest, dense=loss.n_parameters <= EVIDENCE_ITEMS)
-        return 1.0 / (2.0 * loss.total_weight * self.prior_sd_**2)
-
-    def _warn_of_matchmaking(self, loss: ComparisonLoss) -> None:
-        if self.prior_sd_ is not None and pairs_similar_scores(loss, self.scores_):
-            warn_caller(
-                "Matches were mostly between items of similar scores. The learned prior assumes pairs that "
-                f"were chosen without regard to strength; prior_sd_={self.prior_sd_:.3g} may be too small, "
-                "and scores too close. If that matters, pass an alpha of your own."
-            )
+        self.prior_sd_ = learned_sd(loss, rest, votes=self._votes, dense=loss.n_parameters <= EVIDENCE_ITEMS)
+        return 1.0 / (2.0 * self._votes * self.prior_sd_**2)
 
     def _set_features(self, features: FloatArray | None, columns: list[Any] | None) -> None:
         """Store the features; remove those of an earlier fit."""
@@ -446,7 +532,7 @@ class BradleyTerry(BaseEstimator):
         """Return the alpha of each parameter."""
         penalty = np.full(loss.n_parameters, alpha)
         if self.alpha is None:
-            penalty[loss.n_items :] = 1.0 / (2.0 * loss.total_weight)
+            penalty[loss.n_items :] = 1.0 / (2.0 * self._n_votes(loss))
         if self.feature_alpha is not None:
             penalty[loss.n_items : loss.n_linear] = self.feature_alpha
         return penalty
@@ -472,32 +558,40 @@ class BradleyTerry(BaseEstimator):
                 ConvergenceWarning,
             )
 
-    def _hessian(self) -> ComparisonHessian:
+    def _uncertainty(self) -> Uncertainty:
+        """Return the covariance of the parameters; the posterior if the matches do not determine them."""
         check_is_fitted(self)
+        loss, parameters = self._loss(), self._parameters
+        is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
+        if self.intervals == "debiased" and is_linked:
+            found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
+            # An order effect and scores may be impossible to tell apart.
+            if loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined:
+                return found
+        return self._uncertainty_at(loss, parameters, 2 * self._penalty(loss, self.alpha_))
+
+    def _uncertainty_at(
+        self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector
+    ) -> Uncertainty:
+        common = loss, parameters, ridge, self._n_votes(loss)
+        if getattr(self, "_clusters", ()):  # files of version 0.1 have neither clusters nor squares
+            return ClusteredUncertainty(*common, [ClusterCounts(*counts) for counts in self._clusters])
+        weights = getattr(self, "_squares", None)
+        if weights is not None:
+            zeros = np.zeros_like(weights)
+            squares = Comparisons(len(self.items_), *self._entries[:2], weights, zeros, zeros)
+            return WeightedUncertainty(*common, squares)
+        return Uncertainty(*common)
+
+    def _n_votes(self, loss: ComparisonLoss) -> float:
+        """Return the number of votes of which the objective is the mean; counts in files of version 0.1."""
+        return getattr(self, "_votes", loss.total_weight)
+
+    def _posterior(self) -> Uncertainty:
+        """Return the posterior of independent votes."""
         loss = self._loss()
-        return loss.at(self._parameters).hessian(2 * self._penalty(loss, self.alpha_))
-
-    def _covariance(self) -> FloatArray:
-        """Return the covariance of the scores minus their mean; the loss is a mean, so divide by W."""
-        try:
-            return self._hessian().covariance() / self._total_weight()
-        except np.linalg.LinAlgError:
-            raise ValueError(
-                f"With alpha={self.alpha_:.3g} the covariance of the scores is singular to double precision; "
-                "fit with a larger alpha."
-            ) from None
-
-    def _covariance_blocks(self, numbers: IntVector) -> Iterator[FloatArray]:
-        """Yield the given columns of that covariance in blocks."""
-        hessian, n = self._hessian(), len(self.items_)
-        for begin in range(0, len(numbers), BLOCK_COLUMNS):
-            block = numbers[begin : begin + BLOCK_COLUMNS]
-            targets = np.full((n, len(block)), -1.0 / n)
-            targets[block, np.arange(len(block))] += 1.0
-            yield hessian.covariance_product(targets, COVARIANCE_TOL) / self._total_weight()
-
-    def _total_weight(self) -> float:
-        return float(sum(weights.sum() for weights in self._entries[2:]))
+        ridge = 2 * self._penalty(loss, self.alpha_)
+        return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
 
     def _number_of(self, name: Any, argument: str) -> int:
         numbers = self._numbers_of(name, argument)
@@ -529,9 +623,18 @@ def parameters_fit(model: BradleyTerry) -> bool:
         tie_effect = np.exp(given[-1]) if model.ties == "davidson" else 0.0
         found = [*(scores - scores.mean()), loss.order(given), tie_effect]
         stored = [*model.scores_, model.order_effect_, model.tie_effect_]
-        diagonal = model._hessian().diagonal
+        diagonal = model._posterior().hessian.diagonal
         far = 1e-6 * (1.0 + np.abs(found).max())
         return bool(np.allclose(stored, found, atol=far) and np.isfinite(diagonal).all())
+
+
+def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: float | None) -> None:
+    if prior_sd is not None and pairs_similar_scores(loss, scores):
+        warn_caller(
+            "Matches were mostly between items of similar scores. The learned prior assumes pairs that were "
+            f"chosen without regard to strength; prior_sd_={prior_sd:.3g} may be too small, and scores too "
+            "close. If that matters, pass an alpha of your own."
+        )
 
 
 def _frame_columns(frame: Any, **given: Any) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from rankwise import _native
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.leaderboard.comparisons import Comparisons
 
+LARGEST_CONDITION = 1e13
+
 
 class ComparisonLoss:
     """Mean over comparisons of -log P(outcome), with d = s_first - s_second (+ h for the order).
@@ -197,16 +199,13 @@ class ComparisonHessian:
         product[: self.n_items] += self._shift * direction[: self.n_items].sum(axis=0)
         return product
 
-    def covariance_product(self, targets: FloatArray, tol: float = 1e-10) -> FloatArray:
-        """Return the covariance of scores minus their mean, times columns that sum to 0.
+    def solve_columns(self, targets: FloatArray, tol: float = 1e-10) -> FloatArray:
+        """Return the solutions of several systems, with centred scores; targets of scores sum to 0.
 
         By conjugate gradients as in `solve`, for all columns at once: a product of the matrix with many
         columns reads its entries once. A column stops when its residual is `tol` times the target.
         """
-        n_effects = len(self.diagonal) - self.n_items - self._features.shape[1]
-        effects = np.zeros((n_effects, targets.shape[1]))
-        residual = np.concatenate([targets, self._features.T @ targets, effects])
-        inverse = 1.0 / self.diagonal[:, None]
+        residual, inverse = targets.copy(), 1.0 / self.diagonal[:, None]
         solution, direction = np.zeros_like(residual), inverse * residual
         size = _dots(residual, direction)
         enough = tol**2 * size
@@ -221,13 +220,22 @@ class ComparisonHessian:
             scaled = inverse * residual
             before, size = size, _dots(residual, scaled)
             direction = scaled + np.divide(size, before, out=np.zeros_like(size), where=going) * direction
-        return self._centred_scores(solution)
+        solution[: self.n_items] -= solution[: self.n_items].mean(axis=0)
+        return solution
 
-    def covariance(self) -> FloatArray:
-        """Return the covariance of scores minus their mean, in O(n_items^3)."""
+    def inverse(self) -> FloatArray:
+        """Return the inverse between parameters with centred scores, in O(n_parameters^3).
+
+        A condition number above 1e13 raises a LinAlgError.
+        """
         # Shift the eigenvalue of equal scores, as in `solve`.
-        inverse: FloatArray = np.linalg.inv(self._dense(self._shift))
-        return self._centred_scores(self._centred_scores(inverse).T)
+        matrix = self._dense(self._shift)
+        whole = np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        if not np.linalg.norm(matrix, 1) * np.linalg.norm(whole, 1) < LARGEST_CONDITION:
+            raise np.linalg.LinAlgError("Singular matrix")
+        whole[: self.n_items] -= whole[: self.n_items].mean(axis=0)
+        whole[:, : self.n_items] -= whole[:, : self.n_items].mean(axis=1, keepdims=True)
+        return whole
 
     def log_determinant(self) -> float:
         """Return the logarithm of the determinant, in O(n_parameters^3)."""
@@ -238,7 +246,7 @@ class ComparisonHessian:
         items = np.diag(self._degree + self._ridge) - self._upper.toarray() - self._lower.toarray()
         return np.block([[items + shift, self._border.T], [self._border, self._corner]])
 
-    def _centred_scores(self, parameters: FloatArray) -> FloatArray:
+    def centred_scores(self, parameters: FloatArray) -> FloatArray:
         """Return the scores u + X beta of each column of parameters, minus their mean."""
         n, end = self.n_items, self.n_items + self._features.shape[1]
         scores = parameters[:n] + self._features @ parameters[n:end]

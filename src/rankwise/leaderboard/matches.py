@@ -40,6 +40,8 @@ class Matches:
     result : array of shape (n_matches,), or None if the first won all
         1 if the first won, 0 if it lost, 0.5 for a tie.
     weight : array of shape (n_matches,), or None if all are 1
+    clusters : tuple of int arrays of shape (n_matches,)
+        The clusters of each match, one array per column.
     """
 
     items: NDArray[Any]
@@ -47,6 +49,12 @@ class Matches:
     second: ShortVector
     result: FloatVector | None
     weight: FloatVector | None
+    clusters: tuple[ShortVector, ...] = ()
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether all weights are whole numbers, so that a match of weight 2 is two matches."""
+        return self.weight is None or bool((self.weight % 1.0 == 0.0).all())
 
 
 def columns_of(frame: Any) -> dict[str, Any]:
@@ -76,6 +84,7 @@ def read_matches(
     outcome: Any = None,
     date: Any = None,
     half_life: float | None = None,
+    cluster: Any = None,
 ) -> Matches:
     """Return the matches of two columns of names; without outcomes, `a` won each match.
 
@@ -89,7 +98,33 @@ def read_matches(
         weights = _faded(given, ages_of(date, len(first)), half_life)
     if weights is not None and not np.isfinite(2.0 * _sum(weights)):
         raise ValueError("The sum of weight overflows; divide all weights by the same number.")
-    return _without_zeros(Matches(items, first, second, result, weights))
+    clusters = () if cluster is None else _clusters_of(cluster, len(first))
+    return _without_zeros(Matches(items, first, second, result, weights, clusters))
+
+
+def _clusters_of(cluster: Any, length: int) -> tuple[ShortVector, ...]:
+    """Return the codes of one column of clusters, or of two: a pair, a frame or an array of two columns."""
+    if hasattr(cluster, "columns"):
+        columns = [cluster[name] for name in cluster.columns]
+    elif isinstance(cluster, np.ndarray) and cluster.ndim == 2:
+        columns = list(cluster.T)
+    elif isinstance(cluster, list | tuple) and cluster and all(map(_is_column, cluster)):
+        columns = list(cluster)
+    else:
+        columns = [cluster]
+    if len(columns) > 2:
+        raise ValueError(f"cluster must be one column or two; got {len(columns)}.")
+    codes = tuple(numbered({"cluster": column})[1][0] for column in columns)
+    for one in codes:
+        if len(one) != length:
+            raise ValueError(f"cluster has {len(one)} entries for {plural(length, 'match')}.")
+        if one.max() == 0:
+            raise ValueError("cluster has a single value; errors need at least two clusters.")
+    return codes
+
+
+def _is_column(value: Any) -> bool:
+    return not isinstance(value, str | tuple) and (hasattr(value, "__len__") or hasattr(value, "to_numpy"))
 
 
 def _sum(weights: FloatVector) -> float:
@@ -127,7 +162,8 @@ def _without_zeros(matches: Matches) -> Matches:
         names = listed([str(name) for name in matches.items[alone].tolist()], LISTED)
         warn_caller(f"All matches of {names} have a weight of 0 and do not determine the score.")
     result = None if matches.result is None else matches.result[kept]
-    return Matches(matches.items, first, second, result, matches.weight[kept])
+    clusters = tuple(codes[kept] for codes in matches.clusters)
+    return Matches(matches.items, first, second, result, matches.weight[kept], clusters)
 
 
 def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:

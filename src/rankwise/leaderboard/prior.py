@@ -28,17 +28,17 @@ FEW_ITEMS = 10
 class Prior:
     """The penalties of normal priors: variance v = sd^2 of each item, and fixed penalties of the rest.
 
-    alpha = 1 / (2 W v) for scores, with W the sum of the weights; `rest` has the alphas of the weights of
+    alpha = 1 / (2 W v) for scores, with W the number of votes; `rest` has the alphas of the weights of
     features, the order effect and the tie effect.
     """
 
-    def __init__(self, loss: ComparisonLoss, rest: FloatVector) -> None:
-        self.loss, self.rest = loss, rest
+    def __init__(self, loss: ComparisonLoss, rest: FloatVector, votes: float) -> None:
+        self.loss, self.rest, self.votes = loss, rest, votes
         self._start: FloatVector | None = None
 
     def penalty(self, log_sd: float) -> FloatVector:
         """Return the alpha of each parameter."""
-        alpha = 0.5 * np.exp(-2.0 * log_sd) / self.loss.total_weight
+        alpha = 0.5 * np.exp(-2.0 * log_sd) / self.votes
         return np.concatenate([np.full(self.loss.n_items, alpha), self.rest])
 
     def fitted(self, log_sd: float) -> tuple[FloatVector, float, ComparisonHessian]:
@@ -56,7 +56,7 @@ class Prior:
         This is Laplace's approximation of the marginal likelihood: one warm fit and one factorisation.
         """
         _, objective, hessian = self.fitted(log_sd)
-        value = self.loss.total_weight * objective + self.loss.n_items * log_sd
+        value = self.votes * objective + self.loss.n_items * log_sd
         return -float(value + 0.5 * hessian.log_determinant())
 
     def traces(
@@ -79,11 +79,13 @@ class Prior:
             self.loss.at(parameters + side * length * change).hessian(np.zeros(n + n_more)).product(probes)
             for side in (1.0, -1.0)
         )
-        trace = float((probes[:n] * solved[:n]).sum()) / (N_PROBES * self.loss.total_weight)
+        trace = float((probes[:n] * solved[:n]).sum()) / (N_PROBES * self.votes)
         return trace, float((solved * (ahead - behind)).sum()) / (2.0 * length * N_PROBES)
 
 
-def learned_sd(loss: ComparisonLoss, rest: FloatVector, *, dense: bool = True) -> float:
+def learned_sd(
+    loss: ComparisonLoss, rest: FloatVector, *, votes: float | None = None, dense: bool = True
+) -> float:
     """Return the sd of the prior N(0, sd^2) of scores that maximises log evidence - (log sd)^2 / 2.
 
     The second term is a standard normal prior of log sd, which matters if matches are few. The maximum is
@@ -95,6 +97,8 @@ def learned_sd(loss: ComparisonLoss, rest: FloatVector, *, dense: bool = True) -
     loss : ComparisonLoss
     rest : array
         The penalties of the parameters other than those of items.
+    votes : float, optional
+        The number of votes, by default the sum of the weights.
     dense : bool
 
     Examples
@@ -105,7 +109,7 @@ def learned_sd(loss: ComparisonLoss, rest: FloatVector, *, dense: bool = True) -
     >>> round(learned_sd(loss, np.zeros(0)), 2)
     0.99
     """
-    prior = Prior(loss, rest)
+    prior = Prior(loss, rest, loss.total_weight if votes is None else votes)
     return float(np.exp(_brent(prior) if dense else _fixed_point(prior)))
 
 

@@ -125,7 +125,8 @@ def _explained(model: BradleyTerry, board: Leaderboard) -> str:
     percent = _percent(board)
     words = (
         "A difference of scores is the log odds of winning; the mean score is 0. Each score has a "
-        f"{percent} confidence interval from the curvature of the likelihood. The range of rank excludes the "
+        f"{percent} confidence interval, by default without the bias of the penalty, so a score may be off "
+        "its centre. The range of rank excludes the "
         "positions of items that are significantly above or below: it contains the true rank of the item "
         f"with {percent} confidence."
     )

@@ -1,0 +1,260 @@
+"""Covariances and intervals of the parameters of a leaderboard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+from scipy.stats import norm, t
+
+from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
+from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.loss import ComparisonLoss
+
+# Residuals of systems relative to their targets; the relative error of a variance is about the square.
+TOL, BLOCK_TOL = 1e-10, 1e-5
+
+
+def debiased(loss: ComparisonLoss, parameters: FloatVector) -> FloatVector:
+    """Return p + J^+ g: one Newton step of the log likelihood, with score g and information J, from p.
+
+    From a penalised optimum the step removes the bias of the penalty to first order. If an item won all its
+    matches, the likelihood has no maximum; one step is still finite.
+    """
+    at = loss.at(parameters)
+    return parameters + at.hessian(np.zeros(len(parameters))).solve(-at.gradient, TOL)
+
+
+class SingularCovarianceError(ValueError):
+    """The matches, and the prior if any, do not determine the parameters."""
+
+
+class Uncertainty:
+    """The sampling covariance H^-1 M H^-1 of parameters, in units of votes.
+
+    H is the information plus the precision of the prior, if `ridge` is positive. M is H if votes are
+    independent and weights are counts, so the covariance is H^-1. Otherwise M is the covariance of the
+    score, plus the precision of the prior: the sum of w^2 times the information of a vote for other weights,
+    or the sum of squared scores of clusters.
+
+    Parameters
+    ----------
+    loss : ComparisonLoss
+    parameters : array of shape (n_parameters,)
+        The centre of the intervals.
+    ridge : array of shape (n_parameters,)
+        Twice the penalties, or zeros.
+    votes : float
+        The number of votes of which the loss is the mean.
+    """
+
+    def __init__(
+        self, loss: ComparisonLoss, parameters: FloatVector, ridge: FloatVector, votes: float
+    ) -> None:
+        self.loss, self.parameters, self.ridge, self.votes = loss, parameters, ridge, votes
+        self.hessian = loss.at(parameters).hessian(ridge)
+        scores = loss.scores(parameters)
+        self.centre = scores - scores.mean()
+
+    def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
+        """Return H^-1 times columns of parameters; columns of scores sum to 0."""
+        return self.hessian.solve_columns(columns, tol) / self.votes
+
+    def meat_product(self, columns: FloatArray) -> FloatArray | None:
+        """Return M times columns, or None if M is H."""
+        return None
+
+    def freedom(self, columns: FloatArray) -> FloatVector:
+        """Return the degrees of freedom of each contrast."""
+        return np.full(columns.shape[1], np.inf)
+
+    def contrasts(self, targets: FloatArray) -> FloatArray:
+        """Return contrasts of scores s = u + X beta, centred, as contrasts of parameters."""
+        targets = targets - targets.mean(axis=0)
+        n_effects = self.loss.n_parameters - self.loss.n_linear
+        return np.concatenate(
+            [targets, self.loss.features.T @ targets, np.zeros((n_effects, targets.shape[1]))]
+        )
+
+    def variances(self, columns: FloatArray, tol: float = TOL) -> FloatVector:
+        """Return the variance of each contrast of parameters, one system each."""
+        solved = self.solved(columns, tol)
+        product = self.meat_product(solved)
+        found = columns * solved if product is None else solved * product
+        return np.maximum(found.sum(axis=0), 0.0)
+
+    def half_widths(self, columns: FloatArray, confidence: float) -> tuple[FloatVector, FloatVector]:
+        """Return the standard error of each contrast, and half the length of its interval."""
+        errors = np.sqrt(self.variances(columns))
+        return errors, critical_values(confidence, self.freedom(columns)) * errors
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of the scores minus their mean, O(n_items^3)."""
+        product = self.meat_product(self.inverse)
+        whole = self.inverse if product is None else self.inverse @ product
+        return self.hessian.centred_scores(self.hessian.centred_scores(whole).T)
+
+    @cached_property
+    def inverse(self) -> FloatArray:
+        """H^-1 with centred scores, O(n_parameters^3)."""
+        try:
+            return self.hessian.inverse() / self.votes
+        except np.linalg.LinAlgError:
+            raise SingularCovarianceError(
+                "The covariance of the scores is singular to double precision; fit with a larger alpha."
+            ) from None
+
+    @property
+    def is_determined(self) -> bool:
+        """Whether H has an inverse."""
+        try:
+            return bool(np.isfinite(self.inverse).all())
+        except SingularCovarianceError:
+            return False
+
+    def score_freedom(self, items: IntVector) -> FloatVector:
+        """Return the degrees of freedom of the scores of some items."""
+        return np.full(len(items), np.inf)
+
+    def least_freedom(self) -> float:
+        """Return the smallest degrees of freedom of a score."""
+        return float(self.score_freedom(np.arange(self.loss.n_items)).min())
+
+    def all_columns(self, *, dense: int, block: int) -> Iterable[FloatArray]:
+        """Return the columns of the covariance, at once for up to `dense` items."""
+        n = self.loss.n_items
+        return [self.covariance()] if n <= dense else self.covariance_blocks(np.arange(n), block)
+
+    def covariance_blocks(self, numbers: IntVector, size: int) -> Iterator[FloatArray]:
+        """Yield the given columns of that covariance in blocks, one sparse system per column."""
+        for begin in range(0, len(numbers), size):
+            block = numbers[begin : begin + size]
+            targets = np.zeros((self.loss.n_items, len(block)))
+            targets[block, np.arange(len(block))] = 1.0
+            solved = self.solved(self.contrasts(targets), BLOCK_TOL)
+            product = self.meat_product(solved)
+            if product is not None:
+                solved = self.solved(product, BLOCK_TOL)
+            yield self.hessian.centred_scores(solved)
+
+
+class WeightedUncertainty(Uncertainty):
+    """For weights that are not counts: M is the sum of w^2 times the information of a vote."""
+
+    def __init__(
+        self,
+        loss: ComparisonLoss,
+        parameters: FloatVector,
+        ridge: FloatVector,
+        votes: float,
+        squares: Comparisons,
+    ) -> None:
+        super().__init__(loss, parameters, ridge, votes)
+        squared = ComparisonLoss(
+            squares,
+            ties="davidson" if loss.davidson else "half",
+            order_effect=loss.order_effect,
+            features=loss.features,
+        )
+        self._squared = squared.at(parameters).hessian(np.zeros(len(ridge)))
+        self._weight = squared.total_weight
+
+    def meat_product(self, columns: FloatArray) -> FloatArray:
+        """Return M times columns."""
+        return self._weight * self._squared.product(columns) + self.votes * self.ridge[:, None] * columns
+
+
+class ClusteredUncertainty(Uncertainty):
+    """For dependent votes: M is the sum of squared scores of clusters (CR2), one-way or two-way.
+
+    Two-way clusters add the sums of both columns and subtract that of their intersections (Cameron, Gelbach
+    and Miller 2011); negative eigenvalues of M become 0.
+    """
+
+    def __init__(
+        self,
+        loss: ComparisonLoss,
+        parameters: FloatVector,
+        ridge: FloatVector,
+        votes: float,
+        counts: Sequence[ClusterCounts],
+    ) -> None:
+        super().__init__(loss, parameters, ridge, votes)
+        self._counts = counts
+
+    def _scores(self, counts: ClusterCounts) -> ClusterScores:
+        scale = self.votes / self.loss.total_weight
+        return ClusterScores(self.loss, self.parameters, self.inverse, counts, scale)
+
+    @cached_property
+    def _ways(self) -> list[ClusterScores]:
+        return [self._scores(counts) for counts in self._counts[:2]]
+
+    @cached_property
+    def _meat(self) -> FloatArray:
+        meat = sum((way.meat() for way in self._ways), np.zeros_like(self.inverse))
+        for counts in self._counts[2:]:
+            values, vectors = np.linalg.eigh(meat - self._scores(counts).crude_meat())
+            meat = (vectors * np.maximum(values, 0.0)) @ vectors.T
+        return meat
+
+    def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
+        """Return H^-1 times columns of parameters."""
+        return self.inverse @ columns
+
+    def meat_product(self, columns: FloatArray) -> FloatArray:
+        """Return M times columns."""
+        return self._meat @ columns + self.votes * self.ridge[:, None] * columns
+
+    def freedom(self, columns: FloatArray) -> FloatVector:
+        """Return the degrees of freedom of each contrast: the smaller of both ways."""
+        solved = self.solved(columns)
+        return np.array([min(way.freedom(column) for way in self._ways) for column in solved.T])
+
+    def score_freedom(self, items: IntVector) -> FloatVector:
+        """Return the degrees of freedom of the scores of some items."""
+        return self.freedom(self.contrasts(np.eye(self.loss.n_items)[:, items]))
+
+
+def score_errors(uncertainty: Uncertainty, numbers: IntVector, *, dense: int, block: int) -> FloatVector:
+    """Return the standard errors of the scores of some items, at once for up to `dense` items."""
+    if uncertainty.loss.n_items <= dense:
+        return np.sqrt(np.maximum(np.diag(uncertainty.covariance())[numbers], 0.0))
+    variances: list[float] = []
+    for columns in uncertainty.covariance_blocks(numbers, block):
+        rows = numbers[len(variances) : len(variances) + columns.shape[1]]
+        variances += columns[rows].diagonal().tolist()
+    return np.sqrt(variances)
+
+
+def pair_variances(
+    uncertainty: Uncertainty, first: IntVector, second: IntVector, *, dense: int, block: int
+) -> FloatVector:
+    """Return the variance of the difference of each pair of scores; a lower bound beyond `dense` items."""
+    n_items = uncertainty.loss.n_items
+    if n_items > dense:
+        inverse = 1.0 / (uncertainty.hessian.diagonal * uncertainty.votes)
+        return np.where(first == second, 0.0, inverse[first] + inverse[second])
+    if len(first) > block:
+        covariance = uncertainty.covariance()
+        own = np.diag(covariance)
+        return own[first] + own[second] - 2.0 * covariance[first, second]
+    targets, columns = np.zeros((n_items, len(first))), np.arange(len(first))
+    targets[first, columns] += 1.0
+    targets[second, columns] -= 1.0
+    return uncertainty.variances(uncertainty.contrasts(targets))
+
+
+def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:
+    """Return half the lengths of intervals in standard errors, of Student's t or the normal distribution.
+
+    Examples
+    --------
+    >>> critical_values(0.95, np.array([10.0, np.inf])).round(2)
+    array([2.23, 1.96])
+    """
+    tail = (1.0 - confidence) / 2.0
+    known = np.isfinite(freedom)
+    return np.where(known, t.isf(tail, np.where(known, freedom, 1.0)), norm.isf(tail))

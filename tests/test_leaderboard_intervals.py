@@ -1,0 +1,241 @@
+"""Intervals of leaderboards: without the bias of the penalty, with weights and clusters; ranges of ranks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm, t
+
+from rankwise import BradleyTerry, load_model, save_model
+from rankwise.leaderboard import bradley_terry
+from rankwise.leaderboard.table import rank_ranges, step_down_ranges
+from test_bradley_terry import N_ITEMS, drawn
+
+CENTRE = np.eye(N_ITEMS) - 1 / N_ITEMS
+
+
+def design_of(a, b):
+    """One row per match: +1 for the first item and -1 for the second."""
+    return np.eye(N_ITEMS)[a] - np.eye(N_ITEMS)[b]
+
+
+def newton_step(X, y, w, scores):
+    """The scores after one step of the unpenalised likelihood, and the inverse information there."""
+    p = 1 / (1 + np.exp(-X @ scores))
+    moved = scores + np.linalg.pinv((X.T * (w * p * (1 - p))) @ X) @ X.T @ (w * (y - p))
+    p = 1 / (1 + np.exp(-X @ moved))
+    return moved - moved.mean(), p, np.linalg.pinv((X.T * (w * p * (1 - p))) @ X)
+
+
+def ends_of(model, confidence=0.95):
+    """Standard errors and ends of intervals, in the order of the items."""
+    rows = sorted(model.leaderboard(confidence=confidence), key=lambda row: row.item)
+    return np.array([(row.standard_error, row.low, row.high) for row in rows]).T
+
+
+def test_intervals_are_those_of_one_newton_step():
+    a, b, result, weight = drawn()
+    model = BradleyTerry().fit(a, b, weight, outcome=result)
+    scores, _, covariance = newton_step(design_of(a, b), result, weight, model.scores_)
+    error, low, high = ends_of(model, 0.9)
+    assert error == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-6)
+    assert low == pytest.approx(scores - norm.isf(0.05) * error, rel=1e-6)
+    assert high == pytest.approx(scores + norm.isf(0.05) * error, rel=1e-6)
+    assert model.standard_errors([2, 0]) == pytest.approx(error[[2, 0]])
+    apart = model.difference(3, 1)
+    contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
+    assert apart.standard_error == pytest.approx(np.sqrt(contrast @ covariance @ contrast), rel=1e-6)
+    assert (apart.low + apart.high) / 2 == pytest.approx(scores[3] - scores[1], rel=1e-6)
+    assert apart.difference == pytest.approx(model.scores_[3] - model.scores_[1])
+    low, high = model.predict_pair_interval(3, 1)
+    assert (low, high) == pytest.approx((1 / (1 + np.exp(-apart.low)), 1 / (1 + np.exp(-apart.high))))
+
+
+@pytest.mark.parametrize("dense_items", [0, 3000])
+def test_weights_that_are_not_counts_have_a_sandwich(dense_items, monkeypatch):
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", dense_items)
+    a, b, result, _ = drawn()
+    weight = np.random.default_rng(1).lognormal(size=len(a))
+    model = BradleyTerry().fit(a, b, weight, outcome=result)
+    assert model.alpha_ == pytest.approx(1 / (2 * len(a) * model.prior_sd_**2))
+    X, w = design_of(a, b), weight / weight.mean()
+    _, p, bread = newton_step(X, result, w, model.scores_)
+    covariance = bread @ (X.T * (w**2 * p * (1 - p))) @ X @ bread
+    assert model.standard_errors() == pytest.approx(np.sqrt(np.diag(covariance)), rel=1e-5)
+    contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
+    error = np.sqrt(contrast @ covariance @ contrast)
+    assert model.difference(3, 1).standard_error == pytest.approx(error, rel=1e-6)
+    twice = BradleyTerry().fit(a, b, 7.3 * weight, outcome=result)
+    assert ends_of(twice) == pytest.approx(ends_of(model), rel=1e-6)
+
+
+def root_inverse(matrix):
+    values, vectors = np.linalg.eigh(matrix)
+    return (vectors / np.sqrt(values)) @ vectors.T
+
+
+def textbook_clusters(X, y, p, bread, cluster, contrast):
+    """CR2 of Bell and McCaffrey with weights p q: meat, and degrees of freedom of a contrast.
+
+    In the working variables of least squares, sqrt(pq) X and (y - p) / sqrt(pq), each cluster has residuals
+    adjusted by (I - H_gg)^(-1/2).
+    """
+    root = np.sqrt(p * (1 - p))
+    Z, e = root[:, None] * X, (y - p) / root
+    hat = np.eye(len(Z)) - Z @ bread @ Z.T
+    meat, columns = np.zeros((X.shape[1],) * 2), []
+    for label in np.unique(cluster):
+        rows = cluster == label
+        adjusted = root_inverse(hat[np.ix_(rows, rows)])
+        score = Z[rows].T @ adjusted @ e[rows]
+        meat += np.outer(score, score)
+        columns.append(hat[:, rows] @ adjusted @ Z[rows] @ bread @ contrast)
+    gram = np.array(columns) @ np.array(columns).T
+    return meat, np.trace(gram) ** 2 / (gram**2).sum()
+
+
+def test_clusters_have_cr2_errors_and_their_degrees_of_freedom():
+    a, b, result, _ = drawn(90, ties=0.0)
+    cluster = np.random.default_rng(2).integers(12, size=len(a))
+    model = BradleyTerry().fit(a, b, outcome=result, cluster=[f"user {k}" for k in cluster])
+    X = design_of(a, b)
+    scores, p, bread = newton_step(X, result, np.ones(len(a)), model.scores_)
+    contrast = np.eye(N_ITEMS)[3] - np.eye(N_ITEMS)[1]
+    meat, freedom = textbook_clusters(X, result, p, bread, cluster, contrast)
+    error = np.sqrt(contrast @ bread @ meat @ bread @ contrast)
+    apart = model.difference(3, 1)
+    assert apart.standard_error == pytest.approx(error, rel=1e-6)
+    assert apart.high - apart.low == pytest.approx(2 * t.isf(0.025, freedom) * error, rel=1e-6)
+    own, freedom = textbook_clusters(X, result, p, bread, cluster, CENTRE[2])
+    error, _, high = ends_of(model)
+    assert error[2] == pytest.approx(np.sqrt(CENTRE[2] @ bread @ own @ bread @ CENTRE[2]), rel=1e-6)
+    assert high[2] == pytest.approx(scores[2] + t.isf(0.025, freedom) * error[2], rel=1e-6)
+    assert model.scores_ == pytest.approx(BradleyTerry().fit(a, b, outcome=result).scores_)
+
+
+def test_clusters_of_copies_have_the_errors_of_single_votes():
+    a, b, result, _ = drawn(200)
+    three = [np.repeat(column, 3) for column in (a, b, result)]
+    model = BradleyTerry().fit(*three[:2], outcome=three[2], cluster=np.repeat(np.arange(200), 3))
+    single = BradleyTerry().fit(a, b, outcome=result, cluster=np.arange(200))
+    naive = BradleyTerry().fit(*three[:2], outcome=three[2])
+    assert model.standard_errors() == pytest.approx(single.standard_errors(), rel=0.05)
+    assert (model.standard_errors() > 1.3 * naive.standard_errors()).all()
+
+
+@pytest.mark.parametrize(("ties", "order_effect"), [("half", True), ("davidson", True), ("davidson", False)])
+def test_clusters_of_single_votes_are_near_the_information(ties, order_effect):
+    a, b, result, _ = drawn(4000)
+    model = BradleyTerry(ties=ties, order_effect=order_effect).fit(a, b, outcome=result)
+    expected = [model.standard_errors(), [one.standard_error for one in model.effects()]]
+    model.fit(a, b, outcome=result, cluster=np.arange(len(a)))
+    if ties == "davidson":
+        assert model.standard_errors() == pytest.approx(expected[0], rel=0.1)
+        assert [one.standard_error for one in model.effects()] == pytest.approx(expected[1], rel=0.1)
+    else:  # ties as halves vary less than wins and losses
+        assert (model.standard_errors() < expected[0]).all()
+
+
+def test_two_ways_add_and_subtract_their_intersection():
+    a, b, result, _ = drawn(400)
+    rng = np.random.default_rng(3)
+    user, prompt = rng.integers(20, size=400), rng.integers(25, size=400)
+    frame = pd.DataFrame({"user": user, "prompt": prompt})
+    models = [
+        BradleyTerry().fit(a, b, outcome=result, cluster=cluster)
+        for cluster in ((user, prompt), frame, np.stack([user, prompt], axis=1), [user.tolist(), prompt])
+    ]
+    for model in models[1:]:
+        assert ends_of(model) == pytest.approx(ends_of(models[0]))
+    same = BradleyTerry().fit(a, b, outcome=result, cluster=(user, np.arange(400)))
+    one = BradleyTerry().fit(a, b, outcome=result, cluster=user)
+    # The second way is the intersection, up to the corrections of few clusters.
+    assert same.standard_errors() == pytest.approx(one.standard_errors(), rel=0.03)
+
+
+def test_effects_have_intervals():
+    a, b, result, _ = drawn(3000)
+    model = BradleyTerry(ties="davidson", order_effect=True).fit(a, b, outcome=result)
+    order, tie = model.effects()
+    assert (order.name, order.value) == ("order effect", pytest.approx(model.order_effect_))
+    assert (tie.name, tie.value) == ("tie effect", pytest.approx(model.tie_effect_))
+    assert order.low < 0.5 < order.high
+    assert tie.low < tie.value < tie.high
+    assert np.log(tie.high / tie.low) == pytest.approx(
+        2 * 1.959964 * tie.standard_error / tie.value, rel=1e-3
+    )
+    assert BradleyTerry().fit(a, b, outcome=result).effects() == []
+    features = {k: [k / 2.0] for k in range(N_ITEMS)}
+    (weight,) = BradleyTerry().fit(a, b, outcome=result, features=features).effects()
+    assert weight.name == "feature 0"
+    assert weight.low < weight.value < weight.high
+
+
+def test_items_that_matches_do_not_link_have_posterior_intervals():
+    with pytest.warns(UserWarning, match="never compared"):
+        model = BradleyTerry().fit(["a", "b", "c", "d"], ["b", "a", "d", "c"])
+    assert model.leaderboard() == model.set_params(intervals="posterior").leaderboard()
+    # The first always wins at home: its score and the order effect cannot be told apart.
+    confounded = BradleyTerry(order_effect=True).fit(["a"] * 6, ["b"] * 6, outcome=[1, 1, 1, 1, 0, 1])
+    assert confounded.effects()[0].standard_error < 2.0
+
+
+def test_ranges_of_ranks_by_steps_are_valid_and_narrower_than_bonferroni():
+    rng, inside, widths = np.random.default_rng(0), [], []
+    truth = np.linspace(0, 5, 12)
+    rank = 12 - np.arange(12)
+    for _ in range(60):
+        scores = truth + 0.5 * rng.normal(size=12)
+        best, worst = step_down_ranges(scores, 0.25 * np.eye(12), 0.9)
+        _, wide_best, wide_worst = rank_ranges(scores, [0.25 * np.eye(12)], 0.9)
+        assert (best >= wide_best).all()
+        assert (worst <= wide_worst).all()
+        inside.append((best <= rank) & (rank <= worst))
+        widths.append(((worst - best).mean(), (wide_worst - wide_best).mean()))
+    assert np.mean(inside) >= 0.9
+    step, bonferroni = np.mean(widths, axis=0)
+    assert step < 0.95 * bonferroni
+    few, _ = step_down_ranges(truth, 0.25 * np.eye(12), 0.9, freedom=4.0)
+    many, _ = step_down_ranges(truth, 0.25 * np.eye(12), 0.9)
+    assert few.sum() < many.sum()
+
+
+def test_two_items_have_the_one_sided_quantile():
+    """Of one difference only one direction can be an error."""
+    margin = norm.isf(0.05) * np.sqrt(2)
+    assert step_down_ranges(np.array([1.1 * margin, 0.0]), np.eye(2), 0.95)[0].tolist() == [1, 2]
+    assert step_down_ranges(np.array([0.9 * margin, 0.0]), np.eye(2), 0.95)[0].tolist() == [1, 1]
+
+
+def test_a_model_file_keeps_clusters_and_weights(tmp_path):
+    a, b, result, _ = drawn(100)
+    more = [
+        {"cluster": np.arange(100) % 9},
+        {"cluster": (np.arange(100) % 9, np.arange(100) // 10)},
+        {"weight": np.linspace(0.1, 2, 100)},
+    ]
+    for options in more:
+        model = BradleyTerry(ties="davidson").fit(a, b, outcome=result, **options)
+        save_model(model, tmp_path / "model.json")
+        loaded = load_model(tmp_path / "model.json")
+        assert loaded.leaderboard() == model.leaderboard()
+        assert loaded.effects() == model.effects()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "message"),
+    [
+        ([1, 2], "cluster has 2 entries for 3 matches"),
+        ([1, 1, 1], "cluster has a single value"),
+        ([1, None, 2], "cluster is missing in row 1"),
+        (([1, 2, 3],) * 3, "cluster must be one column or two; got 3"),
+    ],
+)
+def test_bad_clusters_are_refused(cluster, message):
+    with pytest.raises(ValueError, match=message):
+        BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=cluster)
+
+
+def test_clusters_of_too_many_items_are_refused(monkeypatch):
+    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
+    with pytest.raises(ValueError, match="cluster is limited to 2 items; there are 3"):
+        BradleyTerry().fit(["a", "b", "a"], ["b", "c", "c"], cluster=[1, 2, 3])
