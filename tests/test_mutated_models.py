@@ -69,6 +69,8 @@ def fitted():
     yield BradleyTerry(ties="davidson", order_effect=True).fit(
         winner, loser, outcome=["win", "tie", "loss", "win"] * 3
     )
+    yield BradleyTerry().fit(winner, loser, cluster=(LABELS, np.arange(len(LABELS)) % 5))
+    yield BradleyTerry().fit(winner, loser, np.linspace(0.5, 1.9, len(LABELS)))
     yield BradleyTerry().fit(winner, loser, features={name: [k, k * k / 2] for k, name in enumerate("pqrs")})
 
 

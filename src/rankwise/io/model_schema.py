@@ -141,7 +141,7 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     yield "_squares", squares is None or _are_weights(squares, entries[0])
     clusters = getattr(model, "_clusters", ())
     yield "_clusters", isinstance(clusters, tuple) and len(clusters) in (0, 1, 3)
-    yield "_clusters", all(_are_clusters(counts, n_items) for counts in clusters)
+    yield "_clusters", all(_are_clusters(counts, entries, n_items) for counts in clusters)
     yield "groups_", isinstance(model.groups_, list) and all(map(_is_list, model.groups_))
     yield "_parameters", parameters_fit(model)
 
@@ -151,8 +151,8 @@ def _are_weights(weights: Any, like: Any) -> bool:
     return bool(is_valid and (weights > 0).all())
 
 
-def _are_clusters(counts: Any, n_items: int) -> bool:
-    """Return whether these are the counts of pairs per cluster, sorted by cluster."""
+def _are_clusters(counts: Any, entries: Any, n_items: int) -> bool:
+    """Return whether these are the counts of pairs per cluster, sorted by cluster, of the same matches."""
     if not (isinstance(counts, tuple) and len(counts) == 6 and all(map(_is_list, counts))):
         return False
     numbers, weights = counts[:3], counts[3:]
@@ -164,7 +164,10 @@ def _are_clusters(counts: Any, n_items: int) -> bool:
     is_valid = max(first.max(), second.max()) < n_items and (first != second).all()
     is_valid &= (np.diff(cluster) >= 0).all() and cluster[0] < cluster[-1]
     is_valid &= all(_is_finite(one) and (one >= 0).all() for one in weights)
-    return bool(is_valid and (sum(weights) > 0).all())
+    if not (is_valid and (np.sum(weights, axis=0) > 0).all()):
+        return False
+    with np.errstate(over="ignore"):
+        return bool(np.isclose(np.sum(weights), np.sum(entries[2:]), rtol=1e-6))
 
 
 def _are_entries(entries: Any, n_items: int) -> bool:
