@@ -427,13 +427,14 @@ class BradleyTerry(BaseEstimator):
             errors = score_errors(uncertainty, order, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
             return errors, [None] * len(order), [None] * len(order)
         scores = uncertainty.centre
+        freedom = uncertainty.least_freedom()
         if n <= min(STEP_DOWN_ITEMS, DENSE_ITEMS):
             covariance = uncertainty.covariance()
-            variance = np.diag(covariance)
-            best, worst = step_down_ranges(scores, covariance, confidence, uncertainty.least_freedom())
-        else:
-            blocks = uncertainty.all_columns(dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
-            variance, best, worst = rank_ranges(scores, blocks, confidence, uncertainty.least_freedom())
+            errors = np.sqrt(np.maximum(np.diag(covariance)[order], 0.0))
+            best, worst = step_down_ranges(scores, covariance, confidence, freedom, order)
+            return errors, best.tolist(), worst.tolist()
+        blocks = uncertainty.all_columns(dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
+        variance, best, worst = rank_ranges(scores, blocks, confidence, freedom)
         errors = np.sqrt(np.maximum(variance[order], 0.0))
         return errors, best[order].tolist(), worst[order].tolist()
 

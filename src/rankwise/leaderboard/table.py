@@ -146,15 +146,19 @@ def rank_ranges(
 
 
 def step_down_ranges(
-    scores: FloatArray, covariance: FloatArray, confidence: float, freedom: float = np.inf
+    scores: FloatArray,
+    covariance: FloatArray,
+    confidence: float,
+    freedom: float = np.inf,
+    items: IntVector | None = None,
 ) -> tuple[IntVector, IntVector]:
-    """Return the confidence set of the rank of each item, by the step-down method of Romano and Wolf (2005).
+    """Return the confidence set of the rank of some items, by the step-down method of Romano and Wolf (2005).
 
     As in `rank_ranges`, items that are significantly above or below are excluded. Of the differences of an
     item, each can err in one direction only, that of the false sign. The critical value is the quantile of
     the largest such error of all differences, over draws of the scores with their covariance, and over all
     places of the item in the order of the others. Items that are excluded leave the comparison, and the rest
-    is compared again. O(n_draws n_items^2) per step.
+    is compared again. O(n_draws n_items) per item and step.
 
     Parameters
     ----------
@@ -163,6 +167,8 @@ def step_down_ranges(
     confidence : float
     freedom : float
         Degrees of freedom of Student's t; the normal distribution if infinite.
+    items : int array, optional
+        The items whose ranks are asked for, by default all.
 
     Examples
     --------
@@ -177,8 +183,9 @@ def step_down_ranges(
         draws /= np.sqrt(rng.chisquare(freedom, size=(DRAWS, 1)) / freedom)
     own, order = np.diag(covariance), np.argsort(-scores, kind="stable")
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
-    best, worst = np.ones(n, dtype=np.int64), np.full(n, n)
-    for item in range(n):
+    items = np.arange(n) if items is None else items
+    best, worst = np.ones(len(items), dtype=np.int64), np.full(len(items), n)
+    for place, item in enumerate(items):
         others = order[order != item]
         apart = (scores[item] - scores[others]) / errors[item, others]
         noise = (draws[:, [item]] - draws[:, others]) / errors[item, others]
@@ -186,8 +193,8 @@ def step_down_ranges(
         while is_open.any():
             z = _largest_error(noise[:, is_open], confidence)
             decided = is_open & (np.abs(apart) > z)
-            best[item] += (decided & (apart < 0)).sum()
-            worst[item] -= (decided & (apart > 0)).sum()
+            best[place] += (decided & (apart < 0)).sum()
+            worst[place] -= (decided & (apart > 0)).sum()
             if not decided.any():
                 break
             is_open &= ~decided
