@@ -250,7 +250,7 @@ def test_tuning_equals_a_loop_over_folds_and_alphas(method, folder, parts, tmp_p
 def test_tuning_marks_the_best_of_its_own_candidates(folder, capsys):
     assert main(["tune", str(folder / "train.txt"), "--folds", "3"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) == 9
+    assert 4 <= len(lines) <= 12  # until the error has risen
     errors = [float(line.split()[1]) for line in lines[1:]]
     assert [line.endswith("best") for line in lines[1:]].index(True) == int(np.argmin(errors))
     kernel = run(

@@ -68,7 +68,8 @@ def test_the_choice_is_that_of_certified_fits(seed, average):
     X, y, qid = few_in_disguise(seed)
     options = {"average": average, "cv": 3}
     quick = RankSVMCV([10.0, 1.0, 0.1, 1e-3], **options).fit(X, y, qid=qid)
-    slow = RankSVMCV([10.0, 1.0, 0.1, 1e-3], **options, solver="bundle").fit(X, y, qid=qid)
+    # Compared fits are certified to three times the tolerance.
+    slow = RankSVMCV([10.0, 1.0, 0.1, 1e-3], **options, solver="bundle", tol=1e-3 / 3).fit(X, y, qid=qid)
     assert quick.alpha_ == slow.alpha_
     assert (quick.cv_errors_ != slow.cv_errors_).any()  # they were fitted in another way
     np.testing.assert_allclose(quick.cv_errors_, slow.cv_errors_, atol=1e-2)
@@ -189,7 +190,7 @@ def test_certified_fits_of_copied_rows_take_over_from_descents_in_lockstep(monke
     monkeypatch.setattr(
         FoldDescents, "scores", lambda self, alpha: kept(self, alpha) if alpha > 0.05 else None
     )
-    quick = RankSVMCV(ALPHAS[:3], cv=3).fit(X, y, qid=qid)
-    slow = RankSVMCV(ALPHAS[:3], cv=3, solver="bundle").fit(X, y, qid=qid)
-    np.testing.assert_allclose(quick.cv_errors_, slow.cv_errors_, atol=2e-3)
+    quick = RankSVMCV(ALPHAS[:3], cv=3, tol=3e-4).fit(X, y, qid=qid)
+    slow = RankSVMCV(ALPHAS[:3], cv=3, tol=3e-4, solver="bundle").fit(X, y, qid=qid)
+    np.testing.assert_allclose(quick.cv_errors_, slow.cv_errors_, atol=4e-3)
     assert quick.alphas_.tolist() == slow.alphas_.tolist()

@@ -126,7 +126,9 @@ def intervals_of(data: Any, scores: Any, measures: list[Any]) -> dict[str, Any]:
 
     from rankwise.evaluation.measures import measured
 
-    query = np.zeros(len(data.y), dtype=np.int64) if data.qid is None else np.asarray(data.qid)
+    query = np.zeros(len(data.y), dtype=np.int64)
+    if data.qid is not None:
+        query = np.unique(data.qid, return_inverse=True)[1]
     known = [one for one in measures if data.n_queries > 1 or one.over_rows is not None]
     found = measured(data.y, {"model": scores}, query, known)["model"]
     ends = {one.measure.key: [one.low, one.high] for one in found if np.isfinite(one.low)}
