@@ -3,7 +3,7 @@ Which effects and which positions are sure
 ==========================================
 
 Three hundred patients determine the signs of seven of ten effects, but the ranges of a new patient's position
-contain 45% of all positions by the errors of the weights, and 72% by the differences between patients.
+contain 45% of all positions by the errors of the weights, and 78% by the differences between patients.
 
 `RankLogistic` learns from the diabetes data who will be worse off after a year, and ranks other patients. Two
 questions are often confused:
