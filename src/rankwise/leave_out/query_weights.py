@@ -6,6 +6,8 @@ With Phi'L Phi = V diag(s) V' and Z = Phi V, the weights without the rows U solv
 
 from __future__ import annotations
 
+from functools import cached_property
+
 import numpy as np
 
 from rankwise.core.progress import Progress
@@ -36,56 +38,86 @@ def scores_without_fold(
     Cost for a fold of b rows of n features: O(b n^2), and a few steps of O(n^2) per alpha. If the fold is a
     large part of all rows, O(n^3) instead of the steps; if b is small, only O(b^2 n + b^3) per alpha.
     """
-    Z = Phi @ spectrum.vectors
     n_alphas, (n, n_outputs) = penalties.shape[1], spectrum.rotated.shape
     scores = np.empty((n_alphas, len(Phi), n_outputs))
     progress = Progress("Leaving queries out", len(folds), verbose)
     for fold, shifts in zip(folds, penalties, strict=True):
-        b = sum(len(block.rows) for block in fold)
-        by_rows, by_features = n_alphas * (2 * b**2 * n + b**3), (DECOMPOSITION * n + b) * n**2
-        by_steps = 2 * (b + USUAL_STEPS * n_alphas) * n**2
-        weights = None
-        if _leaves_little(Z, spectrum, fold):
+        held_out = HeldOut([Phi[block.rows] @ spectrum.vectors for block in fold], fold)
+        if spectrum.eigenvalues.sum() - held_out.trace() < LITTLE * spectrum.eigenvalues.sum():
             others = [block for other in folds if other is not fold for block in other]
-            weights = _decomposed(*_summed(Z, others), shifts)
-        elif by_rows > by_steps < by_features:
-            weights = _weights_by_steps(Z, spectrum, fold, shifts)
-        if weights is None:
-            solve = _weights_by_rows if by_rows < by_features else _weights_by_features
-            weights = solve(Z, spectrum, fold, shifts)
+            rest = HeldOut([Phi[block.rows] @ spectrum.vectors for block in others], others)
+            weights = _decomposed(*rest.equations, shifts)
+        else:
+            weights = _weights_without(held_out, spectrum, shifts)
         flat = weights.reshape(n, -1)
-        for block in fold:
-            found = (Z[block.rows] @ flat).reshape(-1, n_alphas, n_outputs)
-            scores[:, block.rows] = found.transpose(1, 0, 2)
+        for block, rows in zip(fold, held_out.rows, strict=True):
+            scores[:, block.rows] = (rows @ flat).reshape(-1, n_alphas, n_outputs).transpose(1, 0, 2)
         progress.advance(1)
     return scores
 
 
-def _leaves_little(Z: FloatArray, spectrum: Spectrum, fold: list[Block]) -> bool:
-    """Return whether a fold has nearly all of the trace of the equations; one fold at most has."""
-    parts = ((centred(Z[block.rows]), block) for block in fold)
-    own, whole = sum(np.vdot(part, block.times(part)) for part, block in parts), spectrum.eigenvalues.sum()
-    return bool(whole - own < LITTLE * whole)
+class HeldOut:
+    """The rows of some blocks in the basis V, and their part of the equations.
+
+    Parameters
+    ----------
+    rows : list of arrays of shape (b, n)
+        The rows of each block.
+    blocks : list of Block
+    """
+
+    def __init__(self, rows: list[FloatArray], blocks: list[Block]) -> None:
+        self.rows, self.blocks = rows, blocks
+        self.n_rows, self.n_features = sum(map(len, rows)), rows[0].shape[1]
+        self.centred = [centred(part) for part in rows]
+
+    @cached_property
+    def products(self) -> list[FloatArray]:
+        """The Laplacian times the centred rows of each block."""
+        return [block.times(part) for part, block in zip(self.centred, self.blocks, strict=True)]
+
+    @cached_property
+    def equations(self) -> tuple[FloatArray, FloatArray]:
+        """G and q."""
+        n, n_outputs = self.n_features, self.blocks[0].pull.shape[1]
+        gram, pull = np.zeros((n, n)), np.zeros((n, n_outputs))
+        for part, product, block in zip(self.centred, self.products, self.blocks, strict=True):
+            gram += part.T @ product
+            pull += part.T @ block.pull
+        return gram, pull
+
+    def trace(self) -> float:
+        """Return the trace of G."""
+        return float(sum(map(np.vdot, self.centred, self.products)))
+
+    def times(self, A: FloatArray) -> FloatArray:
+        """Multiply the block-diagonal Laplacian with A."""
+        ends = np.cumsum([len(part) for part in self.rows])
+        parts = zip(self.blocks, np.split(A, ends[:-1]), strict=True)
+        return np.concatenate([block.times(part) for block, part in parts])
 
 
-def _summed(Z: FloatArray, blocks: list[Block]) -> tuple[FloatArray, FloatArray]:
-    """Return G and q of the rows of some blocks."""
-    gram, pull = np.zeros((Z.shape[1],) * 2), np.zeros((Z.shape[1], blocks[0].pull.shape[1]))
-    for block in blocks:
-        part = centred(Z[block.rows])
-        gram += part.T @ block.times(part)
-        pull += part.T @ block.pull
-    return gram, pull
+def _weights_without(held_out: HeldOut, spectrum: Spectrum, penalties: FloatArray) -> FloatArray:
+    """Return the weights without some rows, by the cheapest way: shape (n, n_alphas, v)."""
+    b, n, n_alphas = held_out.n_rows, held_out.n_features, len(penalties)
+    by_rows, by_features = n_alphas * (2 * b**2 * n + b**3), (DECOMPOSITION * n + b) * n**2
+    by_steps = 2 * (b + USUAL_STEPS * n_alphas) * n**2
+    if by_rows > by_steps < by_features:
+        weights = _weights_by_steps(held_out, spectrum, penalties)
+        if weights is not None:
+            return weights
+    if by_rows < by_features:
+        return _weights_by_rows(held_out, spectrum, penalties)
+    gram, pull = held_out.equations
+    return _decomposed(np.diag(spectrum.eigenvalues) - gram, spectrum.rotated - pull, penalties)
 
 
-def _weights_by_steps(
-    Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
-) -> FloatArray | None:
+def _weights_by_steps(held_out: HeldOut, spectrum: Spectrum, penalties: FloatArray) -> FloatArray | None:
     """Solve by conjugate gradients for all alphas at once: shape (n, n_alphas, v); None if slow.
 
     The preconditioner diag(s) + lambda is close to the system without a few rows, so few steps suffice.
     """
-    gram, pull = _summed(Z, fold)
+    gram, pull = held_out.equations
     n_outputs = pull.shape[1]
     if spectrum.loses(float(penalties.min())):
         return None
@@ -114,14 +146,6 @@ def _products(first: FloatArray, second: FloatArray) -> FloatArray:
     return np.einsum("ij,ij->j", first, second)
 
 
-def _weights_by_features(
-    Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
-) -> FloatArray:
-    """Decompose the equations without the fold."""
-    gram, pull = _summed(Z, fold)
-    return _decomposed(np.diag(spectrum.eigenvalues) - gram, spectrum.rotated - pull, penalties)
-
-
 def _decomposed(gram: FloatArray, pull: FloatArray, penalties: FloatArray) -> FloatArray:
     """Solve the equations for each alpha by a decomposition: shape (n, n_alphas, v)."""
     rest = Spectrum.of((gram + gram.T) / 2, pull, check=False)
@@ -129,30 +153,20 @@ def _decomposed(gram: FloatArray, pull: FloatArray, penalties: FloatArray) -> Fl
     return (rest.vectors @ scaled.reshape(len(scaled), -1)).reshape(scaled.shape)
 
 
-def _weights_by_rows(
-    Z: FloatArray, spectrum: Spectrum, fold: list[Block], penalties: FloatArray
-) -> FloatArray:
+def _weights_by_rows(held_out: HeldOut, spectrum: Spectrum, penalties: FloatArray) -> FloatArray:
     """Solve for the scores f_U of the fold, then for the weights (S + lambda)^-1 (p - Z_U'(r_U - L_UU f_U)).
 
     L maps a common offset of the rows of a query to zero, so the rows can be centred within queries. This
     keeps the products of rows small relative to lambda.
     """
-    part = np.concatenate([centred(Z[block.rows]) for block in fold])
-    pull = np.concatenate([block.pull for block in fold])
+    part = np.concatenate(held_out.centred)
+    pull = np.concatenate([block.pull for block in held_out.blocks])
     n, n_outputs = spectrum.rotated.shape
     weights = np.empty((n, len(penalties), n_outputs))
     for k, penalty in enumerate(penalties):
         scale = 1.0 / (spectrum.eigenvalues + penalty)
         K = (part * scale) @ part.T
         right = part @ (scale[:, None] * spectrum.rotated) - K @ pull
-        scores = np.linalg.solve(np.eye(len(K)) - _times(fold, K).T, right)
-        weights[:, k] = scale[:, None] * (spectrum.rotated - part.T @ (pull - _times(fold, scores)))
+        scores = np.linalg.solve(np.eye(len(K)) - held_out.times(K).T, right)
+        weights[:, k] = scale[:, None] * (spectrum.rotated - part.T @ (pull - held_out.times(scores)))
     return weights
-
-
-def _times(fold: list[Block], A: FloatArray) -> FloatArray:
-    """Multiply the block-diagonal Laplacian of a fold with A."""
-    ends = np.cumsum([len(block.rows) for block in fold])
-    return np.concatenate(
-        [block.times(part) for block, part in zip(fold, np.split(A, ends[:-1]), strict=True)]
-    )
