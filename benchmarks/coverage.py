@@ -248,18 +248,18 @@ N_ITEMS = 20
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
-def random_pairs(rng, n):
+def random_pairs(rng, n, n_items=N_ITEMS):
     """Two different items per vote."""
-    first = rng.integers(N_ITEMS, size=n)
-    return first, (first + rng.integers(1, N_ITEMS, size=n)) % N_ITEMS
+    first = rng.integers(n_items, size=n)
+    return first, (first + rng.integers(1, n_items, size=n)) % n_items
 
 
-def independent_votes(n, sd):
+def independent_votes(n, sd, n_items=N_ITEMS):
     """Votes between random pairs, with scores of standard deviation sd."""
 
     def drawn(rng):
-        scores = rng.normal(0, sd, size=N_ITEMS)
-        a, b = random_pairs(rng, n)
+        scores = rng.normal(0, sd, size=n_items)
+        a, b = random_pairs(rng, n, n_items)
         return a, b, scores[a] - scores[b], scores, {}
 
     return drawn
@@ -375,6 +375,39 @@ def leaderboard_intervals(drawn, copies=1, **options):
     return found
 
 
+def first_place(votes, n_items, **options):
+    """How often the likely best item is the best, as "coverage", for the mean probability it has as "truth".
+
+    The standard deviation of scores is drawn, too: a probability is right on average over a prior.
+    """
+
+    def found(case, simulations):
+        chances, is_best = [], []
+        for seed in range(simulations):
+            rng = np.random.default_rng(seed)
+            sd = np.exp(0.5 * rng.normal())
+            a, b, d, scores, _ = independent_votes(votes, sd, n_items)(rng)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # matchmaking by chance
+                model = BradleyTerry(**options).fit(
+                    a, b, outcome=(rng.random(votes) < expit(d)).astype(float)
+                )
+            chance = model.top_probabilities()
+            chances.append(chance.max())
+            is_best.append(model.items_[chance.argmax()] == scores.argmax())
+        level, share = float(np.mean(chances)), float(np.mean(is_best))
+        return {"first place": {"truth": level, "coverage": share, "length": 0.0, "undefined": 0}}
+
+    return found
+
+
+FIRST_PLACES = {
+    f"leaderboard, {intervals}: first of {n_items} items, {votes} votes": first_place(
+        votes, n_items, intervals=intervals
+    )
+    for n_items, votes in ((10, 30), (20, 400))
+    for intervals in ("posterior", "sampled")
+}
 VOTES = {
     **{f"scores of sd {sd}, 400 votes": independent_votes(400, sd) for sd in (0.5, 1, 2, 3, 4)},
     "matchmaking, sd 2, 400 votes": matchmaking(400, 2.0, 1.0),
@@ -388,6 +421,13 @@ VOTES = {
 
 CASES = {
     **{f"leaderboard: {name}": leaderboard_intervals(drawn) for name, drawn in VOTES.items()},
+    **{
+        f"leaderboard, {intervals}: 10 items of sd {sd}, 30 votes": leaderboard_intervals(
+            independent_votes(30, sd, 10), intervals=intervals
+        )
+        for sd in (0.5, 1, 2, 4)
+        for intervals in ("debiased", "sampled")
+    },
     "leaderboard: 3 copies of 1,333 votes": leaderboard_intervals(independent_votes(1333, 1.0), copies=3),
     "leaderboard: half life, 4,000 votes": leaderboard_intervals(
         weighted_votes(4000, 4000 / 3), half_life=4000 / 3
@@ -575,6 +615,7 @@ def main(arguments=None):
     print(f"{'':<56}{'':<12}{'truth':>8}{'coverage':>10}{'length':>9}")
     cases = {title: (coverage, case) for title, case in CASES.items()}
     cases |= {f"conformal: {title}": (conformal_coverage, drawn) for title, drawn in CONFORMAL.items()}
+    cases |= {title: (measure, None) for title, measure in FIRST_PLACES.items()}
     for title, (measure, case) in cases.items():
         if options.only not in title:
             continue

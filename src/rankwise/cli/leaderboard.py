@@ -78,8 +78,9 @@ def _add_fit_options(parser: Any) -> None:
         help="days (or units of numbers) after which the weight of a match is halved",
     )
     group.add_argument(
-        "--intervals", choices=("debiased", "posterior"),
-        help="intervals without the bias of the penalty (default), or of the posterior",
+        "--intervals", choices=("debiased", "posterior", "sampled"),
+        help="intervals without the bias of the penalty (default), of the posterior, or from draws of it, "
+        "which are usually shorter if votes are few",
     )  # fmt: skip
     group.add_argument("--model", help="file to save the model to")
 
@@ -199,6 +200,8 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     return columns
 
 
+# Items that are printed as the likely best, the least probability of one, and the items of a table with any.
+LIKELY, LEAST_CHANCE, MOST_ITEMS = 3, 0.005, 1000
 OUTCOMES = {text: number for number in (0.0, 0.5, 1.0) for text in (str(number), f"{number:g}")}
 
 
@@ -232,6 +235,7 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "effects": [one._asdict() for one in model.effects(confidence=board.confidence)],
         "confidence": board.confidence,
         "leaderboard": [row._asdict() for row in board],
+        "first_place": dict(first_places(model)),
         "output": options.output,
         "model": options.model,
     }
@@ -247,10 +251,21 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
     counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
     end = f"{counts}; intervals {board.confidence:.0%}"
+    likely = ", ".join(f"{name} {chance:.0%}" for name, chance in first_places(model)[:LIKELY])
+    effects += [f"in first place: {likely}"] if likely else []
     ends = [f"{one['a']} against {one['b']}: {shown(one)}" for one in chances]
     files = {"": options.output, "model ": options.model}
     written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
     return [*str(board).splitlines(), "", "; ".join([end, *effects]), *ends, *written]
+
+
+def first_places(model: Any) -> list[tuple[str, float]]:
+    """Return the items that may be the best, with the probability; none for thousands of items."""
+    if len(model.items_) > MOST_ITEMS:
+        return []
+    chances = zip(model.items_.tolist(), model.top_probabilities().tolist(), strict=True)
+    likely = [(str(name), chance) for name, chance in chances if chance >= LEAST_CHANCE]
+    return sorted(likely, key=lambda one: -one[1])
 
 
 def shown(chance: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit
-from scipy.stats import norm, rankdata
+from scipy.stats import rankdata
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
@@ -26,13 +26,14 @@ from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import Matches, columns_of, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
-from rankwise.leaderboard.prior import learned_sd, pairs_similar_scores
+from rankwise.leaderboard.posterior import sampled_posterior
+from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
 from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import (
     ClusteredUncertainty,
+    SampledUncertainty,
     Uncertainty,
     WeightedUncertainty,
-    critical_values,
     debiased,
     pair_variances,
     score_errors,
@@ -43,7 +44,7 @@ logger = logging.getLogger("rankwise")
 
 
 TIES = ("half", "davidson")
-INTERVALS = ("debiased", "posterior")
+INTERVALS = ("debiased", "posterior", "sampled")
 # Up to this number of items all covariances are computed at once; beyond it, single columns on request.
 DENSE_ITEMS = 3000
 # Up to this number of parameters the evidence is computed by determinants; beyond it, by traces.
@@ -52,6 +53,10 @@ EVIDENCE_ITEMS = 500
 BLOCK_COLUMNS = 256
 # Up to this number of items ranges of ranks use the distribution of the largest of all differences.
 STEP_DOWN_ITEMS = 100
+# Up to this number of items the posterior is sampled. Beyond it few draws have most of the weight.
+SAMPLED_ITEMS = 100
+# Draws of scores for the probabilities of the first places, and the largest number of values in them.
+DRAWS, DRAWN_VALUES = 20_000, 10_000_000
 RANKED_ITEMS = 20_000
 
 
@@ -123,11 +128,13 @@ class BradleyTerry(BaseEstimator):
         1 prints a line per iteration.
     callback : callable, optional
         Called with a `State` after each iteration; a true return value ends the fit.
-    intervals : "debiased" or "posterior"
+    intervals : "debiased", "posterior" or "sampled"
         Standard errors, confidence intervals and ranges of ranks. "debiased": around the scores after one
         Newton step of the likelihood without the prior, with its inverse information there. "posterior":
         around the scores, with the inverse Hessian of the objective; also for features and for items that
-        matches do not link, which the likelihood does not determine.
+        matches do not link, which the likelihood does not determine. "sampled": quantiles of draws from the
+        posterior of scores and, if it is learned, of the prior's sd. They are usually shorter
+        if votes are few. For up to 100 items.
 
     Attributes
     ----------
@@ -305,21 +312,16 @@ class BradleyTerry(BaseEstimator):
         [0.56, 1.14, -1.19, 3.29, 0.82]
         """
         _check_confidence(confidence)
-        first, second = self._number_of(a, "a"), self._number_of(b, "b")
+        first, second = _number_of(self, a, "a"), _number_of(self, b, "b")
         target = np.zeros(len(self.items_))
         target[first] += 1.0
         target[second] -= 1.0
         uncertainty = self._uncertainty()
         columns = uncertainty.contrasts(target[:, None])
-        (error,), (reach,) = uncertainty.half_widths(columns, confidence)
-        centre = float(uncertainty.centre @ target)
-        probability = float(norm.cdf(centre / error)) if error else 0.5
+        (error,), (low,), (high,) = uncertainty.intervals(columns, confidence)
+        probability = uncertainty.chance_above(columns[:, 0], float(error))
         return ScoreDifference(
-            float(self.scores_ @ target),
-            float(error),
-            float(centre - reach),
-            float(centre + reach),
-            probability,
+            float(self.scores_ @ target), float(error), float(low), float(high), probability
         )
 
     def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
@@ -353,14 +355,14 @@ class BradleyTerry(BaseEstimator):
         if not n_effects:
             return []
         columns = np.eye(loss.n_parameters)[:, loss.n_items :]
-        errors, reaches = uncertainty.half_widths(columns, confidence)
+        errors, lows, highs = uncertainty.intervals(columns, confidence)
         features = getattr(self, "feature_names_in_", range(loss.n_linear - loss.n_items))
         names = [*(f"feature {name}" for name in features), *["order effect"] * self.order_effect]
         found = [
-            Effect(name, float(value), float(error), float(centre - reach), float(centre + reach))
-            for name, value, error, centre, reach in zip(
+            Effect(name, float(value), float(error), float(low), float(high))
+            for name, value, error, low, high in zip(
                 [*names, *["tie effect"] * loss.davidson], self._parameters[loss.n_items :], errors,
-                uncertainty.parameters[loss.n_items :], reaches, strict=True,
+                lows, highs, strict=True,
             )
         ]  # fmt: skip
         if loss.davidson:
@@ -400,18 +402,42 @@ class BradleyTerry(BaseEstimator):
         places = rankdata(-self.scores_, method="min").astype(int)
         uncertainty = self._uncertainty()
         errors, best, worst = self._certainty(uncertainty, order, confidence, ranks)
-        reach = critical_values(confidence, uncertainty.score_freedom(order)) * errors
+        lows, highs = uncertainty.score_intervals(order, errors, confidence)
         matches, wins = self._comparisons.per_item()
         names = self.items_.tolist()
         rows = [
             LeaderboardRow(
-                int(places[k]), names[k], float(self.scores_[k]), float(error),
-                float(uncertainty.centre[k] - far), float(uncertainty.centre[k] + far),
-                low, high, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
+                int(places[k]), names[k], float(self.scores_[k]), float(error), float(low), float(high),
+                first, last, float(matches[k]), float(wins[k] / matches[k]) if matches[k] else None,
             )
-            for k, error, far, low, high in zip(order, errors, reach, best, worst, strict=True)
+            for k, error, low, high, first, last in zip(
+                order, errors, lows, highs, best, worst, strict=True
+            )
         ]  # fmt: skip
         return Leaderboard(rows, confidence)
+
+    def top_probabilities(self, k: int = 1) -> FloatVector:
+        """Return P(the item is among the k best) of each item, in the order of `items_`.
+
+        By draws from the posterior of the scores, 20,000 for up to 500 items: a normal distribution that
+        takes clusters and weights into account, or the sample of `intervals="sampled"`. For up to 3,000
+        items.
+
+        Examples
+        --------
+        >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 20, ["y"] * 30 + ["x"] * 20)
+        >>> model.top_probabilities().round(2)
+        array([0.91, 0.09])
+        """
+        check_is_fitted(self)
+        check_count("k", k)
+        n = len(self.items_)
+        if n > DENSE_ITEMS:
+            raise ValueError(f"top_probabilities is limited to {DENSE_ITEMS:,} items; there are {n:,}.")
+        draws, weight = self._uncertainty("posterior").score_draws(min(DRAWS, DRAWN_VALUES // n))
+        k = min(k, n)
+        top = np.argpartition(-draws, k - 1, axis=1)[:, :k]
+        return np.asarray(np.bincount(top.ravel(), np.repeat(weight, k), minlength=n), dtype=np.float64)
 
     def _certainty(
         self, uncertainty: Uncertainty, order: IntVector, confidence: float, ranks: bool | None
@@ -426,6 +452,10 @@ class BradleyTerry(BaseEstimator):
         if not (n <= DENSE_ITEMS if ranks is None else ranks):
             errors = score_errors(uncertainty, order, dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
             return errors, [None] * len(order), [None] * len(order)
+        if isinstance(uncertainty, SampledUncertainty):
+            errors = np.sqrt(np.diag(uncertainty.covariance())[order])
+            first, last = uncertainty.ranks(order, confidence)
+            return errors, first.tolist(), last.tolist()
         scores = uncertainty.centre
         freedom = uncertainty.least_freedom()
         if n <= min(STEP_DOWN_ITEMS, DENSE_ITEMS):
@@ -490,6 +520,8 @@ class BradleyTerry(BaseEstimator):
         n_items, n_matches = len(matches.items), len(matches.first)
         if matches.clusters and n_items > DENSE_ITEMS:
             raise ValueError(f"cluster is limited to {DENSE_ITEMS:,} items; there are {n_items:,}.")
+        if self.intervals == "sampled":
+            _check_sampled(matches, self.alpha)
         self._votes, self._squares = loss.total_weight, None
         if matches.weight is not None and not matches.has_counts:
             scaled = matches.weight * (n_matches / loss.total_weight)
@@ -559,12 +591,14 @@ class BradleyTerry(BaseEstimator):
                 ConvergenceWarning,
             )
 
-    def _uncertainty(self) -> Uncertainty:
+    def _uncertainty(self, intervals: str | None = None) -> Uncertainty:
         """Return the covariance of the parameters; the posterior if the matches do not determine them."""
         check_is_fitted(self)
         loss, parameters = self._loss(), self._parameters
+        if self.intervals == "sampled":
+            return _sampled(self, loss)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
-        if self.intervals == "debiased" and is_linked:
+        if (intervals or self.intervals) == "debiased" and is_linked:
             found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
             # An order effect and scores may be impossible to tell apart.
             if loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined:
@@ -594,12 +628,6 @@ class BradleyTerry(BaseEstimator):
         ridge = 2 * self._penalty(loss, self.alpha_)
         return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
 
-    def _number_of(self, name: Any, argument: str) -> int:
-        numbers = self._numbers_of(name, argument)
-        if numbers.ndim:
-            raise ValueError(f"{argument} must be the name of one item; got {name!r}.")
-        return int(numbers)
-
     def _numbers_of(self, names: Any, argument: str) -> IntVector:
         """Return the index of one name, or those of a column of names."""
         check_is_fitted(self)
@@ -614,6 +642,34 @@ class BradleyTerry(BaseEstimator):
         except (KeyError, TypeError) as error:
             unknown = error.args[0] if isinstance(error, KeyError) else names
             raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
+
+
+def _number_of(model: BradleyTerry, name: Any, argument: str) -> int:
+    numbers = model._numbers_of(name, argument)
+    if numbers.ndim:
+        raise ValueError(f"{argument} must be the name of one item; got {name!r}.")
+    return int(numbers)
+
+
+def _sampled(model: BradleyTerry, loss: ComparisonLoss) -> SampledUncertainty:
+    """Return draws from the posterior, and from that of the prior's sd if it is learned."""
+    penalty, votes = model._penalty(loss, model.alpha_), model._n_votes(loss)
+    log_sd = None if model.prior_sd_ is not None else -0.5 * np.log(2.0 * votes * model.alpha_)
+    sample = sampled_posterior(Prior(loss, penalty[loss.n_items :], votes), log_sd)
+    return SampledUncertainty(loss, model._parameters, 2 * penalty, votes, sample)
+
+
+def _check_sampled(matches: Matches, alpha: float | None) -> None:
+    """Refuse what draws from the posterior cannot take into account."""
+    reason = None
+    if matches.clusters or not matches.has_counts:
+        reason = "assumes independent votes, without cluster and with weights that are counts"
+    elif alpha == 0:
+        reason = "needs a prior: a positive alpha, or a learned one"
+    elif len(matches.items) > SAMPLED_ITEMS:
+        reason = f"is limited to {SAMPLED_ITEMS} items; there are {len(matches.items):,}"
+    if reason is not None:
+        raise ValueError(f"intervals='sampled' {reason}.")
 
 
 def parameters_fit(model: BradleyTerry) -> bool:

@@ -10,6 +10,7 @@ from scipy.stats import norm, t
 
 from rankwise.core.text import html_table, table
 from rankwise.core.types import FloatArray, IntVector
+from rankwise.leaderboard.uncertainty import normal_draws
 
 # Draws of the scores, from which quantiles are found.
 DRAWS = 2000
@@ -176,11 +177,7 @@ def step_down_ranges(
     >>> best, worst
     (array([1, 2, 2]), array([1, 3, 3]))
     """
-    n, rng = len(scores), np.random.default_rng(0)
-    values, vectors = np.linalg.eigh(covariance)
-    draws = rng.normal(size=(DRAWS, n)) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
-    if np.isfinite(freedom):
-        draws /= np.sqrt(rng.chisquare(freedom, size=(DRAWS, 1)) / freedom)
+    n, draws = len(scores), normal_draws(covariance, DRAWS, freedom)
     own, order = np.diag(covariance), np.argsort(-scores, kind="stable")
     errors = np.sqrt(np.maximum(own[:, None] + own - 2 * covariance, np.finfo(float).tiny))
     items = np.arange(n) if items is None else items

@@ -12,6 +12,7 @@ from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.leaderboard.clusters import ClusterCounts, ClusterScores
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.loss import ComparisonLoss
+from rankwise.leaderboard.posterior import PosteriorSample
 
 # Residuals of systems relative to their targets; the relative error of a variance is about the square.
 TOL, BLOCK_TOL = 1e-10, 1e-5
@@ -85,10 +86,29 @@ class Uncertainty:
         found = columns * solved if product is None else solved * product
         return np.maximum(found.sum(axis=0), 0.0)
 
-    def half_widths(self, columns: FloatArray, confidence: float) -> tuple[FloatVector, FloatVector]:
-        """Return the standard error of each contrast, and half the length of its interval."""
-        errors = np.sqrt(self.variances(columns))
-        return errors, critical_values(confidence, self.freedom(columns)) * errors
+    def intervals(
+        self, columns: FloatArray, confidence: float
+    ) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """Return the standard error of each contrast of parameters, and the ends of its interval."""
+        errors, centre = np.sqrt(self.variances(columns)), self.parameters @ columns
+        reach = critical_values(confidence, self.freedom(columns)) * errors
+        return errors, centre - reach, centre + reach
+
+    def score_intervals(
+        self, items: IntVector, errors: FloatVector, confidence: float
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the ends of the intervals of the scores of some items, given their standard errors."""
+        reach = critical_values(confidence, self.score_freedom(items)) * errors
+        return self.centre[items] - reach, self.centre[items] + reach
+
+    def chance_above(self, column: FloatVector, error: float) -> float:
+        """Return the probability that a contrast of parameters, with its standard error, is above 0."""
+        return float(norm.cdf(self.parameters @ column / error)) if error else 0.5
+
+    def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
+        """Return draws of the centred scores, one per row, and their weights, in O(n_items^3)."""
+        draws = normal_draws(self.covariance(), size, self.least_freedom())
+        return self.centre + draws, np.full(size, 1.0 / size)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean, O(n_items^3)."""
@@ -218,6 +238,60 @@ class ClusteredUncertainty(Uncertainty):
         return self.freedom(self.contrasts(np.eye(self.loss.n_items)[:, items]))
 
 
+class SampledUncertainty(Uncertainty):
+    """Draws from the posterior in place of a normal approximation: intervals may be asymmetric."""
+
+    def __init__(
+        self,
+        loss: ComparisonLoss,
+        parameters: FloatVector,
+        ridge: FloatVector,
+        votes: float,
+        sample: PosteriorSample,
+    ) -> None:
+        super().__init__(loss, parameters, ridge, votes)
+        self.sample = sample
+        self._scores = self.hessian.centred_scores(sample.parameters.T).T
+
+    def variances(self, columns: FloatArray, tol: float = TOL) -> FloatVector:
+        """Return the variance of each contrast of parameters."""
+        values = self.sample.parameters @ columns
+        return self.sample.mean((values - self.sample.mean(values)) ** 2)
+
+    def intervals(
+        self, columns: FloatArray, confidence: float
+    ) -> tuple[FloatVector, FloatVector, FloatVector]:
+        """Return the standard error of each contrast of parameters, and the ends of its interval."""
+        ends = self.sample.interval(self.sample.parameters @ columns, confidence)
+        return np.sqrt(self.variances(columns)), *ends
+
+    def score_intervals(
+        self, items: IntVector, errors: FloatVector, confidence: float
+    ) -> tuple[FloatVector, FloatVector]:
+        """Return the ends of the intervals of the scores of some items."""
+        return self.sample.interval(self._scores[:, items], confidence)
+
+    def chance_above(self, column: FloatVector, error: float) -> float:
+        """Return the share of draws in which a contrast of parameters is above 0."""
+        sign = np.sign(self.sample.parameters @ column)
+        return float(self.sample.mean(0.5 + 0.5 * sign))
+
+    def covariance(self) -> FloatArray:
+        """Return the covariance of the scores minus their mean."""
+        apart = self._scores - self.sample.mean(self._scores)
+        return apart.T @ (self.sample.weight[:, None] * apart)
+
+    def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
+        """Return all draws of the centred scores and their weights."""
+        return self._scores, self.sample.weight
+
+    def ranks(self, items: IntVector, confidence: float) -> tuple[IntVector, IntVector]:
+        """Return the ends of the central interval of the rank of some items."""
+        ranks = (-self._scores).argsort(axis=1).argsort(axis=1)[:, items] + 1
+        best, worst = self.sample.interval(ranks.astype(np.float64), confidence)
+        return best.astype(np.int64), worst.astype(np.int64)
+
+
 def score_errors(uncertainty: Uncertainty, numbers: IntVector, *, dense: int, block: int) -> FloatVector:
     """Return the standard errors of the scores of some items, at once for up to `dense` items."""
     if uncertainty.loss.n_items <= dense:
@@ -258,3 +332,13 @@ def critical_values(confidence: float, freedom: FloatVector) -> FloatVector:
     tail = (1.0 - confidence) / 2.0
     known = np.isfinite(freedom)
     return np.where(known, t.isf(tail, np.where(known, freedom, 1.0)), norm.isf(tail))
+
+
+def normal_draws(covariance: FloatArray, size: int, freedom: float = np.inf) -> FloatArray:
+    """Return draws with mean 0, one per row: normal, or of Student's t; the same at each call."""
+    rng = np.random.default_rng(0)
+    values, vectors = np.linalg.eigh(covariance)
+    draws = rng.normal(size=(size, len(values))) @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    if np.isfinite(freedom):
+        draws /= np.sqrt(rng.chisquare(freedom, size=(size, 1)) / freedom)
+    return np.asarray(draws)
