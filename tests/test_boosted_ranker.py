@@ -213,10 +213,20 @@ def test_categories_that_polars_does_not_declare():
     assert model.categories_ == {0: ["a", "b", "c"]}
 
 
-def test_text_in_a_frame_is_refused():
-    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x"] * 500), "c": ["y"] * 500})
-    with pytest.raises(ValueError, match=r"Column 'c' of X holds .* make it a categorical column"):
-        BoostedRanker().fit(frame, Y)
+def test_words_are_categories_and_text_is_refused():
+    words = np.where(X[:, 1] > 0, "long", "short")
+    frame = pd.DataFrame({"a": X[:, 0], "b": pd.Categorical(["x"] * 500), "c": words})
+    model = BoostedRanker(n_estimators=5).fit(frame, Y)
+    assert model.categories_ == {1: ["x"], 2: ["long", "short"]}
+    declared = frame.assign(c=pd.Categorical(words))
+    np.testing.assert_array_equal(
+        model.predict(frame), BoostedRanker(n_estimators=5).fit(declared, Y).predict(declared)
+    )
+    with pytest.raises(ValueError, match=r"Column 'c' has 500 different words in 500 rows.*names or text"):
+        BoostedRanker().fit(frame.assign(c=[f"W{k}" for k in range(500)]), Y)
+
+
+def test_categories_of_arrays_are_whole_numbers():
     for bad in (-1.0, 0.5, 2.0**31):
         rows = np.where(X > 0, bad, 0.0)
         for codes in (rows, sp.csr_matrix(rows)):

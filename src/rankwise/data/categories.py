@@ -7,9 +7,17 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array, validate_data
 
-from rankwise.core.checks import as_array
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.column_kinds import (
+    CATEGORY,
+    MOST_WORDS,
+    ORDERED,
+    category_codes,
+    category_values,
+    kind_of,
+    numbers_of,
+)
 from rankwise.data.dates import frame_columns, with_days
 
 Categories = dict[int, list[Any]]
@@ -20,13 +28,17 @@ def categories_of(X: Any) -> Categories:
     if not hasattr(X, "columns"):
         return {}
     columns = enumerate(frame_columns(X))
-    return {place: _categories(column) for place, column in columns if _is_categorical(column)}
+    return {
+        place: category_values(column, MOST_WORDS)
+        for place, column in columns
+        if kind_of(column) in (CATEGORY, ORDERED)
+    }
 
 
 def encoded(X: Any, categories: Categories) -> FloatArray:
     """Return the columns of a frame as numbers: a category as its number, NaN if it is unknown."""
     columns = [
-        _codes(column, categories[place]) if place in categories else _numbers(column, str(column.name))
+        category_codes(column, categories[place]) if place in categories else _numbers(column)
         for place, column in enumerate(frame_columns(X))
     ]
     return np.column_stack(columns)
@@ -72,27 +84,8 @@ def one_row(row: Any, name: str) -> Any:
     return row
 
 
-def _is_categorical(column: Any) -> bool:
-    return type(column.dtype).__name__ in ("CategoricalDtype", "Enum", "Categorical")
-
-
-def _categories(column: Any) -> list[Any]:
-    """Return the categories declared, or those that occur where polars declares none."""
-    if type(column.dtype).__name__ == "Categorical":
-        return sorted(set(column.to_list()) - {None})
-    return list(column.dtype.categories)
-
-
-def _codes(column: Any, known: list[Any]) -> FloatVector:
-    number = {value: float(code) for code, value in enumerate(known)}
-    return np.array([number.get(value, np.nan) for value in column.to_list()])
-
-
-def _numbers(column: Any, name: str) -> FloatVector:
-    try:
-        return as_array(column).astype(np.float64)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"Column {name!r} of X holds {column.dtype}, but columns must hold numbers or categories: make "
-            "it a categorical column."
-        ) from None
+def _numbers(column: Any) -> FloatVector:
+    kind = kind_of(column)
+    if kind in (CATEGORY, ORDERED):
+        raise ValueError(f"Column {column.name!r} of X holds {column.dtype}, but held numbers in the fit.")
+    return numbers_of(column, kind)

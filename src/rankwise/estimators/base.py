@@ -19,6 +19,7 @@ from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import backend_of, in_memory
+from rankwise.data.column_kinds import require_numbers
 from rankwise.data.dates import with_days
 from rankwise.data.design import Design
 from rankwise.data.scores import row_scores
@@ -166,7 +167,11 @@ class BaseRanker(BaseEstimator):
         """Check rows; `reset` remembers their columns, otherwise they must be those of the fit."""
         if not isinstance(X, np.ndarray) or X.dtype.kind in "Mm":
             X = with_days(X)
-        return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        try:
+            return validate_data(self, X, reset=reset, accept_sparse="csr", dtype=[np.float64, np.float32])
+        except ValueError:
+            require_numbers(X, type(self).__name__)  # names the columns and the way out
+            raise
 
     def problem(
         self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None

@@ -26,9 +26,10 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.pipelines import last_step
+from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
-from rankwise.preprocessing import QueryScaler
+from rankwise.preprocessing import QueryScaler, TableEncoder
 
 # The learned attributes of each step; others are not part of the format.
 STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
@@ -40,6 +41,7 @@ STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
     SimpleImputer: ("statistics_",),
     OneHotEncoder: ("categories_",),
     OrdinalEncoder: ("categories_",),
+    TableEncoder: ("kinds_", "categories_", "medians_", "has_missing_"),
 }
 STEP_NAMES = {kind.__name__: kind for kind in STEPS}
 COMMON = ("n_features_in_", "feature_names_in_")
@@ -104,6 +106,8 @@ def _completed(step: Any) -> Any:
         with np.errstate(all="ignore"):
             if (np.sqrt(step.var_) / step.scale_ > FAR).any():
                 raise ModelFileError("the scale_ of its StandardScaler is inconsistent with var_")
+    if isinstance(step, TableEncoder):
+        _check_table(step)
     if not isinstance(step, SimpleImputer | OneHotEncoder | OrdinalEncoder):
         return step
     learned = {name: getattr(step, name) for name in (*STEPS[type(step)], *COMMON) if hasattr(step, name)}
@@ -184,9 +188,32 @@ def sample_row(model: Any) -> Any:
     if isinstance(front, ColumnTransformer):
         names = getattr(front, "feature_names_in_", None)
         return _row_for(front.transformers_, names, front.n_features_in_)
+    if isinstance(front, TableEncoder):
+        return _row_of_table(front)
     if isinstance(front, ENCODERS):
         return _row_for([("", front, range(front.n_features_in_))], None, front.n_features_in_)
     return np.zeros((1, getattr(model, "n_features_in_", last_step(model).n_features_in_)))
+
+
+def _row_of_table(encoder: TableEncoder) -> Any:
+    levels = encoder.categories_
+    row = [levels[place][0] if levels.get(place) else 0.0 for place in range(encoder.n_features_in_)]
+    names = getattr(encoder, "feature_names_in_", None)
+    if names is None:
+        return np.array([row], dtype=object if levels else None)
+    import pandas as pd
+
+    return pd.DataFrame([row], columns=list(names))
+
+
+def _check_table(encoder: TableEncoder) -> None:
+    """Refuse an encoder whose attributes do not belong together."""
+    n, kinds, levels = encoder.n_features_in_, encoder.kinds_, encoder.categories_
+    with_levels = {place for place, kind in enumerate(kinds) if kind in (CATEGORY, ORDERED)}
+    known = isinstance(n, int) and len(kinds) == n and set(kinds) <= set(KINDS)
+    shapes = known and np.shape(encoder.medians_) == np.shape(encoder.has_missing_) == (n,)
+    if not (shapes and set(levels) == with_levels and all(isinstance(one, list) for one in levels.values())):
+        raise ModelFileError("the columns of its TableEncoder are inconsistent")
 
 
 def _row_for(listed: list[Any], names: Any, n_features: int) -> Any:
