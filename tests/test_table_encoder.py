@@ -10,7 +10,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankRLS, RankSVM, load_model, save_model
+from rankwise import (
+    BoostedRanker,
+    CurveRanker,
+    RankLogistic,
+    RankRLS,
+    RankSVM,
+    explain_pair,
+    load_model,
+    save_model,
+)
 from rankwise.data.column_kinds import kind_of
 from rankwise.io.model_layout import ModelFileError
 from rankwise.preprocessing import TableEncoder
@@ -152,3 +161,16 @@ def test_curves_and_trees_take_mixed_columns_as_they_are(library, model, tmp_pat
     assert model.categories_ == {3: ["merlot", "syrah"]}
     save_model(model, tmp_path / "model.json")
     np.testing.assert_array_equal(load_model(tmp_path / "model.json").predict(frame), model.predict(frame))
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_the_levels_of_a_column_are_explained_as_one(library):
+    frame = FRAMES[library](COLUMNS)
+    model = table_pipeline().fit(frame, Y)
+    names, parts = explain_pair(model, frame[2:3], frame[1:2])
+    assert names == list(COLUMNS)
+    after = model[:-1].transform(frame)
+    pieces = model[-1].coef_ * (after[2] - after[1])
+    np.testing.assert_allclose(parts[3], pieces[5:8].sum())
+    scores = model.predict(frame)
+    np.testing.assert_allclose(parts.sum(), scores[2] - scores[1])

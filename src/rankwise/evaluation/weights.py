@@ -16,6 +16,7 @@ from rankwise.data.categories import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.export.scaling import folded, scaling_of
+from rankwise.preprocessing.table_encoder import TableEncoder
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Differences, Inference
@@ -88,14 +89,14 @@ def weights_of(
     if coef is None or (np.ndim(coef) > 1 and len(coef) > 1):
         return None
     coef = np.asarray(coef, dtype=np.float64).ravel()
-    rows = matrix_of(X)
-    names = feature_names(X, model, given_names, rows.shape[1])
     front = [step for _, step in model.steps[:-1]] if hasattr(model, "steps") else []
     try:
         scalings = [scaling_of(step) for step in front if step not in (None, "passthrough")]
         weights, _ = folded(coef, scalings)
     except (TypeError, ValueError):
         return _after_steps(model, X, coef, qid)
+    rows = matrix_of(X)
+    names = feature_names(X, model, given_names, rows.shape[1])
     return Weights(names, weights, spread_of(rows), rows)
 
 
@@ -136,7 +137,17 @@ def pair_parts(
         return None
     apart = first.rows - second.rows
     apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
-    return first.names, first.weights * apart
+    return by_column(model, first.names, first.weights * apart)
+
+
+def by_column(model: Any, names: list[str], parts: FloatArray) -> tuple[list[str], FloatArray]:
+    """Add up the parts of the columns that a TableEncoder made of one column of the table."""
+    encoder = model.steps[0][1] if hasattr(model, "steps") else None
+    if not isinstance(encoder, TableEncoder) or len(parts) != len(encoder.source_columns_):
+        return names, parts
+    sums = np.bincount(encoder.source_columns_, parts, minlength=encoder.n_features_in_)
+    given = getattr(encoder, "feature_names_in_", numbered_names(encoder.n_features_in_))
+    return [str(name) for name in given], np.asarray(sums, dtype=np.float64)
 
 
 class PairErrors(NamedTuple):
