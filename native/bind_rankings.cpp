@@ -314,20 +314,21 @@ nb::tuple count_comparisons(InputVector<std::int32_t> first, InputVector<std::in
 
 nb::tuple logistic_comparisons(InputVector<std::int32_t> first, InputVector<std::int32_t> second,
                                InputVector<double> share, InputVector<double> lead, InputVector<double> scores,
-                               double order_effect, bool widest) {
+                               Column offset, bool widest) {
     const std::size_t n = first.size();
     if (second.size() != n || share.size() != n || lead.size() != n)
         throw nb::value_error("second, share and lead need one entry for each entry of first");
-    OutputVector gradient = zeros(scores.size() + 1), curvature = new_vector(n);
+    const double* offsets = pointer(offset, n);
+    OutputVector gradient = zeros(scores.size()), curvature = new_vector(n), slope = new_vector(offsets ? n : 0);
     double value;
     {
         nb::gil_scoped_release unlocked;
         value = rankwise::logistic_comparisons(
-            {first.data(), second.data(), share.data(), lead.data(), scores.data(), order_effect,
-             static_cast<std::int64_t>(scores.size()), static_cast<std::int64_t>(n), gradient.data(), curvature.data()},
+            {first.data(), second.data(), share.data(), lead.data(), scores.data(), offsets,
+             static_cast<std::int64_t>(n), gradient.data(), offsets ? slope.data() : nullptr, curvature.data()},
             widest);
     }
-    return nb::make_tuple(value, gradient, curvature);
+    return nb::make_tuple(value, gradient, slope, curvature);
 }
 
 }  // namespace
@@ -382,8 +383,8 @@ void bind_rankings(nb::module_& m) {
         "(first, second, wins, losses, ties): the distinct pairs, sorted, with the weight of each outcome (2, 0, 1).");
     m.def(
         "logistic_comparisons", &logistic_comparisons, nb::arg("first"), nb::arg("second"), nb::arg("share"),
-        nb::arg("lead"), nb::arg("scores"), nb::arg("order_effect"), nb::arg("widest") = true,
-        "(loss, gradient with respect to scores and order effect, second derivative with respect to each difference).");
+        nb::arg("lead"), nb::arg("scores"), nb::arg("offset").none(), nb::arg("widest") = true,
+        "(loss, gradient, first and second derivatives with respect to each difference; the first only with offsets).");
 }
 
 }  // namespace rankwise::python

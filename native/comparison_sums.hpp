@@ -15,10 +15,12 @@ public:
     ComparisonPiece(const LogisticComparisons& task, std::int64_t begin)
         : task_(task), begin_(begin), n_(static_cast<int>(std::min<std::int64_t>(most, task.n_entries - begin))) {
         for (int k = 0; k < n_; ++k) {
-            d_[k] = task.scores[task.first[begin + k]] - task.scores[task.second[begin + k]] + task.order_effect;
+            d_[k] = task.scores[task.first[begin + k]] - task.scores[task.second[begin + k]];
             share_[k] = task.share[begin + k];
             lead_[k] = task.lead[begin + k];
         }
+        if (task.offset)
+            for (int k = 0; k < n_; ++k) d_[k] += task.offset[begin + k];
     }
 
     static constexpr int most = 256;
@@ -36,14 +38,12 @@ public:
             store(slope_ + k, share * where_less(d, all(0.0), 0.0 - half, half) - lead);
             store(curvature_ + k, share * (e * big * big));
         }
-        double slopes = 0;
         for (int k = 0; k < n_; ++k) {
-            slopes += slope_[k];
             task_.gradient[task_.first[begin_ + k]] += slope_[k];
             task_.gradient[task_.second[begin_ + k]] -= slope_[k];
             task_.curvature[begin_ + k] = curvature_[k];
         }
-        task_.gradient[task_.n_items] += slopes;
+        if (task_.slope) std::copy(slope_, slope_ + n_, task_.slope + begin_);
         return sum_of(value);
     }
 

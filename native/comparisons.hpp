@@ -74,19 +74,18 @@ private:
     }
 };
 
-// Counted pairs and the scores of the items, and the arrays for the results.
+// Counted pairs and the scores of the items, and the arrays for the results. `offset` and `slope` may be null.
 struct LogisticComparisons {
     const std::int32_t *first, *second;
-    const double *share, *lead, *scores;
-    double order_effect;
-    std::int64_t n_items, n_entries;
-    double *gradient, *curvature;
+    const double *share, *lead, *scores, *offset;
+    std::int64_t n_entries;
+    double *gradient, *slope, *curvature;
 };
 
-// The loss is the sum over entries of share log(2 cosh(d / 2)) - lead d, with d = s_first - s_second + order_effect.
-// `share` is the weight of an entry as a fraction of the total, `lead` half of its wins less its losses, as such a
-// fraction. Returns the loss, adds its gradient with respect to the scores and, in a last entry, to the order effect,
-// and writes the second derivative with respect to the d of each entry. The same bits for any instruction set.
+// The loss is the sum over entries of share log(2 cosh(d / 2)) - lead d, with d = s_first - s_second + offset. `share`
+// is the weight of an entry as a fraction of the total, `lead` half of its wins less its losses, as such a fraction.
+// Returns the loss, adds its gradient with respect to the scores, and writes the first and second derivatives with
+// respect to the d of each entry. The same bits for any instruction set.
 double logistic_comparisons(const LogisticComparisons& task, bool widest = true);
 
 }  // namespace rankwise

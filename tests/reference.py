@@ -281,3 +281,21 @@ def reliability(pairs, s, bins):
         right[k] += w * (0.5 if s[i] == s[j] else float(s[i] > s[j]))
     whole = np.where(share > 0, share, np.nan)
     return share, stated / whole, right / whole
+
+
+def vote_regression(a, b, result, Z, alpha, weight=None, steps=50):
+    """Logistic regression by dense Newton steps: rows +1 for a, -1 for b and covariates, ridge alpha.
+
+    Minimises the weighted mean of the loss + the sum of alpha p^2, with one alpha per parameter, and returns
+    the parameters and the inverse information of all votes at the optimum; ties are halves.
+    """
+    n_items = int(max(a.max(), b.max())) + 1
+    X = np.hstack([np.eye(n_items)[a] - np.eye(n_items)[b], Z])
+    w = np.ones(len(a)) if weight is None else weight
+    p = np.zeros(X.shape[1])
+    for _ in range(steps):
+        chance = expit(X @ p)
+        gradient = X.T @ (w * (chance - result)) / w.sum() + 2 * alpha * p
+        information = (X.T * (w * chance * (1 - chance))) @ X
+        p = p - np.linalg.pinv(information / w.sum() + 2 * np.diag(alpha)) @ gradient
+    return p, np.linalg.pinv(information)

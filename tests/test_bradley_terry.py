@@ -412,7 +412,7 @@ def test_perfect_separation_without_a_penalty_is_refused():
         BradleyTerry(alpha=0, ties="davidson").fit(["a", "b"], ["b", "a"])
     with pytest.raises(ValueError, match="Every match was a tie"):
         BradleyTerry(alpha=0, ties="davidson").fit(["a", "b"], ["b", "a"], outcome=["tie", "tie"])
-    with pytest.raises(ValueError, match="order effect are unbounded"):
+    with pytest.raises(ValueError, match="scores or effects are unbounded"):
         BradleyTerry(alpha=0, order_effect=True).fit(["a", "b"], ["b", "a"], outcome=["win", "win"])
 
 
@@ -540,7 +540,7 @@ def test_the_loss_is_the_same_in_wide_and_narrow_registers():
     counted = Comparisons.count(90, a, b, result, weight, ordered=True)
     loss = ComparisonLoss(counted, order_effect=True)
     scores = np.random.default_rng(2).normal(size=90) * np.geomspace(1e-9, 1e3, 90)
-    columns = counted.first, counted.second, loss.share, loss.lead, scores, 0.3
+    columns = counted.first, counted.second, loss.share, loss.lead, scores, np.full(len(counted.first), 0.3)
     wide, narrow = (_native.logistic_comparisons(*columns, widest=widest) for widest in (True, False))
     assert wide[0] == narrow[0]
     assert all(np.array_equal(*pair) for pair in zip(wide[1:], narrow[1:], strict=True))

@@ -133,9 +133,9 @@ def logistic_comparisons(
     share: Vector,
     lead: Vector,
     scores: Vector,
-    order_effect: float,
+    offset: Vector | None,
     widest: bool = True,
-) -> tuple[float, Vector, Vector]: ...
+) -> tuple[float, Vector, Vector, Vector]: ...
 def simplex_qp(Q: Vector, b: Vector, z0: Vector, tol: float, max_iter: int) -> tuple[Vector, float, int]: ...
 def simplex_qp_extended(
     Q: Vector, Q_low: Vector, b: Vector, z0: Vector, tol: float, max_iter: int

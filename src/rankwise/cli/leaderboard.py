@@ -62,6 +62,10 @@ def _add_fit_options(parser: Any) -> None:
         help="column of users or prompts whose votes depend on each other, or two columns",
     )  # fmt: skip
     group.add_argument("--date", help="column of dates (also YYYYMMDD) or numbers, for --half-life")
+    group.add_argument(
+        "--covariates", nargs="+", metavar="COLUMN",
+        help="columns of numbers for the first item, such as a difference of lengths, whose effects to learn",
+    )  # fmt: skip
     group = parser.add_argument_group("model")
     group.add_argument(
         "--alpha", type=arguments.SECONDS, help="penalty, 0 for none (default: learned from the matches)"
@@ -123,7 +127,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model",
+    "intervals", "model", "covariates",
 )  # fmt: skip
 
 
@@ -188,10 +192,13 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date")}
     named = {name: column for name, column in named.items() if column is not None}
     clusters = options.cluster or []
-    found = read_text_columns(options.matches, list(dict.fromkeys([*named.values(), *clusters])))
+    covariates = options.covariates or []
+    found = read_text_columns(options.matches, list(dict.fromkeys([*named.values(), *clusters, *covariates])))
     columns: dict[str, Any] = {name: found[column] for name, column in named.items()}
     if clusters:
         columns["cluster"] = [found[column] for column in clusters]
+    if covariates:
+        columns["covariates"] = {name: as_numbers(found[name]) for name in covariates}
     for name in ("weight", "date"):
         if name in columns:
             columns[name] = as_numbers(columns[name])

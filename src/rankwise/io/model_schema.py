@@ -120,8 +120,11 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     n_features = features.shape[1]
     known = getattr(model, "n_features_in_", n_features)
     yield "n_features_in_", type(known) is int and known == n_features
-    n_parameters = n_items + n_features + model.order_effect + (model.ties == "davidson")
-    lengths = {"_parameters": n_parameters, "scores_": n_items, "coef_": n_features}
+    names = getattr(model, "covariate_names_", [])
+    yield "covariate_names_", isinstance(names, list) and all(isinstance(name, str) for name in names)
+    n_effects = len(names) + model.order_effect + (model.ties == "davidson")
+    lengths = {"_parameters": n_items + n_features + n_effects, "scores_": n_items, "coef_": n_features}
+    lengths |= {"covariate_effects_": len(names)} | ({"_covariate_scale": len(names)} if names else {})
     for name, length in lengths.items():
         values = getattr(model, name, np.zeros(0))
         yield name, _is_finite(values) and values.dtype == np.float64 and values.shape == (length,)
@@ -133,17 +136,30 @@ def _leaderboard(model: BradleyTerry) -> Checks:
     yield "alpha_", model.alpha_ >= 0
     sd = getattr(model, "prior_sd_", None)
     yield "prior_sd_", sd is None or (isinstance(sd, float) and 0 < sd < math.inf)
+    yield from _votes(model, n_items, names)
+    yield "groups_", isinstance(model.groups_, list) and all(map(_is_list, model.groups_))
+    yield "_parameters", parameters_fit(model)
+
+
+def _votes(model: BradleyTerry, n_items: int, names: list[str]) -> Checks:
+    """Check the counted votes of a leaderboard, and what is known of them."""
     entries = model._entries
-    yield "_entries", _are_entries(entries, n_items)
+    yield "_entries", _are_entries(entries, n_items, distinct=not names)
+    covariates = getattr(model, "_covariates", None)
+    yield "_covariates", _are_covariates(covariates, entries[0], len(names))
+    scale = getattr(model, "_covariate_scale", None)
+    yield "_covariate_scale", (scale is None) == (not names) and (scale is None or _are_positive(scale))
     votes = getattr(model, "_votes", 1.0)
     yield "_votes", isinstance(votes, float) and 0 < votes < math.inf
     squares = getattr(model, "_squares", None)
     yield "_squares", squares is None or _are_weights(squares, entries[0])
     clusters = getattr(model, "_clusters", ())
     yield "_clusters", isinstance(clusters, tuple) and len(clusters) in (0, 1, 3)
-    yield "_clusters", all(_are_clusters(counts, entries, n_items) for counts in clusters)
-    yield "groups_", isinstance(model.groups_, list) and all(map(_is_list, model.groups_))
-    yield "_parameters", parameters_fit(model)
+    yield "_clusters", all(_are_clusters(counts, entries, n_items, len(names)) for counts in clusters)
+
+
+def _are_positive(values: Any) -> bool:
+    return bool((values > 0).all())
 
 
 def _are_weights(weights: Any, like: Any) -> bool:
@@ -151,9 +167,20 @@ def _are_weights(weights: Any, like: Any) -> bool:
     return bool(is_valid and (weights > 0).all())
 
 
-def _are_clusters(counts: Any, entries: Any, n_items: int) -> bool:
+def _are_covariates(covariates: Any, like: Any, n_covariates: int) -> bool:
+    """Return whether these are as many finite numbers for each entry; None if there are no covariates."""
+    if not n_covariates:
+        return covariates is None
+    is_valid = _is_finite(covariates) and covariates.dtype == np.float64
+    return bool(is_valid and covariates.shape == (n_covariates, len(like)))
+
+
+def _are_clusters(counts: Any, entries: Any, n_items: int, n_covariates: int) -> bool:
     """Return whether these are the counts of pairs per cluster, sorted by cluster, of the same matches."""
-    if not (isinstance(counts, tuple) and len(counts) == 6 and all(map(_is_list, counts))):
+    if not (isinstance(counts, tuple) and len(counts) == 6 + bool(n_covariates)):
+        return False
+    covariates, counts = (counts[6] if n_covariates else None), counts[:6]
+    if not (all(map(_is_list, counts)) and _are_covariates(covariates, counts[0], n_covariates)):
         return False
     numbers, weights = counts[:3], counts[3:]
     if len({len(column) for column in counts}) > 1 or not len(numbers[0]):
@@ -170,8 +197,8 @@ def _are_clusters(counts: Any, entries: Any, n_items: int) -> bool:
         return bool(np.isclose(np.sum(weights), np.sum(entries[2:]), rtol=1e-6))
 
 
-def _are_entries(entries: Any, n_items: int) -> bool:
-    """Tell whether these are sorted, distinct pairs of items with their counts, as native code assumes."""
+def _are_entries(entries: Any, n_items: int, *, distinct: bool) -> bool:
+    """Tell whether these are sorted pairs of items with their counts, as native code assumes."""
     first, second, *counts = entries
     if not all(items.dtype == np.int32 and _is_list(items) for items in (first, second)) or not len(first):
         return False
@@ -179,7 +206,7 @@ def _are_entries(entries: Any, n_items: int) -> bool:
         return False
     keys = first.astype(np.int64) * n_items + second
     is_valid = max(first.max(), second.max()) < n_items and (first != second).all()
-    is_valid &= (np.diff(keys) > 0).all() and len(counts) == 3
+    is_valid &= (np.diff(keys) >= distinct).all() and len(counts) == 3
     for weights in counts:
         is_valid &= _is_finite(weights) and weights.dtype == np.float64 and weights.shape == first.shape
     return bool(is_valid and (np.array(counts) >= 0).all() and (np.sum(counts, axis=0) > 0).all())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,8 @@ from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
-from rankwise.leaderboard.diagnosis import diagnose
+from rankwise.leaderboard.covariates import Covariates
+from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import Matches, columns_of, read_matches
@@ -98,6 +99,10 @@ class BradleyTerry(BaseEstimator):
     With features x of the items, s = u + x' beta and the penalty is alpha ||u||^2 + feature_alpha ||beta||^2:
     the features determine the scores of items without matches, and matter most for items with few.
 
+    With covariates z of the matches, such as a difference of lengths, the log odds are s_a - s_b + z' gamma,
+    so that scores are those of matches with z = 0. gamma is penalised like h, in units of the root mean
+    square of each covariate.
+
     Equal pairs are counted first; a Newton step is a sparse system by conjugate gradients, O(distinct pairs)
     per iteration. A million matches of 10,000 items take seconds.
 
@@ -109,8 +114,8 @@ class BradleyTerry(BaseEstimator):
     ----------
     alpha : float, optional
         Strength of the penalty, 0 for none. By default it is learned from the matches: `alpha_` is
-        1 / (2 W v) with v = prior_sd_^2. An order effect, log nu and the weights of features then have
-        standard normal priors, 1 / (2 W).
+        1 / (2 W v) with v = prior_sd_^2. An order effect, log nu, gamma (times the root mean square of each
+        covariate) and the weights of features then have standard normal priors, 1 / (2 W).
     ties : "half" or "davidson"
     order_effect : bool
         Learn the advantage of the first item of a pair. `fit` then needs `outcome`.
@@ -146,6 +151,9 @@ class BradleyTerry(BaseEstimator):
         h, 0 without an order effect.
     tie_effect_ : float
         nu, 0 for ties="half".
+    covariate_names_ : list of str
+    covariate_effects_ : array of shape (n_covariates,)
+        gamma: the log odds per unit of each covariate.
     groups_ : list of arrays
         The items that matches link, the largest group first. Scores of different groups are not comparable.
     coef_ : array of shape (n_features,)
@@ -195,6 +203,7 @@ class BradleyTerry(BaseEstimator):
         date: Any = None,
         features: Any = None,
         cluster: Any = None,
+        covariates: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -218,13 +227,18 @@ class BradleyTerry(BaseEstimator):
             independent. With two columns, a pair or an array or frame of two, votes that share either label
             may be dependent. Scores stay as they are; intervals and ranges of ranks take it into account.
             For up to 3,000 items.
+        covariates : frame, dict of columns or array of shape (n_matches, n_covariates), optional
+            Numbers z of each match, for the item named first: a difference of lengths, 1 if it was shown on
+            the left and -1 otherwise. Swapping both items changes the sign of z. Without `outcome`, the first
+            is the winner, so z must be a difference, winner minus loser; a column of one sign is refused.
+            Units do not matter.
         """
         self._check_parameters()
         if loser is None:
             columns = _frame_columns(winner, weight=weight, outcome=outcome, date=date)
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
-        columns["cluster"] = cluster
+        columns |= {"cluster": cluster, "covariates": covariates}
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
@@ -253,9 +267,9 @@ class BradleyTerry(BaseEstimator):
     def predict_pair_proba(self, a: Any, b: Any) -> Any:
         """Return P(a above b) = 1 / (1 + exp(-k (s_a - s_b))) for a match without a tie or an order effect.
 
-        k is 1 if `alpha` was given. With a learned prior, the probability is the mean over the posterior, by
-        MacKay's (1992) approximation k = 1 / sqrt(1 + pi V / 8), with V the variance of s_a - s_b. Beyond
-        3,000 items, V is a lower bound, from the diagonal of the Hessian.
+        Covariates are 0. k is 1 if `alpha` was given. With a learned prior, the probability is the mean over
+        the posterior, by MacKay's (1992) approximation k = 1 / sqrt(1 + pi V / 8), with V the variance of
+        s_a - s_b. Beyond 3,000 items, V is a lower bound, from the diagonal of the Hessian.
 
         Parameters
         ----------
@@ -269,6 +283,8 @@ class BradleyTerry(BaseEstimator):
 
     def predict_match_proba(self, a: Any, b: Any) -> FloatArray:
         """Return P(a wins), P(tie) and P(a loses) for a match in which a is first, with the order effect.
+
+        Covariates are 0.
 
         Returns
         -------
@@ -338,7 +354,7 @@ class BradleyTerry(BaseEstimator):
         return float(expit(difference.low)), float(expit(difference.high))
 
     def effects(self, *, confidence: float = 0.95) -> list[Effect]:
-        """Return the weights of features, the order effect and the tie effect, with confidence intervals.
+        """Return the effects of features, covariates, order and ties, with confidence intervals.
 
         The interval of the tie effect nu is that of log nu, as powers of e.
 
@@ -354,15 +370,17 @@ class BradleyTerry(BaseEstimator):
         loss, n_effects = uncertainty.loss, uncertainty.loss.n_parameters - uncertainty.loss.n_items
         if not n_effects:
             return []
-        columns = np.eye(loss.n_parameters)[:, loss.n_items :]
+        columns = np.eye(loss.n_parameters)[:, loss.n_items :] / _units(self, loss)[loss.n_items :]
         errors, lows, highs = uncertainty.intervals(columns, confidence)
         features = getattr(self, "feature_names_in_", range(loss.n_linear - loss.n_items))
-        names = [*(f"feature {name}" for name in features), *["order effect"] * self.order_effect]
+        names = [f"feature {name}" for name in features]
+        names += [f"covariate {name}" for name in getattr(self, "covariate_names_", [])]
+        names += ["order effect"] * self.order_effect
         found = [
             Effect(name, float(value), float(error), float(low), float(high))
             for name, value, error, low, high in zip(
-                [*names, *["tie effect"] * loss.davidson], self._parameters[loss.n_items :], errors,
-                lows, highs, strict=True,
+                [*names, *["tie effect"] * loss.davidson], self._parameters @ columns, errors, lows, highs,
+                strict=True,
             )
         ]  # fmt: skip
         if loss.davidson:
@@ -485,7 +503,7 @@ class BradleyTerry(BaseEstimator):
     ) -> BradleyTerry:
         comparisons = Comparisons.count(
             len(matches.items), matches.first, matches.second, matches.result, matches.weight,
-            ordered=self.order_effect,
+            ordered=self.order_effect, covariates=matches.covariate_values,
         )  # fmt: skip
         loss = ComparisonLoss(comparisons, ties=self.ties, order_effect=self.order_effect, features=features)
         self._set_votes(matches, loss)
@@ -494,6 +512,7 @@ class BradleyTerry(BaseEstimator):
         groups = [group for group in comparisons.groups() if features is None or len(group) > 1]
         compared = groups if features is None else groups[:1]
         diagnose(matches.items, comparisons, compared, alpha, davidson=self.ties == "davidson")
+        diagnose_covariates(loss, matches.covariates.names if matches.covariates else [], alpha)
         try:
             monitor = Monitor(self.verbose, self.callback)
             result = solve_comparisons(
@@ -502,7 +521,7 @@ class BradleyTerry(BaseEstimator):
         except UnboundedScoresError:
             raise ValueError(
                 "With alpha=0 the likelihood has no maximum: some outcomes are predicted without error, so "
-                f"that {_unbounded(self)} are unbounded. Pass a positive alpha."
+                "that scores or effects are unbounded. Pass a positive alpha."
             ) from None
         self.items_, self.n_comparisons_, self.alpha_ = matches.items, len(matches.first), alpha
         self.groups_ = [matches.items[group] for group in groups]
@@ -510,6 +529,7 @@ class BradleyTerry(BaseEstimator):
             comparisons.first, comparisons.second, comparisons.wins, comparisons.losses, comparisons.ties
         )  # fmt: skip
         self._set_features(features, columns)
+        _set_covariates(self, matches.covariates, comparisons)
         self._store(loss, result)
         _warn_of_matchmaking(loss, self.scores_, self.prior_sd_)
         return self
@@ -517,6 +537,7 @@ class BradleyTerry(BaseEstimator):
     def _set_votes(self, matches: Matches, loss: ComparisonLoss) -> None:
         """Store the number of votes, squared weights if they are not counts, and the votes of clusters."""
         columns = matches.first, matches.second, matches.result
+        covariates = matches.covariate_values
         n_items, n_matches = len(matches.items), len(matches.first)
         if matches.clusters and n_items > DENSE_ITEMS:
             raise ValueError(f"cluster is limited to {DENSE_ITEMS:,} items; there are {n_items:,}.")
@@ -525,13 +546,17 @@ class BradleyTerry(BaseEstimator):
         self._votes, self._squares = loss.total_weight, None
         if matches.weight is not None and not matches.has_counts:
             scaled = matches.weight * (n_matches / loss.total_weight)
-            squares = Comparisons.count(n_items, *columns, scaled**2, ordered=self.order_effect)
+            squares = Comparisons.count(
+                n_items, *columns, scaled**2, ordered=self.order_effect, covariates=covariates
+            )
             self._votes, self._squares = float(n_matches), squares.total
         ways = list(matches.clusters)
         if len(ways) == 2:
             ways.append(ways[0].astype(np.int64) * (int(ways[1].max()) + 1) + ways[1])
-        counts = [ClusterCounts.count(way, *columns, matches.weight) for way in ways]
-        self._clusters = tuple(tuple(vars(count).values()) for count in counts)
+        counts = [ClusterCounts.count(way, *columns, matches.weight, covariates) for way in ways]
+        self._clusters = tuple(
+            tuple(column for column in vars(count).values() if column is not None) for count in counts
+        )
 
     def _alpha(self, loss: ComparisonLoss) -> float:
         """Return the penalty of scores, and set `prior_sd_` if it is learned."""
@@ -554,7 +579,8 @@ class BradleyTerry(BaseEstimator):
 
     @property
     def _comparisons(self) -> Comparisons:
-        return Comparisons(len(self.items_), *self._entries)
+        # Files of version 0.1 have no covariates.
+        return Comparisons(len(self.items_), *self._entries, covariates=getattr(self, "_covariates", None))
 
     def _loss(self) -> ComparisonLoss:
         return ComparisonLoss(
@@ -577,6 +603,8 @@ class BradleyTerry(BaseEstimator):
         if self._features is not None:
             self.coef_ = result.coef[loss.n_items : loss.n_linear]
             self.intercept_ = -float(scores.mean())
+        begin, end = loss.n_linear, loss.n_linear + len(self.covariate_names_)
+        self.covariate_effects_ = (result.coef / _units(self, loss))[begin:end]
         self.order_effect_ = loss.order(result.coef)
         self.tie_effect_ = float(np.exp(result.coef[-1])) if self.ties == "davidson" else 0.0
         self.objective_, self.gap_ = result.objective, result.gap
@@ -614,7 +642,7 @@ class BradleyTerry(BaseEstimator):
         weights = getattr(self, "_squares", None)
         if weights is not None:
             zeros = np.zeros_like(weights)
-            squares = Comparisons(len(self.items_), *self._entries[:2], weights, zeros, zeros)
+            squares = replace(self._comparisons, wins=weights, losses=zeros, ties=zeros)
             return WeightedUncertainty(*common, squares)
         return Uncertainty(*common)
 
@@ -678,11 +706,30 @@ def parameters_fit(model: BradleyTerry) -> bool:
         loss, given = model._loss(), model._parameters
         scores = loss.scores(given)
         tie_effect = np.exp(given[-1]) if model.ties == "davidson" else 0.0
-        found = [*(scores - scores.mean()), loss.order(given), tie_effect]
-        stored = [*model.scores_, model.order_effect_, model.tie_effect_]
+        effects = getattr(model, "covariate_effects_", np.zeros(0))
+        covariates = slice(loss.n_linear, loss.n_linear + len(effects))
+        found = [*(scores - scores.mean()), *given[covariates], loss.order(given), tie_effect]
+        effects = effects * _units(model, loss)[covariates]
+        stored = [*model.scores_, *effects, model.order_effect_, model.tie_effect_]
         diagonal = model._posterior().hessian.diagonal
         far = 1e-6 * (1.0 + np.abs(found).max())
         return bool(np.allclose(stored, found, atol=far) and np.isfinite(diagonal).all())
+
+
+def _set_covariates(model: BradleyTerry, covariates: Covariates | None, comparisons: Comparisons) -> None:
+    """Store the covariates of entries, their units and names."""
+    model.covariate_names_ = [] if covariates is None else covariates.names
+    model._covariates = comparisons.covariates
+    model._covariate_scale = None if covariates is None else covariates.scale
+
+
+def _units(model: BradleyTerry, loss: ComparisonLoss) -> FloatVector:
+    """Return the unit of each parameter: the scale of covariates, otherwise 1."""
+    units = np.ones(loss.n_parameters)
+    scale = getattr(model, "_covariate_scale", None)
+    if scale is not None:
+        units[loss.n_linear : loss.n_linear + len(scale)] = scale
+    return units
 
 
 def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: float | None) -> None:
@@ -698,10 +745,6 @@ def _frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
     if not (hasattr(frame, "columns") or isinstance(frame, dict)):
         raise ValueError("loser must be given, unless a frame with both columns is; got None.")
     return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
-
-
-def _unbounded(model: BradleyTerry) -> str:
-    return "the scores or the order effect" if model.order_effect else "the scores"
 
 
 def _plain(values: Any) -> Any:

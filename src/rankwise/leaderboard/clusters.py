@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.leaderboard.comparisons import count_votes
 from rankwise.leaderboard.loss import ComparisonLoss
 
 # Eigenvalues of a cluster's information below this fraction of the largest are zero.
@@ -23,12 +24,13 @@ LEAST_FREEDOM = 1.5
 
 @dataclass(frozen=True)
 class ClusterCounts:
-    """The weights of wins, losses and ties per cluster and pair, sorted by cluster.
+    """The weights of wins, losses and ties per cluster, pair and row of covariates, sorted by cluster.
 
     Attributes
     ----------
     cluster, first, second : int arrays of shape (n_entries,)
     wins, losses, ties : arrays of shape (n_entries,)
+    covariates : array of shape (n_covariates, n_entries), optional
     """
 
     cluster: IntVector
@@ -37,6 +39,7 @@ class ClusterCounts:
     wins: FloatVector
     losses: FloatVector
     ties: FloatVector
+    covariates: FloatArray | None = None
 
     @classmethod
     def count(
@@ -46,23 +49,25 @@ class ClusterCounts:
         second: NDArray[Any],
         result: FloatVector | None,
         weight: FloatVector | None,
+        covariates: FloatArray | None = None,
     ) -> ClusterCounts:
         """Count the matches of each cluster; the order of the items of a pair is kept."""
         n_items = int(max(first.max(), second.max())) + 1
         keys = (cluster.astype(np.int64) * n_items + first) * n_items + second
-        found, entry = np.unique(keys, return_inverse=True)
-        outcome = np.ones(len(keys)) if result is None else result
-        weights = np.ones(len(keys)) if weight is None else weight
-        wins, losses, ties = (
-            np.bincount(entry, weights * (outcome == value), len(found)).astype(np.float64)
-            for value in (1.0, 0.0, 0.5)
-        )
+        values = np.zeros((0, len(keys))) if covariates is None else covariates
+        found, wins, losses, ties, rows = count_votes(keys, values, result, weight)
         pair = found % (n_items * n_items)
-        return cls(found // (n_items * n_items), pair // n_items, pair % n_items, wins, losses, ties)
+        numbers = found // (n_items * n_items), pair // n_items, pair % n_items
+        return cls(*numbers, wins, losses, ties, None if covariates is None else rows)
+
+    def effect_columns(self, loss: ComparisonLoss) -> FloatArray:
+        """Return the covariates and, for an order effect, ones: one row per effect."""
+        ones = np.ones((int(loss.order_effect), len(self.first)))
+        return ones if self.covariates is None else np.concatenate([self.covariates, ones])
 
 
 class _Terms(NamedTuple):
-    """Derivatives of the log likelihood of each entry by d = s_first - s_second + h, and by log nu."""
+    """Derivatives of the log likelihood of each entry by d = s_first - s_second + z' gamma + h and log nu."""
 
     by_d: FloatVector
     by_nu: FloatVector
@@ -118,11 +123,15 @@ class ClusterScores:
     ) -> None:
         self._inverse, self._n_parameters = inverse, len(parameters)
         scores = loss.scores(parameters)
-        d = scores[counts.first] - scores[counts.second] + loss.order(parameters)
+        effects = counts.effect_columns(loss)
+        d = scores[counts.first] - scores[counts.second] + loss.effects(parameters) @ effects
         terms = _terms(counts, d, float(parameters[-1]) if loss.davidson else None)
         terms = _Terms(*(scale * term for term in terms))
         ends = np.flatnonzero(np.diff(counts.cluster, prepend=-1, append=-1))
-        parts = [_cluster(loss, counts, terms, slice(begin, end), inverse) for begin, end in pairwise(ends)]
+        parts = [
+            _cluster(loss, counts, effects, terms, slice(begin, end), inverse)
+            for begin, end in pairwise(ends)
+        ]
         self.n_clusters = len(parts)
         self._places = np.concatenate([places for places, *_ in parts])
         self._begin = np.cumsum([0, *(len(places) for places, *_ in parts)])
@@ -163,7 +172,12 @@ class ClusterScores:
 
 
 def _cluster(
-    loss: ComparisonLoss, counts: ClusterCounts, terms: _Terms, part: slice, inverse: FloatArray
+    loss: ComparisonLoss,
+    counts: ClusterCounts,
+    effects: FloatArray,
+    terms: _Terms,
+    part: slice,
+    inverse: FloatArray,
 ) -> tuple[IntVector, FloatVector, FloatArray, FloatArray]:
     """Return the parameters of a cluster, its score, its adjustment and its information."""
     first, second = counts.first[part], counts.second[part]
@@ -175,8 +189,8 @@ def _cluster(
     design[rows, np.searchsorted(items, second)] -= 1.0
     n_features = loss.n_linear - loss.n_items
     design[:, len(items) : len(items) + n_features] = loss.features[first] - loss.features[second]
-    if loss.order_effect:
-        design[:, len(items) + n_features] = 1.0
+    begin = len(items) + n_features
+    design[:, begin : begin + len(effects)] = effects[:, part].T
     score = design.T @ terms.by_d[part]
     information = (design.T * terms.information_d[part]) @ design
     if loss.davidson:

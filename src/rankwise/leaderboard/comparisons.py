@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from rankwise import _native
-from rankwise.core.types import FloatVector, IntVector, ShortVector
+from rankwise.core.types import FloatArray, FloatVector, IntVector, ShortVector
 
 # Randomly compared items are at most this many steps apart; a chain of items can be longer.
 STEPS = 6
@@ -22,6 +22,8 @@ STEPS = 6
 class Comparisons:
     """The weights of wins, losses and ties of the first item of each pair; equal pairs are one entry.
 
+    With covariates, an entry is a pair with the same covariates.
+
     Attributes
     ----------
     n_items : int
@@ -29,6 +31,7 @@ class Comparisons:
         Numbers of items; sorted by the first, then by the second.
     wins, losses, ties : arrays of shape (n_entries,)
         Sums of weights.
+    covariates : array of shape (n_covariates, n_entries), optional
     """
 
     n_items: int
@@ -37,6 +40,7 @@ class Comparisons:
     wins: FloatVector
     losses: FloatVector
     ties: FloatVector
+    covariates: FloatArray | None = None
 
     @classmethod
     def count(
@@ -48,12 +52,18 @@ class Comparisons:
         weight: FloatVector | None,
         *,
         ordered: bool,
+        covariates: FloatArray | None = None,
     ) -> Comparisons:
         """Count comparisons, O(comparisons + items).
 
         `result` is 1 if the first item won, 0 if it lost, 0.5 for a tie; None if it won all. A pair
-        in the other order is the same pair, unless `ordered`.
+        in the other order is the same pair, unless `ordered` or with covariates.
         """
+        if covariates is not None:
+            pairs = first.astype(np.int64) * n_items + second
+            keys, wins, losses, ties, rows = count_votes(pairs, covariates, result, weight)
+            a, b = (items.astype(np.int32) for items in np.divmod(keys, n_items))
+            return cls(n_items, a, b, wins, losses, ties, rows)
         a, b = (np.ascontiguousarray(items, dtype=np.int32) for items in (first, second))
         outcome = None if result is None else (2.0 * result).astype(np.int8)
         return cls(n_items, *_native.count_comparisons(a, b, outcome, weight, n_items, ordered))
@@ -78,13 +88,35 @@ class Comparisons:
         return sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(self.n_items,) * 2)
 
     def matrix(self, data: FloatVector) -> sp.csr_array:
-        """Return the matrix with these numbers in the row and column of the items of each entry."""
+        """Return the matrix with these numbers in the row and column of the items of each entry, summed."""
+        if self.covariates is not None:
+            return self.pooled.matrix(self.summed(data))
         return sp.csr_array((data, self.second, self._begin), shape=(self.n_items,) * 2)
 
     @cached_property
     def _begin(self) -> ShortVector:
         """The index of the first entry of each item."""
         return np.searchsorted(self.first, np.arange(self.n_items + 1)).astype(np.int32)
+
+    @cached_property
+    def pooled(self) -> Comparisons:
+        """The comparisons without covariates, one entry per pair."""
+        if self.covariates is None:
+            return self
+        wins, losses, ties = (self.summed(count) for count in (self.wins, self.losses, self.ties))
+        return Comparisons(
+            self.n_items, self.first[self._pairs], self.second[self._pairs], wins, losses, ties
+        )
+
+    def summed(self, data: FloatArray) -> FloatArray:
+        """Return the sums over the entries of each pair, along the last axis."""
+        return data if self.covariates is None else np.add.reduceat(data, self._pairs, axis=-1)
+
+    @cached_property
+    def _pairs(self) -> IntVector:
+        """The index of the first entry of each pair."""
+        is_new = (np.diff(self.first) != 0) | (np.diff(self.second) != 0)
+        return np.flatnonzero(np.concatenate([[True], is_new]))
 
     def groups(self) -> list[IntVector]:
         """Return the connected components of the comparisons, the largest first."""
@@ -114,6 +146,41 @@ class Comparisons:
             self.matrix((side + self.ties > 0).astype(np.float64)) for side in (self.wins, self.losses)
         )
         return _reaches_all(won, lost.T) and _reaches_all(lost, won.T)
+
+
+def count_votes(
+    keys: IntVector, covariates: FloatArray, result: FloatVector | None, weight: FloatVector | None
+) -> tuple[IntVector, FloatVector, FloatVector, FloatVector, FloatArray]:
+    """Return sorted keys, weights of wins, losses and ties, and covariates, of votes alike in both.
+
+    If more than half of the votes differ in their covariates, every vote is an entry.
+
+    Examples
+    --------
+    >>> z = np.array([[1.0, -1.0, 1.0, 1.0]])
+    >>> keys, wins, *_, rows = count_votes(np.array([7, 3, 7, 3]), z, None, None)
+    >>> keys.tolist(), wins.tolist(), rows.ravel().tolist()
+    ([3, 3, 7], [1.0, 1.0, 2.0], [-1.0, 1.0, 1.0])
+    """
+    # Equal covariates have equal sums. If others have too, equal ones may stay apart, as several entries.
+    sums = np.zeros(len(keys))
+    for number, column in enumerate(covariates):
+        sums += np.sqrt(2.0 + number) * column
+    distinct = np.unique(sums)
+    merged = 2 * len(distinct) <= len(keys)
+    within = np.searchsorted(distinct, sums) if merged else 0
+    order = _native.stable_order((keys * (len(distinct) if merged else 1) + within).astype(np.float64))
+    rows, keys = np.take(covariates, order, axis=1), keys[order]
+    outcome = np.ones(len(keys)) if result is None else result[order]
+    weights = np.ones(len(keys)) if weight is None else weight[order]
+    counts = [weights * (outcome == value) for value in (1.0, 0.0, 0.5)]
+    if merged:
+        is_new = (np.diff(keys) != 0) | (np.diff(rows) != 0).any(axis=0)
+        begin = np.flatnonzero(np.concatenate([[True], is_new]))
+        counts = [np.add.reduceat(count, begin) for count in counts]
+        rows, keys = rows[:, begin], keys[begin]
+    wins, losses, ties = counts
+    return keys, wins, losses, ties, rows
 
 
 def _reaches_all(one: Any, other: Any) -> bool:

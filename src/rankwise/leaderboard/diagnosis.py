@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.text import listed
 from rankwise.core.types import IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.comparisons import Comparisons
+from rankwise.leaderboard.loss import ComparisonLoss
 
 LISTED = 5
+# Effects are confounded if this fraction of the information about a combination of them, or less, is left
+# after scores have explained what they can.
+CONFOUNDED = 1e-9
+TINY = 1e-14
 # A prior with a standard deviation above 10 hardly restricts the scores.
 WEAK_PRECISION = 0.01
 
@@ -38,6 +44,32 @@ def diagnose(
         raise ValueError(f"With alpha=0 the scores have no optimum. {' '.join(told)} Give a positive alpha.")
     if told:
         warn_caller(f"{' '.join(told)} Only alpha={alpha:.3g} holds them in place.")
+
+
+def diagnose_covariates(loss: ComparisonLoss, names: list[str], alpha: float) -> None:
+    """Warn of covariates that scores or other effects explain; refuse them if alpha is 0.
+
+    With L the Laplacian of scores, B the border and C the corner of the Hessian at equal scores, the
+    information about effects that is left is C - B L^+ B'.
+    """
+    if not names:
+        return
+    curvature, columns = 0.25 * loss.share, loss.effect_columns
+    border = np.transpose([loss.per_item(curvature * column) for column in columns])
+    scores_alone = ComparisonLoss(loss.comparisons.pooled)
+    # The ridge is for items without matches.
+    laplacian = scores_alone.at(np.zeros(loss.n_items)).hessian(np.full(loss.n_items, TINY))
+    whole = (columns * curvature) @ columns.T
+    values, vectors = np.linalg.eigh(whole - border.T @ laplacian.solve_columns(border))
+    lost = np.abs(vectors[: len(names), values <= CONFOUNDED * np.diag(whole).max()])
+    confounded = [name for name, sizes in zip(names, lost, strict=True) if (sizes > 0.01).any()]
+    if not confounded:
+        return
+    others = "scores, the order effect or each other" if loss.order_effect else "scores or each other"
+    told = f"The effects of {listed(confounded, LISTED)} cannot be distinguished from {others}."
+    if alpha == 0:
+        raise ValueError(f"{told} Leave covariates out, or give a positive alpha.")
+    warn_caller(f"{told} Only the penalty determines them.")
 
 
 def _tie_problems(comparisons: Comparisons) -> list[str]:

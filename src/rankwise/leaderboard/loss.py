@@ -14,15 +14,16 @@ LARGEST_CONDITION = 1e13
 
 
 class ComparisonLoss:
-    """Mean over comparisons of -log P(outcome), with d = s_first - s_second (+ h for the order).
+    """Mean over comparisons of -log P(outcome), with d = s_first - s_second + z' gamma (+ h for the order).
 
         ties="half":      P(win) = 1 / (1 + exp(-d)), and a tie is half a win and half a loss
         ties="davidson":  P(win), P(tie), P(loss) proportional to exp(d/2), nu, exp(-d/2)
 
     Bradley and Terry (1952) and Davidson (1970). With features X of the items, s = u + X beta, without them
-    s = u. Both are convex in (u, beta, h, log nu), which is the order of the parameters. A value takes one
-    exponential and one logarithm per entry; the Hessian by s is a weighted Laplacian of the graph of pairs,
-    bordered by one column per further parameter.
+    s = u. Covariates z of the entries are those of the comparisons, and h is the effect of a covariate of
+    ones. Both are convex in (u, beta, gamma, h, log nu), which is the order of the parameters. A value takes
+    one exponential and one logarithm per entry; the Hessian by s is a weighted Laplacian of the graph of
+    pairs, bordered by one column per further parameter.
     """
 
     def __init__(
@@ -37,7 +38,8 @@ class ComparisonLoss:
         self.features = np.zeros((self.n_items, 0)) if features is None else features
         self.davidson, self.order_effect = ties == "davidson", order_effect
         self.n_linear = self.n_items + self.features.shape[1]
-        self.n_parameters = self.n_linear + order_effect + self.davidson
+        self.effect_columns = _effect_columns(comparisons, order_effect)
+        self.n_parameters = self.n_linear + len(self.effect_columns) + self.davidson
         self.total_weight = float(comparisons.total.sum())
         self.share = comparisons.total / self.total_weight
         self.n_ties = float(comparisons.ties.sum()) / self.total_weight
@@ -58,20 +60,32 @@ class ComparisonLoss:
         deviations, weights = parameters[: self.n_items], parameters[self.n_items : self.n_linear]
         return deviations + self.features @ weights if len(weights) else deviations
 
+    def effects(self, parameters: FloatVector) -> FloatVector:
+        """Return gamma and h."""
+        return parameters[self.n_linear : self.n_linear + len(self.effect_columns)]
+
     def order(self, parameters: FloatVector) -> float:
         """Return h, or 0 if there is none."""
-        return float(parameters[self.n_linear]) if self.order_effect else 0.0
+        return float(self.effects(parameters)[-1]) if self.order_effect else 0.0
 
-    def gathered(self, by_scores: FloatVector, by_order: float, by_nu: float) -> FloatVector:
-        """Return derivatives by the parameters from those by scores, h and log nu."""
-        order = [by_order] if self.order_effect else []
+    def offset(self, parameters: FloatVector) -> FloatVector | None:
+        """Return z' gamma + h of each entry, or None if there are neither."""
+        return self.effects(parameters) @ self.effect_columns if len(self.effect_columns) else None
+
+    def gathered(self, by_scores: FloatVector, by_d: FloatVector, by_nu: float) -> FloatVector:
+        """Return derivatives by the parameters from those by scores, by the d of entries and by log nu."""
+        by_effects = self.effect_columns @ by_d if len(self.effect_columns) else np.zeros(0)
         return np.concatenate(
-            [by_scores, self.features.T @ by_scores, order, [by_nu] if self.davidson else []]
+            [by_scores, self.features.T @ by_scores, by_effects, [by_nu] if self.davidson else []]
         )
 
     def per_item(self, by_difference: FloatVector) -> FloatVector:
         """Return per item the sum over its entries, with a minus sign if it is the second of the pair."""
-        matrix, ones = self.comparisons.matrix(by_difference), np.ones(self.n_items)
+        return self.per_item_of_pairs(self.comparisons.summed(by_difference))
+
+    def per_item_of_pairs(self, by_difference: FloatVector) -> FloatVector:
+        """Return `per_item` of the sums of pairs."""
+        matrix, ones = self.comparisons.pooled.matrix(by_difference), np.ones(self.n_items)
         return matrix @ ones - matrix.T @ ones
 
 
@@ -80,11 +94,11 @@ class LogisticPoint:
 
     def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
         self._loss, counted = loss, loss.comparisons
-        self.value, by_scores, self._curvature = _native.logistic_comparisons(
+        self.value, by_scores, by_d, self._curvature = _native.logistic_comparisons(
             counted.first, counted.second, loss.share, loss.lead, loss.scores(parameters),
-            loss.order(parameters),
+            loss.offset(parameters),
         )  # fmt: skip
-        self.gradient = loss.gathered(by_scores[:-1], by_scores[-1], 0.0)
+        self.gradient = loss.gathered(by_scores, by_d, 0.0)
 
     def hessian(self, ridge: FloatVector) -> ComparisonHessian:
         """Return the second derivative, with `ridge` added to its diagonal."""
@@ -105,7 +119,9 @@ class DavidsonPoint:
     def __init__(self, loss: ComparisonLoss, parameters: FloatVector) -> None:
         self._loss = loss
         scores, log_nu = loss.scores(parameters), float(parameters[-1])
-        d = scores[loss.comparisons.first] - scores[loss.comparisons.second] + loss.order(parameters)
+        d, offset = scores[loss.comparisons.first] - scores[loss.comparisons.second], loss.offset(parameters)
+        if offset is not None:
+            d += offset
         size = np.abs(d)
         little, tie = np.exp(-size), np.exp(log_nu - 0.5 * size)
         total = 1.0 + little + tie
@@ -116,7 +132,7 @@ class DavidsonPoint:
         self.value = float(loss.share @ np.log(total) + 0.5 * (loss.share @ size) - lines)
         by_d = 0.5 * loss.share * self._ahead - loss.lead
         by_nu = float(loss.share @ self._tie) - loss.n_ties
-        self.gradient = loss.gathered(loss.per_item(by_d), float(by_d.sum()), by_nu)
+        self.gradient = loss.gathered(loss.per_item(by_d), by_d, by_nu)
 
     def hessian(self, ridge: FloatVector) -> ComparisonHessian:
         """Return the second derivative, with `ridge` added to its diagonal."""
@@ -136,7 +152,7 @@ class DavidsonPoint:
 
 
 class ComparisonHessian:
-    """A weighted Laplacian with a border for beta, h and log nu, and a ridge."""
+    """A weighted Laplacian with a border for beta, gamma, h and log nu, and a ridge."""
 
     def __init__(
         self,
@@ -152,8 +168,8 @@ class ComparisonHessian:
         ones = np.ones(self.n_items)
         self._degree = self._upper @ ones + self._lower @ ones
         border = list(self._laplacian(loss.features).T)
-        if loss.order_effect:
-            border.append(loss.per_item(by_d))
+        weighted = loss.effect_columns * by_d
+        border += [loss.per_item_of_pairs(sums) for sums in loss.comparisons.summed(weighted)]
         if by_d_nu is not None:
             border.append(loss.per_item(by_d_nu))
         self._border = np.array(border).reshape(len(border), self.n_items)
@@ -161,7 +177,7 @@ class ComparisonHessian:
         n_features = loss.features.shape[1]
         corner[:n_features] = (self._border @ loss.features).T
         corner[:, :n_features] = corner[:n_features].T
-        corner[n_features:, n_features:] = _effects(loss, by_d, by_d_nu, by_nu)
+        corner[n_features:, n_features:] = _effects(loss, weighted, by_d_nu, by_nu)
         self._corner = corner + np.diag(ridge[self.n_items :])
         self._ridge = ridge[: self.n_items]
         self.diagonal = np.concatenate([self._degree + self._ridge, np.diag(self._corner)])
@@ -254,12 +270,20 @@ class ComparisonHessian:
 
 
 def _effects(
-    loss: ComparisonLoss, by_d: FloatVector, by_d_nu: FloatVector | None, by_nu: float
+    loss: ComparisonLoss, weighted: FloatArray, by_d_nu: FloatVector | None, by_nu: float
 ) -> FloatArray:
-    """Return the second derivatives by h and log nu."""
-    cross = 0.0 if by_d_nu is None else float(by_d_nu.sum())
-    kept = [loss.order_effect, loss.davidson]
-    return np.array([[by_d.sum(), cross], [cross, by_nu]])[np.ix_(kept, kept)]
+    """Return the second derivatives by gamma, h and log nu, from the columns of effects times those by d."""
+    effects = weighted @ loss.effect_columns.T
+    if by_d_nu is None:
+        return effects
+    cross = loss.effect_columns @ by_d_nu
+    return np.block([[effects, cross[:, None]], [cross, by_nu]])
+
+
+def _effect_columns(comparisons: Comparisons, order_effect: bool) -> FloatArray:
+    """Return the covariates and, for an order effect, ones: one row per effect, one column per entry."""
+    ones = np.ones((int(order_effect), len(comparisons.first)))
+    return ones if comparisons.covariates is None else np.concatenate([comparisons.covariates, ones])
 
 
 def _dots(a: FloatArray, b: FloatArray) -> FloatVector:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
 from numbers import Real
@@ -16,8 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise import _native
 from rankwise.core.checks import as_array, as_they_are, as_vector, as_weights, is_missing
 from rankwise.core.text import listed, plural
-from rankwise.core.types import FloatVector, ShortVector
+from rankwise.core.types import FloatArray, FloatVector, ShortVector
 from rankwise.core.warn import warn_caller
+from rankwise.leaderboard.covariates import Covariates, read_covariates
 
 # Text of a compact date, and text that ends in a zone after a time.
 COMPACT = re.compile("[0-9]{8}")
@@ -42,6 +43,8 @@ class Matches:
     weight : array of shape (n_matches,), or None if all are 1
     clusters : tuple of int arrays of shape (n_matches,)
         The clusters of each match, one array per column.
+    covariates : Covariates, optional
+        Of each match, for the first item, in units of their root mean square.
     """
 
     items: NDArray[Any]
@@ -50,6 +53,12 @@ class Matches:
     result: FloatVector | None
     weight: FloatVector | None
     clusters: tuple[ShortVector, ...] = ()
+    covariates: Covariates | None = None
+
+    @property
+    def covariate_values(self) -> FloatArray | None:
+        """The covariates of each match in their units, or None."""
+        return None if self.covariates is None else self.covariates.values
 
     @property
     def has_counts(self) -> bool:
@@ -85,6 +94,7 @@ def read_matches(
     date: Any = None,
     half_life: float | None = None,
     cluster: Any = None,
+    covariates: Any = None,
 ) -> Matches:
     """Return the matches of two columns of names; without outcomes, `a` won each match.
 
@@ -99,7 +109,13 @@ def read_matches(
     if weights is not None and not np.isfinite(2.0 * _sum(weights)):
         raise ValueError("The sum of weight overflows; divide all weights by the same number.")
     clusters = () if cluster is None else _clusters_of(cluster, len(first))
-    return _without_zeros(Matches(items, first, second, result, weights, clusters))
+    rows = None
+    if covariates is not None:
+        rows = read_covariates(covariates, len(first), is_difference=outcome is None)
+    matches = _without_zeros(Matches(items, first, second, result, weights, clusters, rows))
+    if matches.covariates is None:
+        return matches
+    return replace(matches, covariates=matches.covariates.scaled(matches.weight))
 
 
 def _clusters_of(cluster: Any, length: int) -> tuple[ShortVector, ...]:
@@ -163,7 +179,8 @@ def _without_zeros(matches: Matches) -> Matches:
         warn_caller(f"All matches of {names} have a weight of 0 and do not determine the score.")
     result = None if matches.result is None else matches.result[kept]
     clusters = tuple(codes[kept] for codes in matches.clusters)
-    return Matches(matches.items, first, second, result, matches.weight[kept], clusters)
+    covariates = None if matches.covariates is None else matches.covariates.take(kept)
+    return Matches(matches.items, first, second, result, matches.weight[kept], clusters, covariates)
 
 
 def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
@@ -247,6 +264,10 @@ def results_of(outcome: Any, length: int) -> FloatVector:
     >>> results_of(["win", "tie", "Loss"], 3)
     array([1. , 0.5, 0. ])
     """
+    if isinstance(outcome, np.ndarray) and outcome.dtype.kind in "biuf" and outcome.shape == (length,):
+        numbers = outcome.astype(np.float64)
+        if ((numbers == 0.0) | (numbers == 0.5) | (numbers == 1.0)).all():
+            return numbers
     distinct, (codes,) = numbered({"outcome": outcome})
     if len(codes) != length:
         raise ValueError(f"outcome has {len(codes)} entries for {plural(length, 'match')}.")

@@ -35,6 +35,7 @@ def leaderboard_page(model: BradleyTerry, board: Leaderboard, title: str = "Lead
     sections = [
         section("ranking", "Ranking", _chart(board), _table(board)),
         section("matches", "Probabilities of winning", _grid(model, board)),
+        *_covariates(model, board),
         section("fit", "Fit and uncertainty", _facts(model), paragraph(_explained(model, board), "note")),
     ]
     return page(title, lead, sections, f"Made by rankwise {__version__}.")
@@ -100,6 +101,24 @@ def _grid(model: BradleyTerry, board: Leaderboard) -> str:
     )
     header = ["Item", "Rank", *(str(item.rank) for item in shown)]
     return table("Probability of beating the item of each rank", header, rows, name="chances", note=note)
+
+
+def _covariates(model: BradleyTerry, board: Leaderboard) -> list[str]:
+    """Return a section with the effects of covariates of matches, if there are any."""
+    names = getattr(model, "covariate_names_", [])
+    found = {one.name: one for one in model.effects(confidence=board.confidence)} if names else {}
+    effects = [(name, found[f"covariate {name}"]) for name in names]
+    rows: list[list[Cell]] = [
+        [name, *(Number(v, f"{v:.4g}".replace("-", MINUS)) for v in (one.value, one.low, one.high))]
+        for name, one in effects
+    ]
+    note = (
+        "The change of the log odds of the item named first per unit of each covariate, with "
+        f"{_percent(board)} intervals. Scores and probabilities are those of matches in which all are 0."
+    )
+    header = ["Covariate", "Effect", "from", "to"]
+    shown = table("Effects of covariates", header, rows, name="covariates", note=note)
+    return [section("covariates", "Covariates of matches", shown)] if names else []
 
 
 def _facts(model: BradleyTerry) -> str:
