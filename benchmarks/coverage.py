@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 from scipy.special import expit
+from scipy.stats import norm
 from sklearn.base import clone
 
 from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
@@ -401,6 +402,53 @@ def first_place(votes, n_items, **options):
     return found
 
 
+EFFECTS = np.array([0.5, -0.3, 0.2])
+
+
+def covariate_intervals(n, n_clusters=None, dependence=0.4):
+    """Intervals of scores and of the effects of three covariates, with independent or clustered votes.
+
+    The first covariate goes with the items, the second is independent of them, and the third is the same for
+    all votes of a cluster. Votes of a cluster depend on each other by a normal copula, which leaves the
+    probability of each vote as it is.
+    """
+
+    def found(rng, large=False):
+        names = ("score", *(f"effect {k + 1}" for k in range(3)))
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        scores = rng.normal(size=N_ITEMS)
+        a, b = random_pairs(rng, n)
+        cluster = np.arange(n) % (n_clusters or n)
+        wordiness = 0.7 * scores + 0.7 * rng.normal(size=N_ITEMS)
+        Z = np.stack(
+            [
+                wordiness[a] - wordiness[b] + rng.normal(size=n),
+                rng.choice([-1.0, 1.0], size=n),
+                rng.normal(size=cluster.max() + 1)[cluster],
+            ],
+            axis=1,
+        )
+        share = dependence if n_clusters else 0.0
+        noise = share**0.5 * rng.normal(size=cluster.max() + 1)[cluster]
+        noise = noise + (1 - share) ** 0.5 * rng.normal(size=n)
+        result = (norm.cdf(noise) < expit(scores[a] - scores[b] + Z @ EFFECTS)).astype(float)
+        model = BradleyTerry().fit(
+            a, b, outcome=result, covariates=Z, cluster=cluster if n_clusters else None
+        )
+        truth = scores - scores.mean()
+        rows = [
+            (row.score, row.low - truth[row.item], row.high - truth[row.item]) for row in model.leaderboard()
+        ]
+        effects = [
+            (one.value, one.low - value, one.high - value)
+            for one, value in zip(model.effects(), EFFECTS, strict=True)
+        ]
+        return dict(zip(names, [rows, *effects], strict=True))
+
+    return found
+
+
 FIRST_PLACES = {
     f"leaderboard, {intervals}: first of {n_items} items, {votes} votes": first_place(
         votes, n_items, intervals=intervals
@@ -432,6 +480,8 @@ CASES = {
     "leaderboard: half life, 4,000 votes": leaderboard_intervals(
         weighted_votes(4000, 4000 / 3), half_life=4000 / 3
     ),
+    "leaderboard: 3 covariates, 2,000 votes": covariate_intervals(2000),
+    "leaderboard: 3 covariates, 100 users x 20 votes": covariate_intervals(2000, 100),
     **{
         f"{name}: {structure}": intervals_of_weights(model, drawn)
         for name, model in MODELS.items()
