@@ -269,6 +269,20 @@ def match_loss(scores, matches, alpha, order_effect=0.0, tie_effect=None):
     return total / weights + alpha * (np.sum(np.square(scores)) + order_effect**2 + log_nu**2)
 
 
+def judge_loss(scores, slopes, orders, votes, sds):
+    """Sum of -log P(outcome) over votes (a, b, result, judge), and of the penalties of normal priors.
+
+    P(a wins | judge k) = 1 / (1 + exp(-beta_k (s_a - s_b) - h_k)), and a tie is half of each. The priors are
+    those of scores, log |beta_k| and h_k, with standard deviations `sds`.
+    """
+    total = 0.0
+    for a, b, result, k in votes:
+        win = 1 / (1 + np.exp(-slopes[k] * (scores[a] - scores[b]) - orders[k]))
+        total -= result * np.log(win) + (1 - result) * np.log(1 - win)
+    parts = (scores, np.log(np.abs(slopes)), orders)
+    return total + sum(np.sum(np.square(one)) / (2 * sd**2) for one, sd in zip(parts, sds, strict=True))
+
+
 def reliability(pairs, s, bins):
     """Share, mean probability and share in the stated order of the pairs of each bin of [1/2, 1]."""
     edges = np.linspace(0.5, 1, bins + 1)

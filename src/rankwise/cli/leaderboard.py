@@ -12,6 +12,7 @@ from rankwise.core.text import plural
 EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
   rankwise leaderboard games.csv --a home --b away --outcome result --order-effect -o page.html
   rankwise leaderboard matches.csv --a winner --b loser --model model.json
+  rankwise leaderboard votes.csv --a model_a --b model_b --outcome winner --judge annotator
   rankwise leaderboard model.json --top 5 --match Ann Bob
 """
 
@@ -87,6 +88,8 @@ def _add_fit_options(parser: Any) -> None:
         "which are usually shorter if votes are few",
     )  # fmt: skip
     group.add_argument("--model", help="file to save the model to")
+    group = parser.add_argument_group("judges")
+    group.add_argument("--judge", help="column of who voted: judges differ in how sharply they discern")
 
 
 def between(text: str) -> float:
@@ -127,7 +130,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates",
+    "intervals", "model", "covariates", "judge",
 )  # fmt: skip
 
 
@@ -189,7 +192,7 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     """Return the columns by role; names remain text."""
     from rankwise.io.frames import read_text_columns
 
-    named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date")}
+    named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date", "judge")}
     named = {name: column for name, column in named.items() if column is not None}
     clusters = options.cluster or []
     covariates = options.covariates or []
@@ -243,6 +246,13 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "confidence": board.confidence,
         "leaderboard": [row._asdict() for row in board],
         "first_place": dict(first_places(model)),
+        "judges": [
+            {
+                name: part._asdict() if hasattr(part, "_asdict") else part
+                for name, part in row._asdict().items()
+            }
+            for row in judges_of(model, board)
+        ],
         "output": options.output,
         "model": options.model,
     }
@@ -250,9 +260,11 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
 
 def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[dict[str, Any]]) -> list[str]:
     """Return the result for people."""
+    judges = judges_of(model, board)
     effects = [
         f"{one.name} {one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
         for one in model.effects(confidence=board.confidence)
+        if not judges
     ]
     sd = getattr(model, "prior_sd_", None)
     effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
@@ -263,7 +275,15 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     ends = [f"{one['a']} against {one['b']}: {shown(one)}" for one in chances]
     files = {"": options.output, "model ": options.model}
     written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
-    return [*str(board).splitlines(), "", "; ".join([end, *effects]), *ends, *written]
+    tables = [*str(board).splitlines(), "", *(str(judges).splitlines() if judges else [])]
+    return [*tables, *[""][: len(judges)], "; ".join([end, *effects]), *ends, *written]
+
+
+def judges_of(model: Any, board: Any) -> Any:
+    """Return the table of judges, empty without them."""
+    from rankwise.leaderboard import judge_table
+
+    return judge_table(model, confidence=board.confidence) if hasattr(model, "judges_") else []
 
 
 def first_places(model: Any) -> list[tuple[str, float]]:

@@ -22,6 +22,7 @@ from rankwise.estimators.rank_rls import BaseRankRLS
 from rankwise.hull.ranker import BaseHullRanker
 from rankwise.io.model_layout import ModelFileError
 from rankwise.leaderboard.bradley_terry import BradleyTerry, parameters_fit
+from rankwise.leaderboard.judge_uncertainty import JudgeState
 
 Checks = Iterator[tuple[str, Any]]
 
@@ -156,10 +157,29 @@ def _votes(model: BradleyTerry, n_items: int, names: list[str]) -> Checks:
     clusters = getattr(model, "_clusters", ())
     yield "_clusters", isinstance(clusters, tuple) and len(clusters) in (0, 1, 3)
     yield "_clusters", all(_are_clusters(counts, entries, n_items, len(names)) for counts in clusters)
+    yield from _judges(model)
 
 
 def _are_positive(values: Any) -> bool:
     return bool((values > 0).all())
+
+
+def _judges(model: BradleyTerry) -> Checks:
+    state = getattr(model, "_judges", None)
+    if state is None:
+        return
+    yield "_judges", isinstance(state, tuple) and len(state) == 4 and isinstance(state[0], tuple)
+    yield "_judges", len(state[0]) == 6 and all(map(_is_list, (*state[0], *state[1:])))
+    yield "_judges", len({len(column) for column in state[0]}) == 1
+    yield "_judges", all(values.dtype == np.float64 for values in state[1:])
+    yield "_judges", JudgeState(*state).is_valid(model.scores_)
+    n_judges = len(state[1])
+    yield "judges_", _is_list(model.judges_) and len(set(model.judges_.tolist())) == n_judges
+    for name in ("judge_slopes_", "judge_order_effects_", "judge_votes_"):
+        values = getattr(model, name)
+        yield name, _is_finite(values) and values.shape == (n_judges,)
+    spreads = model.judge_spreads_
+    yield "judge_spreads_", isinstance(spreads, tuple) and len(spreads) == 2 and all(map(_is_number, spreads))
 
 
 def _are_weights(weights: Any, like: Any) -> bool:

@@ -6,14 +6,18 @@ from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
+    from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
 __all__ = [
     "BradleyTerry",
     "Effect",
+    "JudgeRow",
+    "JudgeTable",
     "Leaderboard",
     "LeaderboardRow",
     "ScoreDifference",
+    "judge_table",
     "rank_ranges",
     "step_down_ranges",
 ]
@@ -22,6 +26,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
+        "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
 )

@@ -24,6 +24,9 @@ from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.item_features import as_rows, with_features
+from rankwise.leaderboard.judge_loss import JudgeVotes
+from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
+from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_judges
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import Matches, columns_of, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
@@ -166,6 +169,14 @@ class BradleyTerry(BaseEstimator):
         The penalty of scores, and the results of the fit: the objective is within `gap_` of its minimum.
     n_comparisons_ : int
         The number of matches of positive weight.
+    judges_ : array of shape (n_judges,)
+        With judges: their names, sorted if they can be.
+    judge_slopes_, judge_order_effects_ : arrays of shape (n_judges,)
+        With judges: beta_k, below 0 for a judge that votes against the rest, and h_k.
+    judge_votes_ : array of shape (n_judges,)
+        With judges: the weight of the votes of each.
+    judge_spreads_ : tuple of two floats
+        With judges: the learned standard deviations of log |beta_k| and h_k.
 
     Examples
     --------
@@ -204,6 +215,7 @@ class BradleyTerry(BaseEstimator):
         features: Any = None,
         cluster: Any = None,
         covariates: Any = None,
+        judge: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -232,13 +244,21 @@ class BradleyTerry(BaseEstimator):
             the left and -1 otherwise. Swapping both items changes the sign of z. Without `outcome`, the first
             is the winner, so z must be a difference, winner minus loser; a column of one sign is refused.
             Units do not matter.
+        judge : column of labels, optional
+            Who voted. The model is then P(a beats b | judge k) = 1 / (1 + exp(-beta_k (s_a - s_b) - h_k)):
+            judges differ in how sharply they discern and, if `outcome` is given, in their preference for
+            the item named first. The spreads of log beta_k and h_k are learned. The problem is not convex:
+            the result is the best local minimum of several starts, `objective_` includes the priors of
+            judges, and `gap_` is the distance from that minimum to second order. For up to 3,000 items.
         """
         self._check_parameters()
         if loser is None:
             columns = _frame_columns(winner, weight=weight, outcome=outcome, date=date)
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
-        columns |= {"cluster": cluster, "covariates": covariates}
+        columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
+        if judge is not None:
+            _check_judged(self, cluster=cluster, features=features, covariates=covariates)
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
@@ -356,7 +376,8 @@ class BradleyTerry(BaseEstimator):
     def effects(self, *, confidence: float = 0.95) -> list[Effect]:
         """Return the effects of features, covariates, order and ties, with confidence intervals.
 
-        The interval of the tie effect nu is that of log nu, as powers of e.
+        The interval of the tie effect nu is that of log nu, as powers of e. With judges, the effects are the
+        slope and, if `outcome` was given, the order effect of each.
 
         Examples
         --------
@@ -367,6 +388,8 @@ class BradleyTerry(BaseEstimator):
         """
         _check_confidence(confidence)
         uncertainty = self._uncertainty()
+        if isinstance(uncertainty, JudgeUncertainty):
+            return _judge_effects(self, uncertainty, confidence)
         loss, n_effects = uncertainty.loss, uncertainty.loss.n_parameters - uncertainty.loss.n_items
         if not n_effects:
             return []
@@ -531,6 +554,7 @@ class BradleyTerry(BaseEstimator):
         self._set_features(features, columns)
         _set_covariates(self, matches.covariates, comparisons)
         self._store(loss, result)
+        _set_judges(self, matches)
         _warn_of_matchmaking(loss, self.scores_, self.prior_sd_)
         return self
 
@@ -626,6 +650,9 @@ class BradleyTerry(BaseEstimator):
         if self.intervals == "sampled":
             return _sampled(self, loss)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
+        if getattr(self, "_judges", None) is not None:
+            debias = is_linked and (intervals or self.intervals) == "debiased"
+            return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
         if (intervals or self.intervals) == "debiased" and is_linked:
             found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
             # An order effect and scores may be impossible to tell apart.
@@ -653,6 +680,8 @@ class BradleyTerry(BaseEstimator):
     def _posterior(self) -> Uncertainty:
         """Return the posterior of independent votes."""
         loss = self._loss()
+        if getattr(self, "_judges", None) is not None:
+            return JudgeUncertainty(loss, JudgeState(*self._judges), debias=False)
         ridge = 2 * self._penalty(loss, self.alpha_)
         return Uncertainty(loss, self._parameters, ridge, self._n_votes(loss))
 
@@ -730,6 +759,69 @@ def _units(model: BradleyTerry, loss: ComparisonLoss) -> FloatVector:
     if scale is not None:
         units[loss.n_linear : loss.n_linear + len(scale)] = scale
     return units
+
+
+def _check_judged(model: BradleyTerry, **others: Any) -> None:
+    """Refuse options that judges do not support."""
+    given = [name for name, value in others.items() if value is not None]
+    if given:
+        raise ValueError(f"judge cannot be combined with {given[0]}.")
+    if model.ties != "half":
+        raise ValueError(f"judge needs ties='half'; got {model.ties!r}.")
+    if model.intervals == "sampled":
+        raise ValueError("judge cannot be combined with intervals='sampled'.")
+    if model.order_effect:
+        raise ValueError("With judge, each judge has its own order effect; order_effect must be False.")
+    if model.alpha is not None and model.alpha == 0:
+        raise ValueError("judge needs a positive alpha, or None for a learned one; got 0.")
+
+
+def _set_judges(model: BradleyTerry, matches: Matches) -> None:
+    """Fit the judges of matches, from the scores of equal judges, and store the results."""
+    for name in ("judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_"):
+        model.__dict__.pop(name, None)
+    model._judges = None
+    if matches.judges is None or matches.judge is None:
+        return
+    if len(matches.items) > DENSE_ITEMS:
+        raise ValueError(f"judge is limited to {DENSE_ITEMS:,} items; there are {len(matches.items):,}.")
+    votes = JudgeVotes.count(matches)
+    found = fit_judges(
+        votes, model.scores_, len(matches.judges), has_orders=matches.result is not None,
+        prior_sd=None if model.alpha is None else (2.0 * model._votes * model.alpha) ** -0.5,
+        max_iter=model.max_iter,
+    )  # fmt: skip
+    _store_judges(model, matches.judges, found)
+    weight = np.ones(len(matches.judge)) if matches.weight is None else matches.weight
+    model.judge_votes_ = np.bincount(matches.judge, weight, len(matches.judges)).astype(np.float64)
+    warn_of_judges(model.judges_, found)
+
+
+def _store_judges(model: BradleyTerry, names: Any, found: JudgeFit) -> None:
+    loss, parameters = found.loss, found.minimum.point.parameters
+    spreads = np.array([found.spreads.scores, found.spreads.slopes, found.spreads.orders])
+    model._judges = tuple(vars(loss.votes).values()), loss.signs, spreads, parameters
+    scores, logs, orders = loss.split(loss.normalised(parameters))
+    model.scores_ = model._parameters = scores - scores.mean()
+    model.judges_, model.judge_slopes_ = names, loss.signs * np.exp(logs)
+    model.judge_order_effects_ = orders.copy()
+    model.judge_spreads_ = found.spreads.slopes, found.spreads.orders if loss.has_orders else 0.0
+    if model.alpha is None:
+        model.prior_sd_ = found.spreads.scores * float(np.exp(loss.split(parameters)[1].mean()))
+        model.alpha_ = 1.0 / (2.0 * model._votes * model.prior_sd_**2)
+    model.objective_ = found.minimum.point.value / model._votes
+    model.gap_, model.n_iter_ = found.minimum.decrease / model._votes, found.minimum.n_iter
+
+
+def _judge_effects(model: BradleyTerry, uncertainty: JudgeUncertainty, confidence: float) -> list[Effect]:
+    found = []
+    values = np.stack([model.judge_slopes_, model.judge_order_effects_], axis=1).tolist()
+    intervals = uncertainty.judge_intervals(confidence)
+    for name, own, of_judge in zip(model.judges_.tolist(), values, intervals, strict=True):
+        kinds = (f"slope of judge {name}", f"order effect of judge {name}")
+        # Without order effects there are only slopes.
+        found += [Effect(*row[:2], *row[2]) for row in zip(kinds, own, of_judge, strict=False)]
+    return found
 
 
 def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: float | None) -> None:

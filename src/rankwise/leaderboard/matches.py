@@ -45,6 +45,10 @@ class Matches:
         The clusters of each match, one array per column.
     covariates : Covariates, optional
         Of each match, for the first item, in units of their root mean square.
+    judges : array of shape (n_judges,), or None
+        The names of judges.
+    judge : int array of shape (n_matches,), or None
+        Indices in `judges`.
     """
 
     items: NDArray[Any]
@@ -54,6 +58,8 @@ class Matches:
     weight: FloatVector | None
     clusters: tuple[ShortVector, ...] = ()
     covariates: Covariates | None = None
+    judges: NDArray[Any] | None = None
+    judge: ShortVector | None = None
 
     @property
     def covariate_values(self) -> FloatArray | None:
@@ -95,6 +101,7 @@ def read_matches(
     half_life: float | None = None,
     cluster: Any = None,
     covariates: Any = None,
+    judge: Any = None,
 ) -> Matches:
     """Return the matches of two columns of names; without outcomes, `a` won each match.
 
@@ -112,10 +119,19 @@ def read_matches(
     rows = None
     if covariates is not None:
         rows = read_covariates(covariates, len(first), is_difference=outcome is None)
-    matches = _without_zeros(Matches(items, first, second, result, weights, clusters, rows))
+    judges = (None, None) if judge is None else _judges_of(judge, len(first))
+    matches = _without_zeros(Matches(items, first, second, result, weights, clusters, rows, *judges))
     if matches.covariates is None:
         return matches
     return replace(matches, covariates=matches.covariates.scaled(matches.weight))
+
+
+def _judges_of(judge: Any, length: int) -> tuple[NDArray[Any], ShortVector]:
+    """Return the names of judges, and the code of the judge of each match."""
+    names, (codes,) = numbered({"judge": judge})
+    if len(codes) != length:
+        raise ValueError(f"judge has {len(codes)} entries for {plural(length, 'match')}.")
+    return names, codes
 
 
 def _clusters_of(cluster: Any, length: int) -> tuple[ShortVector, ...]:
@@ -180,7 +196,11 @@ def _without_zeros(matches: Matches) -> Matches:
     result = None if matches.result is None else matches.result[kept]
     clusters = tuple(codes[kept] for codes in matches.clusters)
     covariates = None if matches.covariates is None else matches.covariates.take(kept)
-    return Matches(matches.items, first, second, result, matches.weight[kept], clusters, covariates)
+    judge = None if matches.judge is None else matches.judge[kept]
+    return Matches(
+        matches.items, first, second, result, matches.weight[kept], clusters, covariates, matches.judges,
+        judge,
+    )  # fmt: skip
 
 
 def numbered(columns: dict[str, Any]) -> tuple[NDArray[Any], list[ShortVector]]:
