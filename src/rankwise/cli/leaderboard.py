@@ -90,6 +90,10 @@ def _add_fit_options(parser: Any) -> None:
     group.add_argument("--model", help="file to save the model to")
     group = parser.add_argument_group("judges")
     group.add_argument("--judge", help="column of who voted: judges differ in how sharply they discern")
+    group.add_argument(
+        "--judge-outcome",
+        help="column of a judge's votes on all duels; --outcome then has human votes on some of them",
+    )
 
 
 def between(text: str) -> float:
@@ -130,7 +134,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates", "judge",
+    "intervals", "model", "covariates", "judge", "judge_outcome",
 )  # fmt: skip
 
 
@@ -182,6 +186,8 @@ def check_usage(options: argparse.Namespace) -> None:
         raise arguments.UsageError("A table of matches needs --a and --b.")
     if options.order_effect and options.outcome is None:
         raise arguments.UsageError("--order-effect needs --outcome.")
+    if options.judge_outcome is not None and options.outcome is None:
+        raise arguments.UsageError("--judge-outcome needs --outcome, the human votes.")
     if options.cluster is not None and len(options.cluster) > 2:
         raise arguments.UsageError(f"--cluster takes one column or two; got {len(options.cluster)}.")
     if options.half_life is not None and options.date is None:
@@ -192,7 +198,8 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     """Return the columns by role; names remain text."""
     from rankwise.io.frames import read_text_columns
 
-    named = {name: getattr(options, name) for name in ("a", "b", "outcome", "weight", "date", "judge")}
+    roles = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
+    named = {name: getattr(options, name) for name in roles}
     named = {name: column for name, column in named.items() if column is not None}
     clusters = options.cluster or []
     covariates = options.covariates or []
@@ -205,8 +212,9 @@ def read_columns(options: argparse.Namespace) -> dict[str, Any]:
     for name in ("weight", "date"):
         if name in columns:
             columns[name] = as_numbers(columns[name])
-    if "outcome" in columns:
-        columns["outcome"] = [OUTCOMES.get(value, value) for value in columns["outcome"]]
+    for name in ("outcome", "judge_outcome"):
+        if name in columns:
+            columns[name] = [OUTCOMES.get(value, value) for value in columns[name]]
     return columns
 
 
@@ -253,6 +261,10 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
             }
             for row in judges_of(model, board)
         ],
+        **{
+            name: getattr(model, f"{name}_", None)
+            for name in ("judge_weight", "judge_agreement", "judge_gain")
+        },
         "output": options.output,
         "model": options.model,
     }

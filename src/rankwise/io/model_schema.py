@@ -158,6 +158,7 @@ def _votes(model: BradleyTerry, n_items: int, names: list[str]) -> Checks:
     yield "_clusters", isinstance(clusters, tuple) and len(clusters) in (0, 1, 3)
     yield "_clusters", all(_are_clusters(counts, entries, n_items, len(names)) for counts in clusters)
     yield from _judges(model)
+    yield from _duels(model)
 
 
 def _are_positive(values: Any) -> bool:
@@ -180,6 +181,20 @@ def _judges(model: BradleyTerry) -> Checks:
         yield name, _is_finite(values) and values.shape == (n_judges,)
     spreads = model.judge_spreads_
     yield "judge_spreads_", isinstance(spreads, tuple) and len(spreads) == 2 and all(map(_is_number, spreads))
+
+
+def _duels(model: BradleyTerry) -> Checks:
+    covariance = getattr(model, "_duels", None)
+    if covariance is None:
+        return
+    n_items = len(model.items_)
+    yield "_duels", _is_finite(covariance) and covariance.dtype == np.float64
+    yield "_duels", covariance.shape == (n_items, n_items) and np.diag(covariance).min() >= 0
+    yield "_duels", np.allclose(covariance, covariance.T, atol=1e-8 * (1.0 + np.abs(covariance).max()))
+    for name in ("judge_weight_", "judge_agreement_"):
+        yield name, isinstance(number := getattr(model, name), float) and 0 <= number <= 1
+    yield "judge_gain_", isinstance(model.judge_gain_, float) and math.isfinite(model.judge_gain_)
+    yield "n_duels_", type(model.n_duels_) is int and model.n_duels_ > 0
 
 
 def _are_weights(weights: Any, like: Any) -> bool:

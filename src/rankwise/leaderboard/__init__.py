@@ -6,6 +6,7 @@ from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
+    from rankwise.leaderboard.duel_tables import join_duels
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
@@ -17,6 +18,7 @@ __all__ = [
     "Leaderboard",
     "LeaderboardRow",
     "ScoreDifference",
+    "join_duels",
     "judge_table",
     "rank_ranges",
     "step_down_ranges",
@@ -26,6 +28,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
+        "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },

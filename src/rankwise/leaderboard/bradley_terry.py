@@ -23,6 +23,7 @@ from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
+from rankwise.leaderboard.duels import DuelUncertainty, fit_duels, read_duels, warn_of_few_votes
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.judge_loss import JudgeVotes
 from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
@@ -62,6 +63,13 @@ SAMPLED_ITEMS = 100
 # Draws of scores for the probabilities of the first places, and the largest number of values in them.
 DRAWS, DRAWN_VALUES = 20_000, 10_000_000
 RANKED_ITEMS = 20_000
+# Attributes of fits with judges, which another fit removes.
+OF_JUDGES = (
+    "judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_", "judge_weight_",
+    "judge_agreement_", "judge_gain_", "n_duels_",
+)  # fmt: skip
+# Arguments of `fit` that votes of humans and of a judge on the same duels do not support.
+NOT_OF_DUELS = ("judge", "cluster", "covariates", "features", "weight")
 
 
 class ScoreDifference(NamedTuple):
@@ -177,6 +185,13 @@ class BradleyTerry(BaseEstimator):
         With judges: the weight of the votes of each.
     judge_spreads_ : tuple of two floats
         With judges: the learned standard deviations of log |beta_k| and h_k.
+    judge_weight_, judge_agreement_ : float
+        With `judge_outcome`: lambda, and the fraction of duels with a human vote on which the judge agreed.
+    judge_gain_ : float
+        With `judge_outcome`: the fraction by which the mean length of intervals of scores is below that of
+        the human votes alone.
+    n_duels_ : int
+        With `judge_outcome`: the number of duels, with and without a human vote.
 
     Examples
     --------
@@ -216,6 +231,7 @@ class BradleyTerry(BaseEstimator):
         cluster: Any = None,
         covariates: Any = None,
         judge: Any = None,
+        judge_outcome: Any = None,
     ) -> BradleyTerry:
         """Learn the scores.
 
@@ -250,6 +266,11 @@ class BradleyTerry(BaseEstimator):
             the item named first. The spreads of log beta_k and h_k are learned. The problem is not convex:
             the result is the best local minimum of several starts, `objective_` includes the priors of
             judges, and `gap_` is the distance from that minimum to second order. For up to 3,000 items.
+        judge_outcome : column like outcome, optional
+            The vote of a judge, such as a language model, on every duel (the same prompt and answers), if
+            humans voted on a random subset. `outcome` has the human votes and is missing (None, NaN or empty)
+            for the other duels. The scores are those of humans; the judge makes their intervals shorter, and
+            its biases do not matter. See `fit_duels`. For up to 3,000 items.
         """
         self._check_parameters()
         if loser is None:
@@ -258,7 +279,14 @@ class BradleyTerry(BaseEstimator):
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
         columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
         if judge is not None:
-            _check_judged(self, cluster=cluster, features=features, covariates=covariates)
+            _check_judged(
+                self, "judge", cluster=cluster, features=features, covariates=covariates,
+                judge_outcome=judge_outcome,
+            )  # fmt: skip
+        if judge_outcome is not None:
+            given = columns | {"features": features}
+            _check_judged(self, "judge_outcome", **{name: given.get(name) for name in NOT_OF_DUELS})
+            return _fit_duels(self, columns, judge_outcome)
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
@@ -353,12 +381,7 @@ class BradleyTerry(BaseEstimator):
         target[first] += 1.0
         target[second] -= 1.0
         uncertainty = self._uncertainty()
-        columns = uncertainty.contrasts(target[:, None])
-        (error,), (low,), (high,) = uncertainty.intervals(columns, confidence)
-        probability = uncertainty.chance_above(columns[:, 0], float(error))
-        return ScoreDifference(
-            float(self.scores_ @ target), float(error), float(low), float(high), probability
-        )
+        return ScoreDifference(float(self.scores_ @ target), *uncertainty.difference(target, confidence))
 
     def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
         """Return the confidence interval of P(a above b): that of the difference of scores, as probabilities.
@@ -455,7 +478,7 @@ class BradleyTerry(BaseEstimator):
                 order, errors, lows, highs, best, worst, strict=True
             )
         ]  # fmt: skip
-        return Leaderboard(rows, confidence)
+        return Leaderboard(rows, confidence, _duel_note(self))
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
@@ -650,6 +673,8 @@ class BradleyTerry(BaseEstimator):
         if self.intervals == "sampled":
             return _sampled(self, loss)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
+        if getattr(self, "_duels", None) is not None:
+            return DuelUncertainty(loss, self.scores_, self._votes, self._duels)
         if getattr(self, "_judges", None) is not None:
             debias = is_linked and (intervals or self.intervals) == "debiased"
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
@@ -680,6 +705,8 @@ class BradleyTerry(BaseEstimator):
     def _posterior(self) -> Uncertainty:
         """Return the posterior of independent votes."""
         loss = self._loss()
+        if getattr(self, "_duels", None) is not None:
+            return DuelUncertainty(loss, self.scores_, self._votes, self._duels)
         if getattr(self, "_judges", None) is not None:
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=False)
         ridge = 2 * self._penalty(loss, self.alpha_)
@@ -761,35 +788,78 @@ def _units(model: BradleyTerry, loss: ComparisonLoss) -> FloatVector:
     return units
 
 
-def _check_judged(model: BradleyTerry, **others: Any) -> None:
+def _check_judged(model: BradleyTerry, name: str, **others: Any) -> None:
     """Refuse options that judges do not support."""
-    given = [name for name, value in others.items() if value is not None]
+    given = [other for other, value in others.items() if value is not None]
     if given:
-        raise ValueError(f"judge cannot be combined with {given[0]}.")
+        raise ValueError(f"{name} cannot be combined with {given[0]}.")
     if model.ties != "half":
-        raise ValueError(f"judge needs ties='half'; got {model.ties!r}.")
+        raise ValueError(f"{name} needs ties='half'; got {model.ties!r}.")
     if model.intervals == "sampled":
-        raise ValueError("judge cannot be combined with intervals='sampled'.")
-    if model.order_effect:
+        raise ValueError(f"{name} cannot be combined with intervals='sampled'.")
+    if model.order_effect and name == "judge":
         raise ValueError("With judge, each judge has its own order effect; order_effect must be False.")
+    if model.order_effect or (model.half_life is not None and name == "judge_outcome"):
+        option = "order_effect" if model.order_effect else "half_life"
+        raise ValueError(f"{name} cannot be combined with {option}.")
     if model.alpha is not None and model.alpha == 0:
-        raise ValueError("judge needs a positive alpha, or None for a learned one; got 0.")
+        raise ValueError(f"{name} needs a positive alpha, or None for a learned one; got 0.")
+
+
+def _check_items(matches: Matches, name: str) -> None:
+    if len(matches.items) > DENSE_ITEMS:
+        raise ValueError(f"{name} is limited to {DENSE_ITEMS:,} items; there are {len(matches.items):,}.")
+
+
+def _given_sd(model: BradleyTerry) -> float | None:
+    """Return the standard deviation of the prior of scores by a given alpha, or None."""
+    return None if model.alpha is None else (2.0 * model._votes * model.alpha) ** -0.5
+
+
+def _fit_duels(model: BradleyTerry, columns: dict[str, Any], judge_outcome: Any) -> BradleyTerry:
+    """Fit the human votes, then sharpen the scores by the votes of the judge."""
+    if columns.get("outcome") is None:
+        raise ValueError("judge_outcome needs outcome, the human votes; got None.")
+    matches, duels = read_duels(columns["a"], columns["b"], columns["outcome"], judge_outcome)
+    _check_items(matches, "judge_outcome")
+    model._fit_matches(matches, None, None)
+    sd = _given_sd(model) or model.prior_sd_
+    assert sd is not None
+    found = fit_duels(duels, model.scores_, sd)
+    alone = fit_duels(duels, model.scores_, sd, weight=0.0)
+    model.scores_ = model._parameters = found.scores
+    model._duels = found.covariance
+    model.objective_, model.gap_ = found.objective, found.gap
+    model.judge_weight_, model.judge_agreement_ = found.weight, duels.agreement
+    model.judge_gain_ = 1.0 - found.mean_error / alone.mean_error
+    model.n_duels_ = int(duels.count.sum())
+    warn_of_few_votes(model.n_comparisons_)
+    return model
+
+
+def _duel_note(model: BradleyTerry) -> str:
+    if getattr(model, "_duels", None) is None:
+        return ""
+    humans = f"{plural(model.n_comparisons_, 'human vote')} alone"
+    votes = f"The votes of the judge on {plural(model.n_duels_, 'duel')}"
+    agreement = f"it agrees with humans on {model.judge_agreement_:.0%} of their duels"
+    if model.judge_gain_ < 0.005:
+        return f"{votes} do not make intervals shorter than the {humans}; {agreement}."
+    return f"{votes} make intervals {model.judge_gain_:.0%} shorter than the {humans}; {agreement}."
 
 
 def _set_judges(model: BradleyTerry, matches: Matches) -> None:
     """Fit the judges of matches, from the scores of equal judges, and store the results."""
-    for name in ("judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_"):
+    for name in OF_JUDGES:
         model.__dict__.pop(name, None)
-    model._judges = None
+    model._judges = model._duels = None
     if matches.judges is None or matches.judge is None:
         return
-    if len(matches.items) > DENSE_ITEMS:
-        raise ValueError(f"judge is limited to {DENSE_ITEMS:,} items; there are {len(matches.items):,}.")
+    _check_items(matches, "judge")
     votes = JudgeVotes.count(matches)
     found = fit_judges(
         votes, model.scores_, len(matches.judges), has_orders=matches.result is not None,
-        prior_sd=None if model.alpha is None else (2.0 * model._votes * model.alpha) ** -0.5,
-        max_iter=model.max_iter,
+        prior_sd=_given_sd(model), max_iter=model.max_iter,
     )  # fmt: skip
     _store_judges(model, matches.judges, found)
     weight = np.ones(len(matches.judge)) if matches.weight is None else matches.weight

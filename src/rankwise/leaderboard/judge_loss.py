@@ -164,7 +164,7 @@ class JudgePoint:
         corner = np.array([np.bincount(loss.judge, one, loss.n_judges) for one in own])
         blocks = corner[[[0, 1], [1, 2]]].transpose(2, 0, 1)[:, : loss.per_judge, : loss.per_judge]
         return JudgeHessian(
-            _laplacian(loss.n_items, loss.first, loss.second, information * slope**2),
+            laplacian(loss.n_items, loss.first, loss.second, information * slope**2),
             self._border(cross[: loss.per_judge]),
             blocks,
             self.precision,
@@ -237,7 +237,7 @@ class JudgeHessian:
         return log_det + 2.0 * float(np.log(np.diag(factor)).sum())
 
 
-def _laplacian(n_items: int, first: IntVector, second: IntVector, weight: FloatVector) -> FloatArray:
+def laplacian(n_items: int, first: IntVector, second: IntVector, weight: FloatVector) -> FloatArray:
     """Return the sum over entries of weight times (e_first - e_second)(e_first - e_second)'."""
     counts = np.bincount(first * n_items + second, weight, n_items**2).astype(np.float64)
     matrix = counts.reshape(n_items, n_items)

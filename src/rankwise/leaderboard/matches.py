@@ -276,7 +276,7 @@ def in_order(values: Iterable[Any]) -> list[Any]:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
-def results_of(outcome: Any, length: int) -> FloatVector:
+def results_of(outcome: Any, length: int, name: str = "outcome") -> FloatVector:
     """Return 1, 0 or 0.5 for each outcome of the first item: win, loss, tie or draw, or 1, 0 and 0.5.
 
     Examples
@@ -288,17 +288,17 @@ def results_of(outcome: Any, length: int) -> FloatVector:
         numbers = outcome.astype(np.float64)
         if ((numbers == 0.0) | (numbers == 0.5) | (numbers == 1.0)).all():
             return numbers
-    distinct, (codes,) = numbered({"outcome": outcome})
+    distinct, (codes,) = numbered({name: outcome})
     if len(codes) != length:
-        raise ValueError(f"outcome has {len(codes)} entries for {plural(length, 'match')}.")
-    return np.array([_result(value) for value in distinct.tolist()])[codes]
+        raise ValueError(f"{name} has {len(codes)} entries for {plural(length, 'match')}.")
+    return np.array([_result(value, name) for value in distinct.tolist()])[codes]
 
 
-def _result(value: Any) -> float:
+def _result(value: Any, name: str) -> float:
     known = value.strip().lower() if isinstance(value, str) else value
     if isinstance(known, str | Real) and known in OUTCOMES:
         return OUTCOMES[known]
-    raise ValueError(f"outcome must be win, loss or tie (or 1, 0 or 0.5); got {value!r}.")
+    raise ValueError(f"{name} must be win, loss or tie (or 1, 0 or 0.5); got {value!r}.")
 
 
 def ages_of(date: Any, length: int) -> FloatVector:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,11 +66,13 @@ class Leaderboard(list[LeaderboardRow]):
     ----------
     confidence : float
         The confidence level of the intervals and of each range of ranks.
+    note : str
+        A sentence below the table, or nothing.
     """
 
-    def __init__(self, rows: Iterable[LeaderboardRow], confidence: float) -> None:
+    def __init__(self, rows: Iterable[LeaderboardRow], confidence: float, note: str = "") -> None:
         super().__init__(rows)
-        self.confidence = confidence
+        self.confidence, self.note = confidence, note
 
     def cells(self) -> list[list[str]]:
         """Return the rows as text, in the order of `HEADER`."""
@@ -83,12 +86,13 @@ class Leaderboard(list[LeaderboardRow]):
         ]  # fmt: skip
 
     def __str__(self) -> str:
-        return "\n".join(table(HEADER, self.cells(), n_left=2))
+        lines = table(HEADER, self.cells(), n_left=2)
+        return "\n".join([*lines, *[self.note][: len(self.note)]])
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return html_table(HEADER, self.cells())
+        return html_table(HEADER, self.cells()) + (f"<p>{escape(self.note)}</p>" if self.note else "")
 
 
 def critical_value(confidence: float, n_intervals: int = 1) -> float:

@@ -101,9 +101,12 @@ class Uncertainty:
         reach = critical_values(confidence, self.score_freedom(items)) * errors
         return self.centre[items] - reach, self.centre[items] + reach
 
-    def chance_above(self, column: FloatVector, error: float) -> float:
-        """Return the probability that a contrast of parameters, with its standard error, is above 0."""
-        return float(norm.cdf(self.parameters @ column / error)) if error else 0.5
+    def difference(self, target: FloatVector, confidence: float) -> tuple[float, float, float, float]:
+        """Return the standard error of a contrast of scores, the ends of its interval and P(above 0)."""
+        column = self.contrasts(target[:, None])
+        error, centre = float(np.sqrt(self.variances(column)[0])), float(self.centre @ target)
+        reach = float(critical_values(confidence, self.freedom(column))[0]) * error
+        return error, centre - reach, centre + reach, float(norm.cdf(centre / error)) if error else 0.5
 
     def score_draws(self, size: int) -> tuple[FloatArray, FloatVector]:
         """Return draws of the centred scores, one per row, and their weights, in O(n_items^3)."""
@@ -271,10 +274,13 @@ class SampledUncertainty(Uncertainty):
         """Return the ends of the intervals of the scores of some items."""
         return self.sample.interval(self._scores[:, items], confidence)
 
-    def chance_above(self, column: FloatVector, error: float) -> float:
-        """Return the share of draws in which a contrast of parameters is above 0."""
-        sign = np.sign(self.sample.parameters @ column)
-        return float(self.sample.mean(0.5 + 0.5 * sign))
+    def difference(self, target: FloatVector, confidence: float) -> tuple[float, float, float, float]:
+        """Return the standard error of a contrast of scores, the ends of its interval and P(above 0)."""
+        values = self._scores @ target[:, None]
+        (low,), (high,) = self.sample.interval(values, confidence)
+        (error,) = np.sqrt(self.sample.mean((values - self.sample.mean(values)) ** 2))
+        (above,) = self.sample.mean(0.5 + 0.5 * np.sign(values))
+        return float(error), float(low), float(high), float(above)
 
     def covariance(self) -> FloatArray:
         """Return the covariance of the scores minus their mean."""

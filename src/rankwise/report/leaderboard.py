@@ -149,6 +149,8 @@ def _explained(model: BradleyTerry, board: Leaderboard) -> str:
         "positions of items that are significantly above or below: it contains the true rank of the item "
         f"with {percent} confidence."
     )
+    if board.note:
+        words += f" {board.note}"
     if len(model.groups_) > 1:
         words += " Scores of different groups cannot be compared."
     return words
