@@ -7,13 +7,14 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import plural
+from rankwise.core.text import listed, plural
 
 EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
   rankwise leaderboard games.csv --a home --b away --outcome result --order-effect -o page.html
   rankwise leaderboard matches.csv --a winner --b loser --model model.json
   rankwise leaderboard votes.csv --a model_a --b model_b --outcome winner --judge annotator
   rankwise leaderboard model.json --top 5 --match Ann Bob
+  rankwise leaderboard model.json --evaluate later.csv --a winner --b loser
 """
 
 
@@ -29,7 +30,7 @@ def add_parser(commands: Any) -> None:
         "and write them to an HTML file that opens offline. A model saved by --model can replace the table.",
         EXAMPLE,
     )
-    parser.set_defaults(reads=("matches",), writes=("output", "model"))
+    parser.set_defaults(reads=("matches", "evaluate"), writes=("output", "model"))
     parser.add_argument(
         "matches", help="table of matches: CSV, TSV or Parquet; - is CSV from standard input; or a model"
     )
@@ -50,6 +51,10 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("-o", "--output", help="HTML file to write")
     parser.add_argument("--title", default="Leaderboard", help="heading of the HTML file")
+    parser.add_argument(
+        "--evaluate", metavar="VOTES",
+        help="table of held-out matches, of the same columns: print the log loss, accuracy and Brier score",
+    )  # fmt: skip
 
 
 def _add_fit_options(parser: Any) -> None:
@@ -117,6 +122,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     model = loaded(options) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
+    held_out = evaluated(options, model)
     if options.model is not None:
         save_model(model, options.model)
     if options.output is not None:
@@ -126,8 +132,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
         with atomic_write(options.output, "w") as file:
             file.write(html)
     console.result(
-        values_of(options, model, board) | {"chances": chances},
-        lines_of(options, model, board, chances),
+        values_of(options, model, board)
+        | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()},
+        [*lines_of(options, model, board, chances), *held_out_lines(held_out)],
     )
 
 
@@ -136,6 +143,8 @@ OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
     "intervals", "model", "covariates", "judge", "judge_outcome",
 )  # fmt: skip
+# Columns that held-out votes have, too.
+OF_VOTES = ("a", "b", "outcome", "weight")
 
 
 def loaded(options: argparse.Namespace) -> Any:
@@ -143,7 +152,8 @@ def loaded(options: argparse.Namespace) -> Any:
     from rankwise.io.model_file import LEADERBOARDS, load_model
 
     for name in OF_A_FIT:
-        if getattr(options, name) not in (None, False):
+        is_column = options.evaluate is not None and name in OF_VOTES
+        if getattr(options, name) not in (None, False) and not is_column:
             raise arguments.UsageError(
                 f"--{name.replace('_', '-')} cannot be used with a model, which is already fitted."
             )
@@ -167,6 +177,29 @@ def fitted(options: argparse.Namespace) -> Any:
     )
     columns = read_columns(options)
     return model.fit(columns.pop("a"), columns.pop("b"), **columns)
+
+
+def evaluated(options: argparse.Namespace, model: Any) -> Any:
+    """Return the measures of the held-out votes, or None if there are none."""
+    if options.evaluate is None:
+        return None
+    if options.a is None or options.b is None:
+        raise arguments.UsageError("--evaluate needs --a and --b, the columns of its table.")
+    columns = read_columns(options, options.evaluate, OF_VOTES)
+    if any(not isinstance(name, str) for name in model.items_.tolist()):
+        named = {str(name): name for name in model.items_.tolist()}
+        columns |= {side: [named.get(name, name) for name in columns[side]] for side in ("a", "b")}
+    return model.evaluate(columns.pop("a"), columns.pop("b"), **columns)
+
+
+def held_out_lines(held_out: Any) -> list[str]:
+    """Return the measures of held-out votes for people."""
+    if held_out is None:
+        return []
+    if not held_out.unknown:
+        return [str(held_out)]
+    names = listed([str(name) for name in held_out.unknown], 5)
+    return [str(held_out), f"not in the fit, so predicted by the prior: {names}"]
 
 
 def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
@@ -194,16 +227,24 @@ def check_usage(options: argparse.Namespace) -> None:
         raise arguments.UsageError("--half-life needs --date.")
 
 
-def read_columns(options: argparse.Namespace) -> dict[str, Any]:
-    """Return the columns by role; names remain text."""
+OF_MATCHES = (
+    "a", "b", "outcome", "weight", "date", "cluster", "covariates", "judge", "judge_outcome"
+)  # fmt: skip
+
+
+def read_columns(
+    options: argparse.Namespace, path: str | None = None, roles: tuple[str, ...] = OF_MATCHES
+) -> dict[str, Any]:
+    """Return the columns of a table, by default of the matches, by role; names remain text."""
     from rankwise.io.frames import read_text_columns
 
-    roles = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
-    named = {name: getattr(options, name) for name in roles}
-    named = {name: column for name, column in named.items() if column is not None}
-    clusters = options.cluster or []
-    covariates = options.covariates or []
-    found = read_text_columns(options.matches, list(dict.fromkeys([*named.values(), *clusters, *covariates])))
+    names = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
+    named = {name: getattr(options, name) for name in names}
+    named = {name: column for name, column in named.items() if column is not None and name in roles}
+    clusters = (options.cluster or []) if "cluster" in roles else []
+    covariates = (options.covariates or []) if "covariates" in roles else []
+    wanted = list(dict.fromkeys([*named.values(), *clusters, *covariates]))
+    found = read_text_columns(path or options.matches, wanted)
     columns: dict[str, Any] = {name: found[column] for name, column in named.items()}
     if clusters:
         columns["cluster"] = [found[column] for column in clusters]

@@ -7,12 +7,14 @@ from rankwise.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
     from rankwise.leaderboard.duel_tables import join_duels
+    from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
 __all__ = [
     "BradleyTerry",
     "Effect",
+    "HeldOut",
     "JudgeRow",
     "JudgeTable",
     "Leaderboard",
@@ -30,6 +32,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
+        "rankwise.leaderboard.held_out": ["HeldOut"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
 )

@@ -24,12 +24,13 @@ from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.duels import DuelUncertainty, fit_duels, read_duels, warn_of_few_votes
+from rankwise.leaderboard.held_out import PredictsVotes
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.judge_loss import JudgeVotes
 from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
 from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_judges
 from rankwise.leaderboard.loss import ComparisonLoss
-from rankwise.leaderboard.matches import Matches, columns_of, read_matches
+from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
 from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
@@ -93,7 +94,7 @@ class Effect(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BradleyTerry(BaseEstimator):
+class BradleyTerry(PredictsVotes, BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
@@ -274,7 +275,7 @@ class BradleyTerry(BaseEstimator):
         """
         self._check_parameters()
         if loser is None:
-            columns = _frame_columns(winner, weight=weight, outcome=outcome, date=date)
+            columns = frame_columns(winner, weight=weight, outcome=outcome, date=date)
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
         columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
@@ -901,12 +902,6 @@ def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: fl
             f"chosen without regard to strength; prior_sd_={prior_sd:.3g} may be too small, and scores too "
             "close. If that matters, pass an alpha of your own."
         )
-
-
-def _frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
-    if not (hasattr(frame, "columns") or isinstance(frame, dict)):
-        raise ValueError("loser must be given, unless a frame with both columns is; got None.")
-    return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
 
 
 def _plain(values: Any) -> Any:

@@ -91,6 +91,13 @@ def columns_of(frame: Any) -> dict[str, Any]:
     return found | {name: frame[name] for name in ("outcome", "weight", "date") if name in present}
 
 
+def frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
+    """Return the columns of a frame by their meaning, with columns that are given in their place."""
+    if not (hasattr(frame, "columns") or isinstance(frame, dict)):
+        raise ValueError("loser must be given, unless a frame with both columns is; got None.")
+    return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
+
+
 def read_matches(
     a: Any,
     b: Any,
