@@ -91,6 +91,10 @@ SIGNATURES = {
         alpha=None, *, ties="half", order_effect=False, feature_alpha=None, half_life=None, tol=1e-16,
         max_iter=100, verbose=0, callback=None, intervals="debiased"
     """,
+    "BradleyTerryCV": """
+        alphas=None, *, half_lives=None, cv=5, ties="half", order_effect=False, feature_alpha=None,
+        intervals="debiased", tol=1e-16, max_iter=100, verbose=0, callback=None
+    """,
 }
 
 

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rankwise.estimators import (
         BoostedRanker,
         BradleyTerry,
+        BradleyTerryCV,
         CurveRanker,
         CurveRankerCV,
         HullRanker,
@@ -36,6 +37,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "BradleyTerryCV",
     "ConformalRanks",
     "CurveRanker",
     "CurveRankerCV",
@@ -85,6 +87,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.estimators": [
             "BoostedRanker",
             "BradleyTerry",
+            "BradleyTerryCV",
             "CurveRanker",
             "CurveRankerCV",
             "HullRanker",

@@ -15,6 +15,7 @@ EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
   rankwise leaderboard votes.csv --a model_a --b model_b --outcome winner --judge annotator
   rankwise leaderboard model.json --top 5 --match Ann Bob
   rankwise leaderboard model.json --evaluate later.csv --a winner --b loser
+  rankwise leaderboard votes.csv --a winner --b loser --date day --tune
 """
 
 
@@ -93,6 +94,11 @@ def _add_fit_options(parser: Any) -> None:
         "which are usually shorter if votes are few",
     )  # fmt: skip
     group.add_argument("--model", help="file to save the model to")
+    group.add_argument(
+        "--tune", action="store_true",
+        help="choose alpha, and with --date the half-life, by predicting later votes from earlier ones, or "
+        "folds of votes without --date",
+    )  # fmt: skip
     group = parser.add_argument_group("judges")
     group.add_argument("--judge", help="column of who voted: judges differ in how sharply they discern")
     group.add_argument(
@@ -119,7 +125,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
-    model = loaded(options) if is_model else fitted(options)
+    model, search = (loaded(options), None) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
     held_out = evaluated(options, model)
@@ -133,15 +139,16 @@ def run(options: argparse.Namespace, console: Console) -> None:
             file.write(html)
     console.result(
         values_of(options, model, board)
-        | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()},
-        [*lines_of(options, model, board, chances), *held_out_lines(held_out)],
+        | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()}
+        | {"candidates": None if search is None else [one._asdict() for one in search.cv_results_]},
+        [*lines_of(options, model, board, chances), *search_lines(search), *held_out_lines(held_out)],
     )
 
 
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates", "judge", "judge_outcome",
+    "intervals", "model", "covariates", "judge", "judge_outcome", "tune",
 )  # fmt: skip
 # Columns that held-out votes have, too.
 OF_VOTES = ("a", "b", "outcome", "weight")
@@ -163,20 +170,35 @@ def loaded(options: argparse.Namespace) -> Any:
     return model
 
 
-def fitted(options: argparse.Namespace) -> Any:
-    """Return the leaderboard of a table of matches."""
-    from rankwise.estimators import BradleyTerry
+def fitted(options: argparse.Namespace) -> tuple[Any, Any]:
+    """Return the leaderboard of a table of matches, and with --tune the search over candidates."""
+    from rankwise.estimators import BradleyTerry, BradleyTerryCV
 
     check_usage(options)
-    model = BradleyTerry(
-        options.alpha,
-        ties=options.ties or "half",
-        order_effect=options.order_effect,
-        half_life=options.half_life,
-        intervals=options.intervals or "debiased",
-    )
+    shared = {
+        "ties": options.ties or "half",
+        "order_effect": options.order_effect,
+        "intervals": options.intervals or "debiased",
+    }
     columns = read_columns(options)
-    return model.fit(columns.pop("a"), columns.pop("b"), **columns)
+    if options.tune:
+        search = BradleyTerryCV(**shared).fit(columns.pop("a"), columns.pop("b"), **columns)
+        return search.best_estimator_, search
+    model = BradleyTerry(options.alpha, half_life=options.half_life, **shared)
+    return model.fit(columns.pop("a"), columns.pop("b"), **columns), None
+
+
+def search_lines(search: Any) -> list[str]:
+    """Return the choice of --tune for people."""
+    if search is None:
+        return []
+    best = search.cv_results_[0]
+    half_life = "no half-life" if best.half_life is None else f"half-life {best.half_life:.4g}"
+    alpha = "learned prior" if best.alpha is None else f"alpha {best.alpha:.3g}"
+    return [
+        f"chosen of {len(search.cv_results_)} candidates: {half_life}, {alpha}; log loss {best.log_loss:.4f} "
+        "of votes held out"
+    ]
 
 
 def evaluated(options: argparse.Namespace, model: Any) -> Any:
@@ -225,6 +247,9 @@ def check_usage(options: argparse.Namespace) -> None:
         raise arguments.UsageError(f"--cluster takes one column or two; got {len(options.cluster)}.")
     if options.half_life is not None and options.date is None:
         raise arguments.UsageError("--half-life needs --date.")
+    for name in ("alpha", "half_life"):
+        if options.tune and getattr(options, name) is not None:
+            raise arguments.UsageError(f"--tune chooses --{name.replace('_', '-')}; give one of the two.")
 
 
 OF_MATCHES = (

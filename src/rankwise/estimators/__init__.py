@@ -18,10 +18,12 @@ if TYPE_CHECKING:
     from rankwise.hull.ranker import HullRanker
     from rankwise.hull.ranker_cv import HullRankerCV
     from rankwise.leaderboard.bradley_terry import BradleyTerry
+    from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV
 
 __all__ = [
     "BoostedRanker",
     "BradleyTerry",
+    "BradleyTerryCV",
     "CurveRanker",
     "CurveRankerCV",
     "HullRanker",
@@ -52,5 +54,6 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.hull.ranker": ["HullRanker"],
         "rankwise.hull.ranker_cv": ["HullRankerCV"],
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry"],
+        "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV"],
     },
 )

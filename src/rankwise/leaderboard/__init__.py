@@ -6,6 +6,7 @@ from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
+    from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV, Candidate
     from rankwise.leaderboard.duel_tables import join_duels
     from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BradleyTerry",
+    "BradleyTerryCV",
+    "Candidate",
     "Effect",
     "HeldOut",
     "JudgeRow",
@@ -32,6 +35,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
+        "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV", "Candidate"],
         "rankwise.leaderboard.held_out": ["HeldOut"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
