@@ -52,9 +52,17 @@ def add_parser(commands: Any) -> None:
     )  # fmt: skip
     parser.add_argument("-o", "--output", help="HTML file to write")
     parser.add_argument("--title", default="Leaderboard", help="heading of the HTML file")
+    _add_questions(parser)
+
+
+def _add_questions(parser: Any) -> None:
     parser.add_argument(
         "--evaluate", metavar="VOTES",
         help="table of held-out matches, of the same columns: print the log loss, accuracy and Brier score",
+    )  # fmt: skip
+    parser.add_argument(
+        "--fragility", nargs="?", const=1, type=arguments.COUNT, metavar="K",
+        help="find few votes, or users with --cluster, that decide first place, or the top K",
     )  # fmt: skip
 
 
@@ -125,24 +133,29 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
-    model, search = (loaded(options), None) if is_model else fitted(options)
+    model, search, users = (loaded(options), None, None) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
     held_out = evaluated(options, model)
+    fragility = None if options.fragility is None else model.fragility(options.fragility)
     if options.model is not None:
         save_model(model, options.model)
     if options.output is not None:
         from rankwise.report.leaderboard import leaderboard_page
 
-        html = leaderboard_page(model, board, options.title)
+        html = leaderboard_page(model, board, options.title, fragility)
         with atomic_write(options.output, "w") as file:
             file.write(html)
     console.result(
         values_of(options, model, board)
         | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()}
-        | {"candidates": None if search is None else [one._asdict() for one in search.cv_results_]},
-        [*lines_of(options, model, board, chances), *search_lines(search), *held_out_lines(held_out)],
-    )
+        | {"candidates": None if search is None else [one._asdict() for one in search.cv_results_]}
+        | {"fragility": fragility_values(fragility, users)},
+        [
+            *lines_of(options, model, board, chances), *search_lines(search), *held_out_lines(held_out),
+            *fragility_lines(fragility, users),
+        ],
+    )  # fmt: skip
 
 
 # Options of reading and fitting, which do not apply to a saved model.
@@ -170,8 +183,8 @@ def loaded(options: argparse.Namespace) -> Any:
     return model
 
 
-def fitted(options: argparse.Namespace) -> tuple[Any, Any]:
-    """Return the leaderboard of a table of matches, and with --tune the search over candidates."""
+def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Return the leaderboard of a table, the search of --tune if any, and the clusters in order if any."""
     from rankwise.estimators import BradleyTerry, BradleyTerryCV
 
     check_usage(options)
@@ -181,11 +194,15 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any]:
         "intervals": options.intervals or "debiased",
     }
     columns = read_columns(options)
+    first_cluster = columns["cluster"][0] if options.cluster else None
+    search = None
     if options.tune:
         search = BradleyTerryCV(**shared).fit(columns.pop("a"), columns.pop("b"), **columns)
-        return search.best_estimator_, search
-    model = BradleyTerry(options.alpha, half_life=options.half_life, **shared)
-    return model.fit(columns.pop("a"), columns.pop("b"), **columns), None
+        model = search.best_estimator_
+    else:
+        model = BradleyTerry(options.alpha, half_life=options.half_life, **shared)
+        model.fit(columns.pop("a"), columns.pop("b"), **columns)
+    return model, search, None if first_cluster is None else sorted(set(first_cluster))
 
 
 def search_lines(search: Any) -> list[str]:
@@ -222,6 +239,35 @@ def held_out_lines(held_out: Any) -> list[str]:
         return [str(held_out)]
     names = listed([str(name) for name in held_out.unknown], 5)
     return [str(held_out), f"not in the fit, so predicted by the prior: {names}"]
+
+
+def fragility_values(fragility: Any, users: list[str] | None) -> dict[str, Any] | None:
+    """Return the votes or users that decide the top for machines."""
+    if fragility is None:
+        return None
+    values = {
+        name: getattr(fragility, name) for name in ("k", "unit", "number", "total", "share", "top", "new_top")
+    }
+    if fragility.unit == "vote":
+        return values | {"removed": [one._asdict() for one in fragility.removed]}
+    return values | {"removed": [users[place] if users else int(place) for place in fragility.removed]}
+
+
+def fragility_lines(fragility: Any, users: list[str] | None) -> list[str]:
+    """Return the votes or users that decide the top for people."""
+    if fragility is None:
+        return []
+    if fragility.unit == "cluster":
+        named = fragility_values(fragility, users) or {}
+        removed = [str(name) for name in named["removed"]] if users else []
+    else:
+        removed = [
+            f"{one.votes:,} x {one.first} {VERBS[one.outcome]} {one.second}" for one in fragility.removed
+        ]
+    return [str(fragility), *([f"removed: {listed(removed, 5)}"] if removed else [])]
+
+
+VERBS = {"win": "beats", "loss": "loses to", "tie": "ties with"}
 
 
 def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV, Candidate
     from rankwise.leaderboard.duel_tables import join_duels
+    from rankwise.leaderboard.fragility import Fragility, RemovedVotes
     from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
@@ -17,11 +18,13 @@ __all__ = [
     "BradleyTerryCV",
     "Candidate",
     "Effect",
+    "Fragility",
     "HeldOut",
     "JudgeRow",
     "JudgeTable",
     "Leaderboard",
     "LeaderboardRow",
+    "RemovedVotes",
     "ScoreDifference",
     "join_duels",
     "judge_table",
@@ -36,6 +39,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
         "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV", "Candidate"],
+        "rankwise.leaderboard.fragility": ["Fragility", "RemovedVotes"],
         "rankwise.leaderboard.held_out": ["HeldOut"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },

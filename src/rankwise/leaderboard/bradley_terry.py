@@ -24,6 +24,7 @@ from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
 from rankwise.leaderboard.duels import DuelUncertainty, fit_duels, read_duels, warn_of_few_votes
+from rankwise.leaderboard.fragility import HasFragility
 from rankwise.leaderboard.held_out import PredictsVotes
 from rankwise.leaderboard.item_features import as_rows, with_features
 from rankwise.leaderboard.judge_loss import JudgeVotes
@@ -94,7 +95,7 @@ class Effect(NamedTuple):
 
 
 @dataclass(eq=False, repr=False)
-class BradleyTerry(PredictsVotes, BaseEstimator):
+class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry

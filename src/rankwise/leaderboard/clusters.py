@@ -66,7 +66,7 @@ class ClusterCounts:
         return ones if self.covariates is None else np.concatenate([self.covariates, ones])
 
 
-class _Terms(NamedTuple):
+class Terms(NamedTuple):
     """Derivatives of the log likelihood of each entry by d = s_first - s_second + z' gamma + h and log nu."""
 
     by_d: FloatVector
@@ -76,16 +76,17 @@ class _Terms(NamedTuple):
     information_nu: FloatVector
 
 
-def _terms(counts: ClusterCounts, d: FloatVector, log_nu: float | None) -> _Terms:
+def likelihood_terms(counts: ClusterCounts, d: FloatVector, log_nu: float | None) -> Terms:
+    """Return the derivatives of each entry at d, with ties as halves unless there is a log nu."""
     total, zeros = counts.wins + counts.losses + counts.ties, np.zeros(len(d))
     if log_nu is None:
         p = expit(d)
-        return _Terms(counts.wins + 0.5 * counts.ties - total * p, zeros, total * p * (1 - p), zeros, zeros)
+        return Terms(counts.wins + 0.5 * counts.ties - total * p, zeros, total * p * (1 - p), zeros, zeros)
     exponents = np.stack([0.5 * d, np.full(len(d), log_nu), -0.5 * d])
     chances = np.exp(exponents - exponents.max(axis=0))
     win, tie, loss = chances / chances.sum(axis=0)
     ahead = win - loss
-    return _Terms(
+    return Terms(
         0.5 * (counts.wins - counts.losses - total * ahead),
         counts.ties - total * tie,
         0.25 * total * (win + loss - ahead**2),
@@ -125,8 +126,8 @@ class ClusterScores:
         scores = loss.scores(parameters)
         effects = counts.effect_columns(loss)
         d = scores[counts.first] - scores[counts.second] + loss.effects(parameters) @ effects
-        terms = _terms(counts, d, float(parameters[-1]) if loss.davidson else None)
-        terms = _Terms(*(scale * term for term in terms))
+        terms = likelihood_terms(counts, d, float(parameters[-1]) if loss.davidson else None)
+        terms = Terms(*(scale * term for term in terms))
         ends = np.flatnonzero(np.diff(counts.cluster, prepend=-1, append=-1))
         parts = [
             _cluster(loss, counts, effects, terms, slice(begin, end), inverse)
@@ -175,7 +176,7 @@ def _cluster(
     loss: ComparisonLoss,
     counts: ClusterCounts,
     effects: FloatArray,
-    terms: _Terms,
+    terms: Terms,
     part: slice,
     inverse: FloatArray,
 ) -> tuple[IntVector, FloatVector, FloatArray, FloatArray]:

@@ -6,6 +6,7 @@ import numpy as np
 
 from rankwise.core.text import plural
 from rankwise.leaderboard import BradleyTerry
+from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.table import Leaderboard
 from rankwise.report.page import (
     MINUS,
@@ -27,11 +28,15 @@ SHOWN_IN_CHART = 40
 SHOWN_IN_GRID = 10
 
 
-def leaderboard_page(model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard") -> str:
-    """Return a self-contained page of a fitted `BradleyTerry` and its leaderboard."""
+def leaderboard_page(
+    model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard", fragility: Fragility | None = None
+) -> str:
+    """Return a self-contained page of a fitted `BradleyTerry`, its leaderboard and its fragility if given."""
     from rankwise import __version__
 
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
+    if fragility is not None:
+        lead += paragraph(str(fragility))
     sections = [
         section("ranking", "Ranking", _chart(board), _table(board)),
         section("matches", "Probabilities of winning", _grid(model, board)),
