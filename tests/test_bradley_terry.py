@@ -472,7 +472,7 @@ def test_a_callback_sees_the_scores_and_may_stop():
         (([["a"]], ["b"]), {}, "winner must hold names"),
         ((np.array([["a"]]), ["b"]), {}, "winner must be one-dimensional"),
         ((["a"],), {}, "loser must be given"),
-        (({"a": ["x"], "b": ["y"]},), {}, "winner and loser, or a, b and outcome; it has a, b"),
+        (({"a": ["x"], "b": ["y"]},), {}, "model_a, model_b and winner, or a, b and outcome; it has a, b"),
         ((["a"], ["b"]), {"alpha": -1.0}, "alpha must be a positive number; got -1.0"),
         ((["a"], ["b"]), {"alpha": float("nan")}, "alpha must be a positive number"),
         ((["a"], ["b"]), {"ties": "third"}, "ties must be one of 'half', 'davidson'"),

@@ -348,7 +348,7 @@ def test_the_command_and_the_page_show_the_effects(votes, capsys, tmp_path):
     assert main(["leaderboard", str(path), *columns, "-o", str(page)]) == 0
     length, _ = model.effects()
     printed = capsys.readouterr().out
-    assert f"covariate length {length.value:.3f} ({length.low:.3f} to {length.high:.3f})" in printed
+    assert f"covariate length {length.value:.3g} ({length.low:.3g} to {length.high:.3g})" in printed
     found = Page(page.read_text(encoding="utf-8"))
     assert found.names("covariates") == ["length", "side"]
     assert found.column("covariates", "Effect") == pytest.approx(model.covariate_effects_)

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
 from rankwise.core.text import listed, plural
 
-EXAMPLE = """  rankwise leaderboard matches.csv --a winner --b loser
+EXAMPLE = """  rankwise leaderboard votes.csv     (columns model_a, model_b and winner, or winner and loser)
+  rankwise leaderboard matches.csv --a better --b worse
   rankwise leaderboard games.csv --a home --b away --outcome result --order-effect -o page.html
   rankwise leaderboard matches.csv --a winner --b loser --model model.json
   rankwise leaderboard votes.csv --a model_a --b model_b --outcome winner --judge annotator
@@ -24,7 +26,7 @@ def add_parser(commands: Any) -> None:
     parser = arguments.add_command(
         commands,
         "leaderboard",
-        "matches --a column --b column [options] | model [options]",
+        "matches [--a column --b column] [options] | model [options]",
         run,
         "rank items by their matches",
         "Rank named items by their matches (Bradley-Terry): print scores with intervals and ranges of ranks, "
@@ -68,9 +70,14 @@ def _add_questions(parser: Any) -> None:
 
 def _add_fit_options(parser: Any) -> None:
     group = parser.add_argument_group("data")
-    group.add_argument("--a", help="column of the winner, or of the first item")
+    group.add_argument(
+        "--a", help="column of the winner, or of the first item (default: columns with known names)"
+    )
     group.add_argument("--b", help="column of the loser, or of the second item")
-    group.add_argument("--outcome", help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5")
+    group.add_argument(
+        "--outcome",
+        help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5, or model_a, model_b",
+    )
     group.add_argument("--weight", help="column of weights")
     group.add_argument(
         "--cluster", nargs="+", metavar="COLUMN",
@@ -283,19 +290,43 @@ def chances_of(matches: list[list[str]], model: Any) -> list[dict[str, Any]]:
 
 def check_usage(options: argparse.Namespace) -> None:
     """Refuse options without those that they need."""
-    if options.a is None or options.b is None:
-        raise arguments.UsageError("A table of matches needs --a and --b.")
-    if options.order_effect and options.outcome is None:
-        raise arguments.UsageError("--order-effect needs --outcome.")
-    if options.judge_outcome is not None and options.outcome is None:
-        raise arguments.UsageError("--judge-outcome needs --outcome, the human votes.")
+    if (options.a is None) != (options.b is None):
+        raise arguments.UsageError("A table of matches needs --a and --b, or neither.")
     if options.cluster is not None and len(options.cluster) > 2:
         raise arguments.UsageError(f"--cluster takes one column or two; got {len(options.cluster)}.")
-    if options.half_life is not None and options.date is None:
-        raise arguments.UsageError("--half-life needs --date.")
     for name in ("alpha", "half_life"):
         if options.tune and getattr(options, name) is not None:
             raise arguments.UsageError(f"--tune chooses --{name.replace('_', '-')}; give one of the two.")
+
+
+def choose_columns(options: argparse.Namespace, roles: tuple[str, ...], present: list[str]) -> list[str]:
+    """Return the columns to read; without --a and --b, set the options to those with known names."""
+    from rankwise.leaderboard.matches import KNOWN_COLUMNS, layout_of
+
+    options.detected = {}
+    if options.a is None:
+        layout = layout_of(present)
+        if layout is None:
+            raise arguments.UsageError(
+                f"A table of matches needs --a and --b, unless it has the columns {KNOWN_COLUMNS}."
+            )
+        options.detected = {role: name for role, name in layout.items() if getattr(options, role) is None}
+        for role, name in options.detected.items():
+            setattr(options, role, name)
+    if options.order_effect and options.outcome is None:
+        raise arguments.UsageError("--order-effect needs --outcome.")
+    if options.half_life is not None and options.date is None:
+        raise arguments.UsageError("--half-life needs --date.")
+    if options.judge_outcome is not None and options.outcome is None:
+        raise arguments.UsageError("--judge-outcome needs --outcome, the human votes.")
+    chosen = [getattr(options, role) for role in ROLES if role in roles]
+    for role in ("cluster", "covariates"):
+        chosen += (getattr(options, role) or []) if role in roles else []
+    return list(dict.fromkeys(name for name in chosen if name is not None))
+
+
+# Columns of a table of matches, one each.
+ROLES = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
 
 
 OF_MATCHES = (
@@ -309,18 +340,13 @@ def read_columns(
     """Return the columns of a table, by default of the matches, by role; names remain text."""
     from rankwise.io.frames import read_text_columns
 
-    names = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
-    named = {name: getattr(options, name) for name in names}
-    named = {name: column for name, column in named.items() if column is not None and name in roles}
-    clusters = (options.cluster or []) if "cluster" in roles else []
-    covariates = (options.covariates or []) if "covariates" in roles else []
-    wanted = list(dict.fromkeys([*named.values(), *clusters, *covariates]))
-    found = read_text_columns(path or options.matches, wanted)
-    columns: dict[str, Any] = {name: found[column] for name, column in named.items()}
-    if clusters:
-        columns["cluster"] = [found[column] for column in clusters]
-    if covariates:
-        columns["covariates"] = {name: as_numbers(found[name]) for name in covariates}
+    found = read_text_columns(path or options.matches, partial(choose_columns, options, roles))
+    named = {role: getattr(options, role) for role in ROLES if role in roles}
+    columns: dict[str, Any] = {role: found[name] for role, name in named.items() if name is not None}
+    if options.cluster and "cluster" in roles:
+        columns["cluster"] = [found[name] for name in options.cluster]
+    if options.covariates and "covariates" in roles:
+        columns["covariates"] = {name: as_numbers(found[name]) for name in options.covariates}
     for name in ("weight", "date"):
         if name in columns:
             columns[name] = as_numbers(columns[name])
@@ -379,17 +405,14 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         },
         "output": options.output,
         "model": options.model,
+        "detected": getattr(options, "detected", {}),
     }
 
 
 def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[dict[str, Any]]) -> list[str]:
     """Return the result for people."""
     judges = judges_of(model, board)
-    effects = [
-        f"{one.name} {one.value:.3f} ({one.low:.3f} to {one.high:.3f})"
-        for one in model.effects(confidence=board.confidence)
-        if not judges
-    ]
+    effects = [effect_text(one) for one in model.effects(confidence=board.confidence) if not judges]
     sd = getattr(model, "prior_sd_", None)
     effects += [] if sd is None else [f"learned prior sd {sd:.3f}"]
     counts = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
@@ -397,6 +420,10 @@ def lines_of(options: argparse.Namespace, model: Any, board: Any, chances: list[
     likely = ", ".join(f"{name} {chance:.0%}" for name, chance in first_places(model)[:LIKELY])
     effects += [f"in first place: {likely}"] if likely else []
     ends = [f"{one['a']} against {one['b']}: {shown(one)}" for one in chances]
+    detected = getattr(options, "detected", {})
+    if detected:
+        roles = [f"{name} ({MEANINGS[role]})" for role, name in detected.items()]
+        ends.insert(0, f"columns recognised by name: {listed(roles, len(roles))}")
     files = {"": options.output, "model ": options.model}
     written = [f"{what}written to {path}" for what, path in files.items() if path is not None]
     tables = [*str(board).splitlines(), "", *(str(judges).splitlines() if judges else [])]
@@ -417,6 +444,15 @@ def first_places(model: Any) -> list[tuple[str, float]]:
     chances = zip(model.items_.tolist(), model.top_probabilities().tolist(), strict=True)
     likely = [(str(name), chance) for name, chance in chances if chance >= LEAST_CHANCE]
     return sorted(likely, key=lambda one: -one[1])
+
+
+def effect_text(effect: Any) -> str:
+    """Write an effect with its interval; that of a covariate may be small, by its unit."""
+    digits = ".3g" if effect.name.startswith("covariate ") else ".3f"
+    return f"{effect.name} {effect.value:{digits}} ({effect.low:{digits}} to {effect.high:{digits}})"
+
+
+MEANINGS = {"a": "first item", "b": "second item", "outcome": "outcome", "weight": "weight", "date": "date"}
 
 
 def shown(chance: dict[str, Any]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -148,16 +148,19 @@ def _header(path: Path, separator: str) -> list[str]:
         return next((fields for fields in lines if fields), [])
 
 
-def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dict[str, list[Any]]:
+def read_text_columns(
+    path: str | os.PathLike[str], names: Sequence[str] | Callable[[list[str]], Sequence[str]]
+) -> dict[str, list[Any]]:
     """Return columns of a table without conversion: text of a CSV or TSV file, values of a Parquet file.
 
-    An empty field is None. Words such as NA are text. The path - is standard input, in CSV.
+    `names` are those of the columns to read, or a function that chooses them from all. An empty field is
+    None. Words such as NA are text. The path - is standard input, in CSV.
     """
     location = Path(path)
     file_format = ".csv" if path == "-" else _format(location)
     if file_format in PARQUET:
         reader: Any = reader_of(file_format)
-        _check_present(location, names, reader.columns(location, file_format))
+        names = _chosen(location, names, reader.columns(location, file_format))
         (frame,) = reader.frames(location, file_format, list(names), None, None)
         return {name: _to_numpy(frame[name]).tolist() for name in names}
     source = path if path == "-" else location
@@ -168,9 +171,19 @@ def read_text_columns(path: str | os.PathLike[str], names: Sequence[str]) -> dic
             raise TableError(f"{location} is not a readable table: {error}") from None
 
 
-def _text_columns(path: Path, lines: Any, names: Sequence[str]) -> dict[str, list[Any]]:
+def _chosen(
+    path: Path, names: Sequence[str] | Callable[[list[str]], Sequence[str]], present: list[str]
+) -> Sequence[str]:
+    chosen = names(present) if callable(names) else names
+    _check_present(path, chosen, present)
+    return chosen
+
+
+def _text_columns(
+    path: Path, lines: Any, choice: Sequence[str] | Callable[[list[str]], Sequence[str]]
+) -> dict[str, list[Any]]:
     present: list[str] = next(lines, [])
-    _check_present(path, names, present)
+    names = _chosen(path, choice, present)
     columns: list[list[Any]] = [[] for _ in names]
     indices = [present.index(name) for name in names]
     for row, fields in enumerate((line for line in lines if line), 1):

@@ -70,7 +70,8 @@ OF_JUDGES = (
     "judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_", "judge_weight_",
     "judge_agreement_", "judge_gain_", "n_duels_",
 )  # fmt: skip
-# Arguments of `fit` that votes of humans and of a judge on the same duels do not support.
+# Arguments of `fit` that judges do not support, and those that votes of humans and of a judge do not.
+NOT_OF_JUDGES = ("cluster", "covariates", "features", "judge_outcome")
 NOT_OF_DUELS = ("judge", "cluster", "covariates", "features", "weight")
 
 
@@ -241,11 +242,14 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         ----------
         winner, loser : columns of names, one per match
             Lists, arrays, pandas or polars columns of any values that can be hashed. A frame (or dict) in
-            place of both has the columns winner and loser, or a, b and outcome; weight and date if any.
+            place of both has the columns winner and loser, chosen and rejected, model_a, model_b and winner
+            (an arena table), or a, b and outcome; weight and date if any. Other arguments may then be
+            names of columns: cluster="user", covariates=["length"].
         weight : array of shape (n_matches,), optional
             A match of weight 2 counts as two matches, and one of weight 0 as none; its items remain.
         outcome : column of "win", "loss" and "tie", or of 1, 0 and 0.5, optional
-            The outcome for the item in `winner`, which is then only the first of the two.
+            The outcome for the item in `winner`, which is then only the first of the two. The values of arena
+            tables are known, too: "model_a", "model_b", "tie" and "tie (bothbad)", which is a tie.
         date : column of dates or numbers, optional
             Used with `half_life`. Text, or numbers that are all valid dates of the years 1800 to 2199, may
             have the compact form YYYYMMDD. Times with a zone are converted to UTC.
@@ -276,17 +280,19 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         """
         self._check_parameters()
         if loser is None:
-            columns = frame_columns(winner, weight=weight, outcome=outcome, date=date)
+            columns = frame_columns(
+                winner, weight=weight, outcome=outcome, date=date, cluster=cluster, covariates=covariates,
+                judge=judge, judge_outcome=judge_outcome,
+            )  # fmt: skip
         else:
             columns = {"a": winner, "b": loser, "weight": weight, "outcome": outcome, "date": date}
-        columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
+            columns |= {"cluster": cluster, "covariates": covariates, "judge": judge}
+            columns["judge_outcome"] = judge_outcome
+        judge_outcome = columns.pop("judge_outcome", None)
+        given = columns | {"features": features, "judge_outcome": judge_outcome}
         if judge is not None:
-            _check_judged(
-                self, "judge", cluster=cluster, features=features, covariates=covariates,
-                judge_outcome=judge_outcome,
-            )  # fmt: skip
+            _check_judged(self, "judge", **{name: given.get(name) for name in NOT_OF_JUDGES})
         if judge_outcome is not None:
-            given = columns | {"features": features}
             _check_judged(self, "judge_outcome", **{name: given.get(name) for name in NOT_OF_DUELS})
             return _fit_duels(self, columns, judge_outcome)
         if self.order_effect and columns.get("outcome") is None:

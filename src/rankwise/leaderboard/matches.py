@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import islice
@@ -24,8 +24,19 @@ from rankwise.leaderboard.covariates import Covariates, read_covariates
 COMPACT = re.compile("[0-9]{8}")
 ZONED = re.compile(r"[T ][0-9].*(Z|[+-][0-9]{2}(:?[0-9]{2})?)$")
 LISTED = 5
-OUTCOMES = {"win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5}
+OUTCOMES = {
+    "win": 1.0, "loss": 0.0, "tie": 0.5, "draw": 0.5, 1: 1.0, 0: 0.0, 0.5: 0.5,
+    "model_a": 1.0, "model_b": 0.0, "tie (bothbad)": 0.5, "bothbad": 0.5, "both_bad": 0.5,
+}  # fmt: skip
 NAMES = (("winner", "loser"), ("a", "b"))
+# The columns of tables of matches: of both items, and of the outcome for the first if it is not the winner.
+LAYOUTS = (
+    {"a": "winner", "b": "loser"},
+    {"a": "chosen", "b": "rejected"},
+    {"a": "model_a", "b": "model_b", "outcome": "winner"},
+    {"a": "a", "b": "b", "outcome": "outcome"},
+)
+KNOWN_COLUMNS = "winner and loser, chosen and rejected, model_a, model_b and winner, or a, b and outcome"
 
 
 @dataclass(frozen=True)
@@ -80,22 +91,76 @@ def columns_of(frame: Any) -> dict[str, Any]:
     >>> columns_of({"winner": ["x"], "loser": ["y"], "place": ["Turku"]})
     {'a': ['x'], 'b': ['y']}
     """
-    present = list(frame) if isinstance(frame, Mapping) else list(frame.columns)
-    names = next((pair for pair in NAMES if set(pair) <= set(present)), None)
-    if names is None or (names == ("a", "b") and "outcome" not in present):
+    present = _names_of(frame)
+    layout = layout_of(present)
+    if layout is None:
         raise ValueError(
-            "A frame of matches must have the columns winner and loser, or a, b and outcome; it has "
+            f"A frame of matches must have the columns {KNOWN_COLUMNS}; it has "
             f"{', '.join(map(str, present)) or 'none'}."
         )
-    found = {"a": frame[names[0]], "b": frame[names[1]]}
-    return found | {name: frame[name] for name in ("outcome", "weight", "date") if name in present}
+    return {meaning: frame[name] for meaning, name in layout.items()}
+
+
+def layout_of(present: Sequence[Any]) -> dict[str, str] | None:
+    """Return the columns of a table by their meaning, or None if the names of columns do not tell.
+
+    Examples
+    --------
+    >>> layout_of(["question", "model_a", "model_b", "winner", "weight"])
+    {'a': 'model_a', 'b': 'model_b', 'outcome': 'winner', 'weight': 'weight'}
+    """
+    layout = next((one for one in LAYOUTS if set(one.values()) <= set(present)), None)
+    if layout is None:
+        return None
+    others = ("weight", "date") if "outcome" in layout else ("outcome", "weight", "date")
+    return layout | {name: name for name in others if name in present}
+
+
+def _names_of(frame: Any) -> list[Any]:
+    return list(frame) if isinstance(frame, Mapping) else list(frame.columns)
+
+
+def named_columns(frame: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments that are not None, with names of columns of a frame replaced by the columns.
+
+    A list of names becomes a mapping of covariates, or a list of columns. Other values stay as they are.
+
+    Examples
+    --------
+    >>> frame = {"winner": ["x"], "loser": ["y"], "user": ["u"], "length": [3]}
+    >>> named_columns(frame, {"cluster": "user", "covariates": ["length"], "date": None})
+    {'cluster': ['u'], 'covariates': {'length': [3]}}
+    """
+    present = _names_of(frame)
+    return {
+        argument: _named(frame, present, argument, value)
+        for argument, value in given.items()
+        if value is not None
+    }
+
+
+def _named(frame: Any, present: list[Any], argument: str, value: Any) -> Any:
+    names = [value] if isinstance(value, str) else value
+    if not (isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)):
+        return value
+    unknown = [name for name in names if name not in present]
+    if unknown and not isinstance(value, str) and argument != "covariates":
+        return value  # labels, one per match
+    if unknown:
+        raise ValueError(
+            f"{argument} names the column {unknown[0]!r}, which the frame does not have; it has "
+            f"{', '.join(map(str, present))}."
+        )
+    if argument == "covariates":
+        return {name: frame[name] for name in names}
+    return frame[value] if isinstance(value, str) else [frame[name] for name in names]
 
 
 def frame_columns(frame: Any, **given: Any) -> dict[str, Any]:
     """Return the columns of a frame by their meaning, with columns that are given in their place."""
     if not (hasattr(frame, "columns") or isinstance(frame, dict)):
         raise ValueError("loser must be given, unless a frame with both columns is; got None.")
-    return columns_of(frame) | {name: value for name, value in given.items() if value is not None}
+    return columns_of(frame) | named_columns(frame, given)
 
 
 def read_matches(
@@ -286,6 +351,8 @@ def in_order(values: Iterable[Any]) -> list[Any]:
 def results_of(outcome: Any, length: int, name: str = "outcome") -> FloatVector:
     """Return 1, 0 or 0.5 for each outcome of the first item: win, loss, tie or draw, or 1, 0 and 0.5.
 
+    model_a is a win of the first, model_b of the second, and "tie (bothbad)" or both_bad a tie.
+
     Examples
     --------
     >>> results_of(["win", "tie", "Loss"], 3)
@@ -298,14 +365,19 @@ def results_of(outcome: Any, length: int, name: str = "outcome") -> FloatVector:
     distinct, (codes,) = numbered({name: outcome})
     if len(codes) != length:
         raise ValueError(f"{name} has {len(codes)} entries for {plural(length, 'match')}.")
-    return np.array([_result(value, name) for value in distinct.tolist()])[codes]
+    results = [_result(value) for value in distinct.tolist()]
+    if None in results:
+        row = int(np.isin(codes, [number for number, one in enumerate(results) if one is None]).argmax())
+        raise ValueError(
+            f"{name} must be win, loss or tie (or 1, 0 or 0.5), or model_a, model_b, tie or tie (bothbad); "
+            f"got {distinct.tolist()[codes[row]]!r} in row {row}."
+        )
+    return np.array(results, dtype=np.float64)[codes]
 
 
-def _result(value: Any, name: str) -> float:
+def _result(value: Any) -> float | None:
     known = value.strip().lower() if isinstance(value, str) else value
-    if isinstance(known, str | Real) and known in OUTCOMES:
-        return OUTCOMES[known]
-    raise ValueError(f"{name} must be win, loss or tie (or 1, 0 or 0.5); got {value!r}.")
+    return OUTCOMES.get(known) if isinstance(known, str | Real) else None
 
 
 def ages_of(date: Any, length: int) -> FloatVector:
