@@ -198,6 +198,19 @@ def add_survival_option(parser: Any) -> None:
     )
 
 
+def add_pairs_options(parser: Any) -> None:
+    """Add the options for tables of chosen and rejected rows in place of labels."""
+    parser.add_argument(
+        "--pairs",
+        type=value(column_pair, "two prefixes of columns, separated by a comma"),
+        metavar="CHOSEN,REJECTED",
+        help="prefixes of the columns of the preferred and of the other row of a pair, in place of --label: "
+        "with chosen_,rejected_ the feature x is in chosen_x and rejected_x; --qid names what pairs have in "
+        "common, such as a prompt",
+    )
+    parser.add_argument("--margin", help="column of the size of each preference of --pairs (rank-rls)")
+
+
 def column_pair(text: str) -> tuple[str, str]:
     """Read two names."""
     first, second = names(text)

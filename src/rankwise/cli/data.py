@@ -83,8 +83,13 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
     survival = getattr(options, "survival", None)
     if survival is not None and (options.label is not None or not all(tables)):
         raise UsageError("--survival replaces --label, for tables (CSV, Parquet).")
+    pairs = getattr(options, "pairs", None)
+    if pairs is not None and (options.label is not None or survival is not None or not all(tables)):
+        raise UsageError("--pairs replaces --label or --survival, for tables (CSV, Parquet).")
+    if pairs is None and getattr(options, "margin", None) is not None:
+        raise UsageError("--margin is the size of the preferences of --pairs.")
     if any(tables):
-        if label_needed and options.label is None and survival is None:
+        if label_needed and options.label is None and survival is None and pairs is None:
             raise UsageError("--label must name the column of the labels, as the data is a table.")
         for name in ("n_features", "zero_based"):
             if getattr(options, name, None):
@@ -144,6 +149,8 @@ def read_data(
     """
     if getattr(options, "survival", None) is not None:
         return _read_survival(options)
+    if getattr(options, "pairs", None) is not None:
+        return _read_pairs(options)
     if is_table(options.data[0]):
         return _read_tables(options)
     from rankwise.io.svmlight import load_svmlight, read_svmlight
@@ -248,6 +255,39 @@ def _read_survival(options: argparse.Namespace) -> Data:
     return Data(np.delete(X, index, axis=1), y, None, columns[:index] + columns[index + 1 :])
 
 
+def _read_pairs(options: argparse.Namespace) -> Data:
+    """Return the chosen rows, then the rejected, and the preferences; margins are read as labels."""
+    from rankwise.preferences import pair_data
+
+    names = options.features or _paired_features(options.data[0], *options.pairs)
+    columns = [prefix + name for prefix in options.pairs for name in names]
+    given = argparse.Namespace(**(vars(options) | {"label": options.margin, "features": columns}))
+    data = _read_tables(given)
+    chosen, rejected = data.X[:, : len(names)], data.X[:, len(names) :]
+    X, preferences = pair_data(chosen, rejected, groups=data.qid, margin=data.y)
+    return Data(X, preferences, None, list(names))
+
+
+def _paired_features(path: str, chosen: str, rejected: str) -> list[str]:
+    """Return the features that a table has with both prefixes; refuse those with one of them."""
+    from rankwise.io.frames import feature_columns
+
+    present = feature_columns(path, [])
+    found, others = (
+        [name.removeprefix(prefix) for name in present if name.startswith(prefix)]
+        for prefix in (chosen, rejected)
+    )
+    if not found:
+        raise ValueError(f"{path} has no columns that begin with {chosen!r}; it has {listing(present)}.")
+    single = sorted(set(found) ^ set(others))
+    if single:
+        raise ValueError(
+            f"{path} must have each feature with {chosen!r} and with {rejected!r}; {single[0]!r} is there "
+            "with one of them."
+        )
+    return found
+
+
 def _read_tables(options: argparse.Namespace) -> Data:
     given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
     return _joined([_read_table(path, given) for path in options.data])
@@ -274,7 +314,8 @@ def _joined(parts: list[Data]) -> Data:
     if len(parts) == 1:
         return first
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
-    X, y = (np.concatenate([np.asarray(getattr(part, name)) for part in parts]) for name in ("X", "y"))
-    if y.dtype == np.float64:
+    X = np.concatenate([np.asarray(part.X) for part in parts])
+    y = None if first.y is None else np.concatenate([np.asarray(part.y) for part in parts])
+    if y is not None and y.dtype == np.float64:
         warn_of_large_ties(y)  # between files
     return Data(X, y, qid, first.feature_names)

@@ -86,7 +86,7 @@ def ranker_class(method: str, light: bool = False) -> Any:
 
 def starts_light(options: argparse.Namespace) -> bool:
     """Return whether a training asks for no more than a `LinearRankSVM` has, which starts at once."""
-    others = ("calibrate", "stream", "dask", "survival")
+    others = ("calibrate", "stream", "dask", "survival", "pairs")
     return (
         options.method == "rank-svm"
         and options.kernel in (None, "linear")
@@ -102,8 +102,9 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     light = starts_light(options)
     kind = ranker_class(options.method, light)
     known = kind().get_params(deep=False)
-    if getattr(options, "survival", None) is not None:
-        check_survival(options)
+    for name in ("survival", "pairs"):
+        if getattr(options, name, None) is not None:
+            check_preferences(options, name)
     take_order(options)
     if options.scale in QUERY_SCALES and not takes_queries(kind):
         raise UsageError(
@@ -163,12 +164,16 @@ def edges_of(order: str, categories: list[str]) -> list[tuple[str, str]]:
     return [(high, low) for k, high in enumerate(categories) for low in categories[max(0, k - reach) : k]]
 
 
-def check_survival(options: argparse.Namespace) -> None:
-    """Refuse options that cannot be combined with right-censored times."""
+def check_preferences(options: argparse.Namespace, name: str) -> None:
+    """Refuse options that cannot be combined with right-censored times, or with listed pairs."""
     if options.method in ("ordinal-svm", "hull"):
-        raise UsageError(f"--survival cannot be used with --method {options.method}, which learns classes.")
+        raise UsageError(f"--{name} cannot be used with --method {options.method}, which learns classes.")
     if options.scale in QUERY_SCALES or options.pair_weight is not None:
-        raise UsageError("--survival cannot be used with --scale query-... or --pair-weight.")
+        raise UsageError(f"--{name} cannot be used with --scale query-... or --pair-weight.")
+    if getattr(options, "margin", None) is not None and options.method != "rank-rls":
+        raise UsageError(
+            f"--margin is for --method rank-rls; {options.method} takes no size of a preference."
+        )
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:

@@ -16,6 +16,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
+  rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
   rankwise train big.parquet -o model.json --label grade --stream      (more rows than memory)
   rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory, on several machines)
@@ -55,6 +56,7 @@ def add_parser(commands: Any) -> None:
     model_options.add_checkpoint_options(parser)
     model_options.add_model_options(parser)
     arguments.add_survival_option(parser)
+    arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
     add_stream_option(parser)
     add_dask_option(parser)
@@ -75,8 +77,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_dask_options(options)
     check_stream_options(options)
     others = (options.calibrate, options.stream, options.dask)
-    if options.survival is not None and any(other is not None for other in others):
-        raise UsageError("--survival cannot be used with --calibrate, --stream or --dask.")
+    for name in ("survival", "pairs"):
+        if getattr(options, name) is not None and any(other is not None for other in others):
+            raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
     elsewhere = (options.stream, options.dask)
     if options.categories is not None and any(other is not None for other in elsewhere):
         raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")

@@ -35,6 +35,7 @@ def add_parser(commands: Any) -> None:
     model_options.add_checkpoint_options(parser)
     model_options.add_model_options(parser)
     arguments.add_survival_option(parser)
+    arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
 
 

@@ -226,7 +226,12 @@ def _places(values: Any, name: str, items: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def pair_data(
-    X_better: Any, X_worse: Any, weight: ArrayLike | None = None, *, groups: ArrayLike | None = None
+    X_better: Any,
+    X_worse: Any,
+    weight: ArrayLike | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    margin: ArrayLike | None = None,
 ) -> tuple[Any, PairList]:
     """Stack chosen and rejected rows into one matrix and the preferences between them.
 
@@ -238,6 +243,10 @@ def pair_data(
     weight : array of shape (n_pairs,), optional
     groups : array of shape (n_pairs,), optional
         What pairs have in common, such as their prompt: see `Preferences.from_pairs`.
+    margin : array of shape (n_pairs,), optional
+        By how much the chosen row is better, above 0. It is the magnitude of the pair, the difference of
+        scores that `RankRLS` aims at; other losses ignore it. To let strong preferences count more, pass it
+        as `weight`.
 
     Returns
     -------
@@ -249,6 +258,8 @@ def pair_data(
     >>> X, preferences = pair_data([[1.0, 2.0]], [[0.0, 5.0]])
     >>> X.shape, preferences.n_pairs
     ((2, 2), 1)
+    >>> pair_data([[1.0], [3.0]], [[0.0], [0.0]], margin=[1, 3])[1].pairs().magnitude.tolist()
+    [1.0, 3.0]
     """
     shapes = [X.shape if hasattr(X, "shape") else np.shape(X) for X in (X_better, X_worse)]
     if shapes[0] != shapes[1] or len(shapes[0]) != 2:
@@ -266,4 +277,13 @@ def pair_data(
     else:
         X = np.concatenate([np.asarray(X_better), np.asarray(X_worse)])
     numbers = np.arange(n)
-    return X, from_pairs(numbers, numbers + n, weight=weight, n_rows=2 * n, groups=groups)
+    magnitude = None if margin is None else _positive_sizes(margin, n)
+    return X, from_pairs(numbers, numbers + n, magnitude, weight, 2 * n, groups=groups)
+
+
+def _positive_sizes(margin: ArrayLike, n_pairs: int) -> NDArray[np.float64]:
+    margins = as_vector(margin, "margin", n_pairs)
+    if (margins <= 0).any():
+        pair = int((margins <= 0).argmax())
+        raise ValueError(f"margin must be above 0; pair {pair} has {margins[pair]:g}.")
+    return margins
