@@ -226,6 +226,15 @@ def test_equal_votes_are_counted():
     } == expected  # fmt: skip
 
 
+def test_keys_of_many_clusters_are_sorted_exactly():
+    rng = np.random.default_rng(0)
+    keys, z = 2**60 + rng.integers(40, size=500), rng.integers(3, size=(1, 500)).astype(float)
+    large, small = (count_votes(shifted, z, None, None) for shifted in (keys, keys - 2**60))
+    assert np.array_equal(large[0] - 2**60, small[0])
+    assert all(np.array_equal(*pair) for pair in zip(large[1:], small[1:], strict=True))
+    assert (np.diff(large[0]) >= 0).all()
+
+
 def test_features_half_lives_and_weights_of_zero_go_with_covariates():
     a, b, result, Z = drawn(400)
     features = {k: [float(k)] for k in range(N_ITEMS + 1)}

@@ -168,8 +168,13 @@ def count_votes(
         sums += np.sqrt(2.0 + number) * column
     distinct = np.unique(sums)
     merged = 2 * len(distinct) <= len(keys)
-    within = np.searchsorted(distinct, sums) if merged else 0
-    order = _native.stable_order((keys * (len(distinct) if merged else 1) + within).astype(np.float64))
+    n_places = len(distinct) if merged else 1
+    # Sorted as floats, which are exact below 2^53; keys of clusters by pairs may be larger.
+    is_large = int(keys.max()) >= 2**53 // n_places - 1
+    places = (np.unique(keys, return_inverse=True)[1] if is_large else keys) * n_places
+    if merged:
+        places = places + np.searchsorted(distinct, sums)
+    order = _native.stable_order(places.astype(np.float64))
     rows, keys = np.take(covariates, order, axis=1), keys[order]
     outcome = np.ones(len(keys)) if result is None else result[order]
     weights = np.ones(len(keys)) if weight is None else weight[order]
