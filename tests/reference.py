@@ -283,37 +283,51 @@ def judge_loss(scores, slopes, orders, votes, sds):
     return total + sum(np.sum(np.square(one)) / (2 * sd**2) for one, sd in zip(parts, sds, strict=True))
 
 
-def prediction_powered(a, b, human, judge, n_items, weight, prior_sd, rounds=6):
+def prediction_powered(a, b, human, judge, n_items, weight, prior_sd, rounds=6, debias=False):
     """Scores and covariance of human votes sharpened by a judge (PPI++), vote by vote.
 
     Minimise the mean human loss + weight (mean judge loss on all - on the labelled) + prior, with the
     precision of the prior times the variance that the correction leaves. The covariance is the sandwich of
-    influences with HC2, plus the mean squared bias of the prior.
+    influences with HC2, plus the mean squared bias of the prior. If `debias`, both are those after one Newton
+    step without the prior.
     """
     X = np.eye(n_items)[a] - np.eye(n_items)[b]
     known = ~np.isnan(human)
-    n, n_all = known.sum(), len(a)
-    H, y, f = X[known], human[known], judge[known]
-    centre = np.eye(n_items) - 1 / n_items
+    H, y, f, ratio = X[known], human[known], judge[known], known.mean()
+    centre, n = np.eye(n_items) - 1 / n_items, known.sum()
+
+    def derivatives(scores):
+        p, q = 1 / (1 + np.exp(-X @ scores)), 1 / (1 + np.exp(-H @ scores))
+        gradient = H.T @ (y - q) + weight * (ratio * X.T @ (judge - p) - H.T @ (f - q))
+        information = (1 - weight) * (H.T * (q * (1 - q))) @ H
+        return p, q, gradient, information + weight * ratio * (X.T * (p * (1 - p))) @ X
+
+    def sandwich(scores, precision):
+        p, q, _, information = derivatives(scores)
+        inverse = np.linalg.pinv(information + precision, rcond=1e-10)
+        leverage = q * (1 - q) * np.einsum("ij,jk,ik->i", H, inverse, H)
+        residual = (y - q - weight * (f - q)) / np.sqrt(1 - np.minimum(leverage, 0.9))
+        rest, own = (one[:, None] * H @ inverse @ centre for one in (residual, f - q))
+        rest, own = (one - one.mean(axis=0) for one in (rest, own))
+        meat = rest.T @ rest + weight * ratio * (rest.T @ own + own.T @ rest)
+        everyone = (judge - p)[:, None] * X @ inverse @ centre
+        bread = centre @ inverse
+        left = np.trace(both := meat + weight**2 * ratio * n * np.cov(everyone.T))
+        return both, bread, left / np.trace(bread @ information @ bread.T)
+
     used, scores = 1.0, np.zeros(n_items)
     for _ in range(rounds):
         rho, precision = used, used * np.eye(n_items) / prior_sd**2
         for _ in range(50):
-            p, q = 1 / (1 + np.exp(-X @ scores)), 1 / (1 + np.exp(-H @ scores))
-            gradient = H.T @ (y - q) + weight * (n / n_all * X.T @ (judge - p) - H.T @ (f - q))
-            information = (1 - weight) * (H.T * (q * (1 - q))) @ H
-            information = information + weight * n / n_all * (X.T * (p * (1 - p))) @ X
-            inverse = np.linalg.inv(information + precision)
-            scores = scores + inverse @ (gradient - precision @ scores)
-        leverage = q * (1 - q) * np.einsum("ij,jk,ik->i", H, inverse, H)
-        rest = (H * ((y - q - weight * (f - q)) / np.sqrt(1 - np.minimum(leverage, 0.9)))[:, None]) @ inverse
-        own, everyone = (H * (f - q)[:, None]) @ inverse, (X * (judge - p)[:, None]) @ inverse
-        rest, own = (one @ centre - (one @ centre).mean(axis=0) for one in (rest, own))
-        meat = rest.T @ rest + weight * n / n_all * (rest.T @ own + own.T @ rest)
-        meat = meat + weight**2 * n**2 / n_all * np.cov((everyone @ centre).T)
-        bread = centre @ inverse
-        used = np.clip(np.trace(meat) / np.trace(bread @ information @ bread.T), 0.05, 1)
-    return centre @ scores, meat + rho**2 / prior_sd**2 * bread @ bread.T
+            _, _, gradient, information = derivatives(scores)
+            scores = scores + np.linalg.solve(information + precision, gradient - precision @ scores)
+        meat, bread, left = sandwich(scores, precision)
+        used = np.clip(left, 0.05, 1)
+    if not debias:
+        return centre @ scores, meat + rho**2 / prior_sd**2 * bread @ bread.T
+    _, _, gradient, information = derivatives(scores)
+    scores = scores + np.linalg.pinv(information, rcond=1e-10) @ gradient
+    return centre @ scores, sandwich(scores, 0.0)[0]
 
 
 def reliability(pairs, s, bins):

@@ -1,6 +1,7 @@
 """Few human votes sharpened by a judge: the objective, the weight, coverage, joins, files and the command."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -46,6 +47,9 @@ def test_the_scores_and_their_covariance_are_those_of_the_textbook(weight):
     assert found.scores == pytest.approx(scores, abs=1e-6)
     assert found.covariance == pytest.approx(covariance, rel=1e-4, abs=1e-7)
     assert 0 <= found.gap < 1e-8
+    centre, covariance = prediction_powered(a, b, human, judge, N_ITEMS, weight, 0.8, debias=True)
+    assert found.centre == pytest.approx(centre, abs=1e-6)
+    assert found.centre_covariance == pytest.approx(covariance, rel=1e-4, abs=1e-7)
 
 
 def test_no_weight_of_the_judge_has_a_smaller_variance():
@@ -56,6 +60,7 @@ def test_no_weight_of_the_judge_has_a_smaller_variance():
     for weight in np.linspace(0, 1, 6):
         other = fit_duels(duels, np.zeros(N_ITEMS), 1.0, weight=weight)
         assert np.trace(best.covariance) <= 1.01 * np.trace(other.covariance)
+        assert np.trace(best.centre_covariance) <= 1.01 * np.trace(other.centre_covariance)
 
 
 def test_a_judge_makes_intervals_shorter_and_its_bias_does_not_matter():
@@ -79,9 +84,14 @@ def test_a_judge_at_random_has_hardly_any_weight():
     model = BradleyTerry().fit(a, b, outcome=human, judge_outcome=judge)
     assert model.judge_weight_ < 0.15
     assert abs(model.judge_gain_) < 0.03
-    plain = BradleyTerry(intervals="posterior").fit(a[:400], b[:400], outcome=human[:400])
+    plain = BradleyTerry().fit(a[:400], b[:400], outcome=human[:400])
     assert model.scores_ == pytest.approx(plain.scores_, abs=0.1)
-    assert model.standard_errors() == pytest.approx(plain.standard_errors(), rel=0.15)
+    for intervals in ("debiased", "posterior"):
+        for one in (model, plain):
+            one.set_params(intervals=intervals)
+        assert model.standard_errors() == pytest.approx(plain.standard_errors(), rel=0.15)
+    board = {row.item: (row.low + row.high) / 2 for row in model.leaderboard()}
+    assert [board[item] for item in range(N_ITEMS)] == pytest.approx(model.scores_)
 
 
 def test_the_leaderboard_states_the_gain():
@@ -115,8 +125,18 @@ def test_missing_votes_have_several_forms():
 
 
 def test_few_human_votes_are_warned_of():
-    with pytest.warns(UserWarning, match="200 human votes are few: below 300"):
-        fitted(drawn(200))
+    with pytest.warns(UserWarning, match="200 human votes are few: below 300, posterior intervals"):
+        fitted(drawn(200), intervals="posterior")
+    fitted(drawn(200))
+
+
+def test_items_that_human_votes_do_not_link_have_posterior_intervals():
+    a, b, human, judge, _ = drawn()
+    human[(a == 4) | (b == 4)] = np.nan
+    with warnings.catch_warnings(record=True, action="always") as caught:
+        model = fitted((a, b, human, judge))
+    assert any("never compared" in str(one.message) for one in caught)
+    assert model.leaderboard() == model.set_params(intervals="posterior").leaderboard()
 
 
 @pytest.mark.parametrize(
@@ -160,7 +180,14 @@ def test_a_model_file_keeps_the_covariance(tmp_path):
     assert str(loaded.leaderboard()) == str(model.leaderboard())
     assert loaded.difference(0, 1) == model.difference(0, 1)
     assert loaded.predict_pair_proba(0, 1) == model.predict_pair_proba(0, 1)
-    for broken in (model._duels[1:], -model._duels, np.triu(model._duels)):
+    centre, first, second = model._duels
+    for broken in (
+        (centre, first),
+        (centre[1:], first, second),
+        (centre, first[1:], second),
+        (centre, -first, second),
+        (centre, first, np.triu(second)),
+    ):
         loaded._duels = broken
         save_model(loaded, path)
         with pytest.raises(ModelFileError, match="_duels is invalid"):

@@ -184,13 +184,15 @@ def _judges(model: BradleyTerry) -> Checks:
 
 
 def _duels(model: BradleyTerry) -> Checks:
-    covariance = getattr(model, "_duels", None)
-    if covariance is None:
+    state = getattr(model, "_duels", None)
+    if state is None:
         return
     n_items = len(model.items_)
-    yield "_duels", _is_finite(covariance) and covariance.dtype == np.float64
-    yield "_duels", covariance.shape == (n_items, n_items) and np.diag(covariance).min() >= 0
-    yield "_duels", np.allclose(covariance, covariance.T, atol=1e-8 * (1.0 + np.abs(covariance).max()))
+    yield "_duels", isinstance(state, tuple) and len(state) == 3 and all(map(_is_finite, state))
+    yield "_duels", state[0].shape == (n_items,) and all(one.dtype == np.float64 for one in state)
+    for covariance in state[1:]:
+        yield "_duels", covariance.shape == (n_items, n_items) and np.diag(covariance).min() >= 0
+        yield "_duels", np.allclose(covariance, covariance.T, atol=1e-8 * (1.0 + np.abs(covariance).max()))
     for name in ("judge_weight_", "judge_agreement_"):
         yield name, isinstance(number := getattr(model, name), float) and 0 <= number <= 1
     yield "judge_gain_", isinstance(model.judge_gain_, float) and math.isfinite(model.judge_gain_)

@@ -192,7 +192,7 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         With `judge_outcome`: lambda, and the fraction of duels with a human vote on which the judge agreed.
     judge_gain_ : float
         With `judge_outcome`: the fraction by which the mean length of intervals of scores is below that of
-        the human votes alone.
+        the human votes alone, by the same method with lambda = 0.
     n_duels_ : int
         With `judge_outcome`: the number of duels, with and without a human vote.
 
@@ -681,12 +681,14 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         if self.intervals == "sampled":
             return _sampled(self, loss)
         is_linked = self._features is None and len(self.groups_[0]) == len(self.items_)
+        debias = is_linked and (intervals or self.intervals) == "debiased"
+        if getattr(self, "_duels", None) is not None and debias:
+            return DuelUncertainty(loss, self._duels[0], self._votes, self._duels[1])
         if getattr(self, "_duels", None) is not None:
-            return DuelUncertainty(loss, self.scores_, self._votes, self._duels)
+            return self._posterior()
         if getattr(self, "_judges", None) is not None:
-            debias = is_linked and (intervals or self.intervals) == "debiased"
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
-        if (intervals or self.intervals) == "debiased" and is_linked:
+        if debias:
             found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))
             # An order effect and scores may be impossible to tell apart.
             if loss.n_parameters == loss.n_items or loss.n_items > DENSE_ITEMS or found.is_determined:
@@ -714,7 +716,7 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         """Return the posterior of independent votes."""
         loss = self._loss()
         if getattr(self, "_duels", None) is not None:
-            return DuelUncertainty(loss, self.scores_, self._votes, self._duels)
+            return DuelUncertainty(loss, self.scores_, self._votes, self._duels[2])
         if getattr(self, "_judges", None) is not None:
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=False)
         ridge = 2 * self._penalty(loss, self.alpha_)
@@ -833,15 +835,18 @@ def _fit_duels(model: BradleyTerry, columns: dict[str, Any], judge_outcome: Any)
     model._fit_matches(matches, None, None)
     sd = _given_sd(model) or model.prior_sd_
     assert sd is not None
-    found = fit_duels(duels, model.scores_, sd)
-    alone = fit_duels(duels, model.scores_, sd, weight=0.0)
+    is_linked = len(model.groups_[0]) == len(model.items_)
+    found = fit_duels(duels, model.scores_, sd, debias=is_linked)
+    alone = fit_duels(duels, model.scores_, sd, weight=0.0, debias=is_linked)
     model.scores_ = model._parameters = found.scores
-    model._duels = found.covariance
+    model._duels = found.centre, found.centre_covariance, found.covariance
     model.objective_, model.gap_ = found.objective, found.gap
     model.judge_weight_, model.judge_agreement_ = found.weight, duels.agreement
-    model.judge_gain_ = 1.0 - found.mean_error / alone.mean_error
+    debias = model.intervals == "debiased"
+    model.judge_gain_ = 1.0 - found.mean_error(debias=debias) / alone.mean_error(debias=debias)
     model.n_duels_ = int(duels.count.sum())
-    warn_of_few_votes(model.n_comparisons_)
+    if not (debias and is_linked):
+        warn_of_few_votes(model.n_comparisons_)
     return model
 
 

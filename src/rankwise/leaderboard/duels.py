@@ -27,7 +27,7 @@ LARGEST_LEVERAGE = 0.9
 # A Newton step stops the method if it predicts a decrease below this, in units of log likelihood.
 DECREASE_TOL = 1e-10
 MAX_STEPS = 60
-# Below this number of human votes intervals cover too little.
+# Below this number of human votes posterior intervals cover too little.
 FEW_VOTES = 300
 
 
@@ -98,8 +98,8 @@ def warn_of_few_votes(n_votes: int) -> None:
     """Warn of human votes that are too few for the asymptotic intervals."""
     if n_votes < FEW_VOTES:
         warn_caller(
-            f"{plural(n_votes, 'human vote')} are few: below {FEW_VOTES}, intervals of scores that a judge "
-            "sharpens cover too little."
+            f"{plural(n_votes, 'human vote')} are few: below {FEW_VOTES}, posterior intervals of scores that "
+            "a judge sharpens cover too little."
         )
 
 
@@ -131,6 +131,11 @@ class DuelFit:
     scores : array of shape (n_items,)
         Their mean is 0.
     covariance : array of shape (n_items, n_items)
+        The sandwich at the scores, plus the mean squared bias of the prior.
+    centre : array of shape (n_items,)
+        The scores after one Newton step without the prior; the scores themselves if not debiased.
+    centre_covariance : array of shape (n_items, n_items)
+        The sandwich at the centre, without the prior.
     weight : float
         lambda, the weight of the judge.
     objective, gap : float
@@ -139,17 +144,21 @@ class DuelFit:
 
     scores: FloatVector
     covariance: FloatArray
+    centre: FloatVector
+    centre_covariance: FloatArray
     weight: float
     objective: float
     gap: float
 
-    @property
-    def mean_error(self) -> float:
-        """The mean standard error of the scores."""
-        return float(np.sqrt(np.diag(self.covariance)).mean())
+    def mean_error(self, *, debias: bool) -> float:
+        """Return the mean standard error of the scores."""
+        covariance = self.centre_covariance if debias else self.covariance
+        return float(np.sqrt(np.diag(covariance)).mean())
 
 
-def fit_duels(duels: Duels, start: FloatVector, prior_sd: float, *, weight: float | None = None) -> DuelFit:
+def fit_duels(
+    duels: Duels, start: FloatVector, prior_sd: float, *, weight: float | None = None, debias: bool = True
+) -> DuelFit:
     """Minimise the mean loss of humans + lambda (mean loss of the judge on all - on those of humans) + prior.
 
     The mean loss of the judge on all duels minus that on a random subset has a mean of 0, whatever the judge
@@ -166,6 +175,9 @@ def fit_duels(duels: Duels, start: FloatVector, prior_sd: float, *, weight: floa
     prior_sd : float
     weight : float, optional
         lambda; by default the best.
+    debias : bool
+        Whether to find the centre of intervals without the bias of the prior, for which the human votes must
+        link all items.
     """
     precision, used, scores = prior_sd**-2.0, 1.0, start - start.mean()
     at_weight = 0.0 if weight is None else weight
@@ -180,8 +192,18 @@ def fit_duels(duels: Duels, start: FloatVector, prior_sd: float, *, weight: floa
         left = float(np.trace(variance)) / influence.model_variance()
         used = float(np.clip(left, LEAST_TEMPERING, 1.0))
     covariance = variance + influence.prior_variance(tempering)
-    objective, gap = terms.certificate(scores)
-    return DuelFit(scores - scores.mean(), covariance, current, objective, gap)
+    results = current, *terms.certificate(scores)
+    scores = scores - scores.mean()
+    if not debias:
+        return DuelFit(scores, covariance, scores, covariance, *results)
+    centre, centred_covariance = _debiased(_Terms(duels, len(start), current, 0.0), scores)
+    return DuelFit(scores, covariance, centre, centred_covariance, *results)
+
+
+def _debiased(terms: _Terms, scores: FloatVector) -> tuple[FloatVector, FloatArray]:
+    """Return the scores after a Newton step of terms without a prior, and their sandwich."""
+    centre = scores - np.linalg.solve(terms.hessian(scores), terms.gradient(scores))
+    return centre - centre.mean(), _Influence(terms, centre).sandwich()
 
 
 class _Terms:
@@ -226,12 +248,18 @@ class _Terms:
         p = expit(self.apart(scores))
         return self.matrix(self.curvature * p * (1.0 - p))
 
+    def hessian(self, scores: FloatVector) -> FloatArray:
+        """Return the second derivatives; without a prior, equal scores get a positive eigenvalue."""
+        information = self.information(scores)
+        if not self.precision:
+            return information + float(np.diag(information).mean()) / self.n_items
+        return information + self.precision * np.eye(self.n_items)
+
     def minimised(self, scores: FloatVector) -> FloatVector:
         """Return the minimum, by Newton steps with backtracking."""
-        ridge = self.precision * np.eye(self.n_items)
         for _ in range(MAX_STEPS):
             gradient, value = self.gradient(scores), self.value(scores)
-            step = -np.linalg.solve(self.information(scores) + ridge, gradient)
+            step = -np.linalg.solve(self.hessian(scores), gradient)
             decrease = -float(gradient @ step)
             if decrease < DECREASE_TOL:
                 break
@@ -255,10 +283,10 @@ class _Influence:
     """
 
     def __init__(self, terms: _Terms, scores: FloatVector) -> None:
-        self._terms, n = terms, terms.n_items
+        self._terms = terms
         p = expit(terms.apart(scores))
         self._information = terms.information(scores)
-        inverse = np.linalg.inv(self._information + terms.precision * np.eye(n))
+        inverse = np.linalg.inv(terms.hessian(scores))
         self._bread = inverse - inverse.mean(axis=0)
         duels = terms.duels
         labelled = duels.is_labelled
@@ -304,10 +332,10 @@ class _Influence:
 
 
 class DuelUncertainty(Uncertainty):
-    """A covariance of scores that was computed in the fit."""
+    """A centre and a covariance of scores that were computed in the fit."""
 
-    def __init__(self, loss: ComparisonLoss, scores: FloatVector, votes: float, covariance: FloatArray):
-        super().__init__(loss, scores, np.zeros(loss.n_parameters), votes)
+    def __init__(self, loss: ComparisonLoss, centre: FloatVector, votes: float, covariance: FloatArray):
+        super().__init__(loss, centre, np.zeros(loss.n_parameters), votes)
         self._covariance = covariance
 
     def solved(self, columns: FloatArray, tol: float = TOL) -> FloatArray:
