@@ -8,7 +8,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
-from rankwise.core.text import listed, plural
+from rankwise.core.text import listed, plural, table
 
 EXAMPLE = """  rankwise leaderboard votes.csv     (columns model_a, model_b and winner, or winner and loser)
   rankwise leaderboard matches.csv --a better --b worse
@@ -17,7 +17,7 @@ EXAMPLE = """  rankwise leaderboard votes.csv     (columns model_a, model_b and 
   rankwise leaderboard votes.csv --a model_a --b model_b --outcome winner --judge annotator
   rankwise leaderboard model.json --top 5 --match Ann Bob
   rankwise leaderboard model.json --evaluate later.csv --a winner --b loser
-  rankwise leaderboard votes.csv --a winner --b loser --date day --tune
+  rankwise leaderboard votes.csv --a winner --b loser --date day --tune --over-time month
 """
 
 
@@ -65,6 +65,10 @@ def _add_questions(parser: Any) -> None:
     parser.add_argument(
         "--fragility", nargs="?", const=1, type=arguments.COUNT, metavar="K",
         help="find few votes, or users with --cluster, that decide first place, or the top K",
+    )  # fmt: skip
+    parser.add_argument(
+        "--over-time", type=arguments.value(period_of, "week, month, year or a positive number"),
+        metavar="PERIOD", help="scores at the end of each week, month, year, or number of days, with --date",
     )  # fmt: skip
 
 
@@ -122,6 +126,16 @@ def _add_fit_options(parser: Any) -> None:
     )
 
 
+def period_of(text: str) -> str | float:
+    """Read the name of a period or its length."""
+    if text in ("week", "month", "year"):
+        return text
+    value = arguments.number(text)
+    if not 0 < value < float("inf"):
+        raise ValueError
+    return value
+
+
 def between(text: str) -> float:
     """Read a number between 0 and 1."""
     value = arguments.number(text)
@@ -140,7 +154,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
-    model, search, users = (loaded(options), None, None) if is_model else fitted(options)
+    model, search, users, ratings = (loaded(options), None, None, None) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
     held_out = evaluated(options, model)
@@ -150,17 +164,18 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.output is not None:
         from rankwise.report.leaderboard import leaderboard_page
 
-        html = leaderboard_page(model, board, options.title, fragility)
+        html = leaderboard_page(model, board, options.title, fragility, ratings)
         with atomic_write(options.output, "w") as file:
             file.write(html)
     console.result(
         values_of(options, model, board)
         | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()}
         | {"candidates": None if search is None else [one._asdict() for one in search.cv_results_]}
-        | {"fragility": fragility_values(fragility, users)},
+        | {"fragility": fragility_values(fragility, users)}
+        | {"over_time": None if ratings is None else [row._asdict() for row in ratings]},
         [
             *lines_of(options, model, board, chances), *search_lines(search), *held_out_lines(held_out),
-            *fragility_lines(fragility, users),
+            *fragility_lines(fragility, users), *rating_lines(ratings),
         ],
     )  # fmt: skip
 
@@ -168,7 +183,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates", "judge", "judge_outcome", "tune",
+    "intervals", "model", "covariates", "judge", "judge_outcome", "tune", "over_time",
 )  # fmt: skip
 # Columns that held-out votes have, too.
 OF_VOTES = ("a", "b", "outcome", "weight")
@@ -190,8 +205,8 @@ def loaded(options: argparse.Namespace) -> Any:
     return model
 
 
-def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any]:
-    """Return the leaderboard of a table, the search of --tune if any, and the clusters in order if any."""
+def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
+    """Return the leaderboard of a table, and if any the search of --tune, the clusters and the ratings."""
     from rankwise.estimators import BradleyTerry, BradleyTerryCV
 
     check_usage(options)
@@ -200,16 +215,32 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any]:
         "order_effect": options.order_effect,
         "intervals": options.intervals or "debiased",
     }
-    columns = read_columns(options)
-    first_cluster = columns["cluster"][0] if options.cluster else None
-    search = None
+    columns, search = read_columns(options), None
+    names = columns.pop("a"), columns.pop("b")
     if options.tune:
-        search = BradleyTerryCV(**shared).fit(columns.pop("a"), columns.pop("b"), **columns)
+        search = BradleyTerryCV(**shared).fit(*names, **columns)
         model = search.best_estimator_
     else:
-        model = BradleyTerry(options.alpha, half_life=options.half_life, **shared)
-        model.fit(columns.pop("a"), columns.pop("b"), **columns)
-    return model, search, None if first_cluster is None else sorted(set(first_cluster))
+        model = BradleyTerry(options.alpha, half_life=options.half_life, **shared).fit(*names, **columns)
+    users = sorted(set(columns["cluster"][0])) if options.cluster else None
+    if options.over_time is None:
+        return model, search, users, None
+    from rankwise.leaderboard import ratings_over_time
+
+    ratings = ratings_over_time(
+        model, *names, period=options.over_time, confidence=options.confidence, **columns
+    )
+    return model, search, users, ratings
+
+
+def rating_lines(ratings: Any) -> list[str]:
+    """Return the scores of the best items of the last period in each period, for people."""
+    if ratings is None:
+        return []
+    items = ratings.latest(5)
+    scores = {(row.period, row.item): f"{row.score:.3f}" for row in ratings}
+    rows = [[str(period), *(scores.get((period, item), "") for item in items)] for period in ratings.periods]
+    return ["", *table(["period", *map(str, items)], rows)]
 
 
 def search_lines(search: Any) -> list[str]:
@@ -317,6 +348,8 @@ def choose_columns(options: argparse.Namespace, roles: tuple[str, ...], present:
         raise arguments.UsageError("--order-effect needs --outcome.")
     if options.half_life is not None and options.date is None:
         raise arguments.UsageError("--half-life needs --date.")
+    if options.over_time is not None and options.date is None:
+        raise arguments.UsageError("--over-time needs --date.")
     if options.judge_outcome is not None and options.outcome is None:
         raise arguments.UsageError("--judge-outcome needs --outcome, the human votes.")
     chosen = [getattr(options, role) for role in ROLES if role in roles]

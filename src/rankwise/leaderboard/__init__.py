@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankwise.leaderboard.fragility import Fragility, RemovedVotes
     from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
+    from rankwise.leaderboard.over_time import Rating, Ratings, ratings_over_time
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
 __all__ = [
@@ -24,11 +25,14 @@ __all__ = [
     "JudgeTable",
     "Leaderboard",
     "LeaderboardRow",
+    "Rating",
+    "Ratings",
     "RemovedVotes",
     "ScoreDifference",
     "join_duels",
     "judge_table",
     "rank_ranges",
+    "ratings_over_time",
     "step_down_ranges",
 ]
 
@@ -41,6 +45,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV", "Candidate"],
         "rankwise.leaderboard.fragility": ["Fragility", "RemovedVotes"],
         "rankwise.leaderboard.held_out": ["HeldOut"],
+        "rankwise.leaderboard.over_time": ["Rating", "Ratings", "ratings_over_time"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
 )

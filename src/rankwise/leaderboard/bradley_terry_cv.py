@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass
 from itertools import pairwise, product
@@ -14,16 +13,15 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from rankwise.core.checks import as_array, as_they_are, check_count, check_positive
+from rankwise.core.checks import check_count, check_positive
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector, IntVector
 from rankwise.core.warn import warn_caller
 from rankwise.leaderboard.bradley_terry import BradleyTerry
 from rankwise.leaderboard.held_out import HeldOut
-from rankwise.leaderboard.matches import ages_of, frame_columns, read_matches
 from rankwise.leaderboard.table import Leaderboard
+from rankwise.leaderboard.vote_table import VoteTable, quiet_fit
 from rankwise.model_selection.search import EdgeOfGridWarning
-from rankwise.solvers import InterruptedWarning
 
 # Default candidates: standard deviations of the prior, and half-lives as fractions of the span of dates.
 PRIOR_SDS = (0.125, 0.25, 0.5, 1.0, 2.0, 4.0)
@@ -66,7 +64,8 @@ class BradleyTerryCV(BaseEstimator):
         Candidates, for which `fit` needs dates; None is no half-life. By default None, the span of the dates,
         and this span divided by 2, 4, 8, 16 and 32; without dates None alone.
     cv : int or iterable of (train, test)
-        The number of periods or folds, or the row numbers of each.
+        The number of periods or folds, or the row numbers of each. Few periods are long ones: the choice is
+        for predictions about as far ahead as a period.
     ties, order_effect, feature_alpha, ... :
         As in `BradleyTerry`.
 
@@ -128,12 +127,12 @@ class BradleyTerryCV(BaseEstimator):
             As for `BradleyTerry.fit`. Without dates, clusters (those of the first column) stay together in
             folds.
         """
-        votes = _Votes.read(
+        votes = VoteTable.read(
             winner, loser, weight=weight, outcome=outcome, date=date, features=features, cluster=cluster
         )
         self.half_lives_ = _half_lives(self.half_lives, votes.days)
         self.alphas_ = _alphas(self.alphas, votes.size(slice(None), None))
-        folds = votes.folds(self.cv)
+        folds = folds_of(votes, self.cv)
         log_loss = [
             [self._log_loss(votes, half_life, alpha, fold) for fold in folds]
             for half_life, alpha in product(self.half_lives_, self.alphas_)
@@ -144,7 +143,7 @@ class BradleyTerryCV(BaseEstimator):
         self.best_estimator_ = self._plain(
             alpha, self.half_life_, verbose=self.verbose, callback=self.callback
         )
-        votes.fit(self.best_estimator_, slice(None))
+        votes.fit(self.best_estimator_)
         self.alpha_ = self.best_estimator_.alpha_
         self.items_, self.scores_ = self.best_estimator_.items_, self.best_estimator_.scores_
         _warn_at_edge("half_life", self.half_life_, self.half_lives_, at_top=False)
@@ -157,17 +156,12 @@ class BradleyTerryCV(BaseEstimator):
         options = {name: getattr(self, name) for name in shared}
         return BradleyTerry(alpha, half_life=half_life, **options, **more)
 
-    def _log_loss(self, votes: _Votes, half_life: float | None, alpha: float | None, fold: Fold) -> float:
+    def _log_loss(self, votes: VoteTable, half_life: float | None, alpha: float | None, fold: Fold) -> float:
         train, test = fold
         if alpha is not None:
-            alpha *= votes.size(slice(None), half_life) / votes.size(train, half_life)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the fit to all votes warns of what holds for them
-            warnings.simplefilter("error", InterruptedWarning)
-            try:
-                model = votes.fit(self._plain(alpha, half_life), train)
-            except InterruptedWarning:
-                raise KeyboardInterrupt from None
+            alpha = votes.scaled(alpha, train, half_life)
+        with quiet_fit():
+            model = votes.fit(self._plain(alpha, half_life), train, clustered=False)
             return votes.evaluate(model, test).log_loss
 
     def leaderboard(
@@ -201,72 +195,17 @@ class BradleyTerryCV(BaseEstimator):
         return self.best_estimator_
 
 
-@dataclass(frozen=True)
-class _Votes:
-    """Columns of votes that can be taken by rows; `days` has dates as numbers, `group` the clusters."""
-
-    columns: dict[str, NDArray[Any]]
-    days: FloatVector | None
-    cluster: Any
-    group: NDArray[Any] | None
-    features: Any
-    has_counts: bool
-
-    @classmethod
-    def read(cls, winner: Any, loser: Any, *, features: Any, cluster: Any, **given: Any) -> _Votes:
-        """Read and check columns, or the columns of a frame."""
-        if loser is None:
-            columns = frame_columns(winner, **given)
-        else:
-            columns = {"a": winner, "b": loser} | {k: v for k, v in given.items() if v is not None}
-        date = columns.pop("date", None)
-        matches = read_matches(**columns)
-        taken = {
-            name: as_they_are(column) if isinstance(column, list | tuple) else as_array(column)
-            for name, column in columns.items()
-        }
-        days = None if date is None else -ages_of(date, len(taken["a"]))
-        if cluster is None:
-            return cls(taken, days, None, None, features, matches.has_counts)
-        group = read_matches(columns["a"], columns["b"], cluster=cluster).clusters[0]
-        return cls(taken, days, cluster, group, features, matches.has_counts)
-
-    def fit(self, model: BradleyTerry, rows: Any) -> BradleyTerry:
-        """Fit a model to some votes, or with a slice to all, with clusters."""
-        columns: dict[str, Any] = {name: column[rows] for name, column in self.columns.items()}
-        if self.days is not None:
-            columns["date"] = self.days[rows]
-        if isinstance(rows, slice):
-            columns["cluster"] = self.cluster
-        return model.fit(columns.pop("a"), columns.pop("b"), features=self.features, **columns)
-
-    def evaluate(self, model: BradleyTerry, rows: IntVector) -> HeldOut:
-        """Judge a model by some votes."""
-        columns: dict[str, Any] = {name: column[rows] for name, column in self.columns.items()}
-        return model.evaluate(columns.pop("a"), columns.pop("b"), **columns)
-
-    def weights(self, rows: Any) -> FloatVector:
-        """Return the weights of some votes."""
-        weight = self.columns.get("weight")
-        n_rows = len(self.columns["a"][rows])
-        return np.ones(n_rows) if weight is None else np.asarray(weight[rows], dtype=np.float64)
-
-    def size(self, rows: Any, half_life: float | None) -> float:
-        """Return the number of votes, as `BradleyTerry` counts them."""
-        weight = self.weights(rows)
-        return float(weight.sum() if half_life is None and self.has_counts else (weight > 0).sum())
-
-    def folds(self, cv: Any) -> list[Fold]:
-        """Return the training and test rows of periods or folds, without votes of weight 0."""
-        rows = np.flatnonzero(self.weights(slice(None)) > 0)
-        if not isinstance(cv, Integral):
-            given = ((np.asarray(train), np.asarray(test)) for train, test in cv)
-            return [(np.intersect1d(train, rows), np.intersect1d(test, rows)) for train, test in given]
-        check_count("cv", cv)
-        if self.days is not None:
-            return [(rows[train], rows[test]) for train, test in forward_folds(self.days[rows], int(cv))]
-        unit = rows if self.group is None else self.group[rows]
-        return [(rows[train], rows[test]) for train, test in random_folds(unit, int(cv))]
+def folds_of(votes: VoteTable, cv: Any) -> list[Fold]:
+    """Return the training and test rows of periods or folds, without votes of weight 0."""
+    rows = np.flatnonzero(votes.weights(slice(None)) > 0)
+    if not isinstance(cv, Integral):
+        given = ((np.asarray(train), np.asarray(test)) for train, test in cv)
+        return [(np.intersect1d(train, rows), np.intersect1d(test, rows)) for train, test in given]
+    check_count("cv", cv)
+    if votes.days is not None:
+        return [(rows[train], rows[test]) for train, test in forward_folds(votes.days[rows], int(cv))]
+    unit = rows if votes.group is None else votes.group[rows]
+    return [(rows[train], rows[test]) for train, test in random_folds(unit, int(cv))]
 
 
 def forward_folds(days: FloatVector, n_periods: int) -> list[Fold]:

@@ -393,15 +393,25 @@ def ages_of(date: Any, length: int) -> FloatVector:
     """
     if date is None:
         raise ValueError("half_life needs the date of each match; got none.")
+    days, _ = days_of(date, length)
+    return days.max() - days
+
+
+def days_of(date: Any, length: int) -> tuple[FloatVector, bool]:
+    """Return days since 1970 and True for dates, or the numbers themselves and False.
+
+    Examples
+    --------
+    >>> days_of(["1970-01-02", "19700103"], 2), days_of([3, 1], 2)
+    ((array([1., 2.]), True), (array([3., 1.]), False))
+    """
     array = as_array(date)
     is_number = array.dtype.kind == "O" and all(isinstance(value, Real) for value in array.ravel().tolist())
     if array.dtype.kind in "OUM" and not is_number:
-        days = as_vector(_days_of(array), "date", length)
-    else:
-        numbers = as_vector(array, "date", length)
-        dates = compact_dates(numbers)
-        days = numbers if dates is None else _days_of(dates)
-    return days.max() - days
+        return as_vector(_days_of(array), "date", length), True
+    numbers = as_vector(array, "date", length)
+    dates = compact_dates(numbers)
+    return (numbers, False) if dates is None else (_days_of(dates), True)
 
 
 def _days_of(dates: NDArray[Any]) -> FloatVector:

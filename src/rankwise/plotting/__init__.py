@@ -9,6 +9,7 @@ from rankwise.plotting.order_comparison import OrderComparisonDisplay
 from rankwise.plotting.order_graph import OrderGraphDisplay
 from rankwise.plotting.pair_explanation import PairExplanationDisplay
 from rankwise.plotting.query_quality import QueryQualityDisplay
+from rankwise.plotting.ratings import RatingsDisplay
 from rankwise.plotting.reliability import ReliabilityDisplay
 from rankwise.plotting.utility import UtilityDisplay
 from rankwise.plotting.weights import WeightsDisplay
@@ -24,6 +25,7 @@ __all__ = [
     "OrderGraphDisplay",
     "PairExplanationDisplay",
     "QueryQualityDisplay",
+    "RatingsDisplay",
     "ReliabilityDisplay",
     "UtilityDisplay",
     "WeightsDisplay",

@@ -7,6 +7,7 @@ import numpy as np
 from rankwise.core.text import plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.fragility import Fragility
+from rankwise.leaderboard.over_time import Ratings
 from rankwise.leaderboard.table import Leaderboard
 from rankwise.report.page import (
     MINUS,
@@ -22,16 +23,22 @@ from rankwise.report.page import (
     table,
     text,
 )
-from rankwise.report.svg import Interval, interval_chart
+from rankwise.report.shapes import legend
+from rankwise.report.svg import Chart, Interval, interval_chart, padded
 
 SHOWN_IN_CHART = 40
 SHOWN_IN_GRID = 10
+SHOWN_IN_LINES = 5
 
 
 def leaderboard_page(
-    model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard", fragility: Fragility | None = None
-) -> str:
-    """Return a self-contained page of a fitted `BradleyTerry`, its leaderboard and its fragility if given."""
+    model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard",
+    fragility: Fragility | None = None, ratings: Ratings | None = None,
+) -> str:  # fmt: skip
+    """Return a page of a fitted `BradleyTerry` and its leaderboard, with its fragility and ratings over time.
+
+    The page is self-contained.
+    """
     from rankwise import __version__
 
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
@@ -43,6 +50,8 @@ def leaderboard_page(
         *_covariates(model, board),
         section("fit", "Fit and uncertainty", _facts(model), paragraph(_explained(model, board), "note")),
     ]
+    if ratings is not None:
+        sections.insert(1, section("time", "Ratings over time", _over_time(ratings)))
     return page(title, lead, sections, f"Made by rankwise {__version__}.")
 
 
@@ -72,6 +81,29 @@ def _chart(board: Leaderboard) -> str:
     name = f"Scores of {plural(len(rows), 'item')} with {_percent(board)} intervals"
     chart = interval_chart(name, rows, "score", width=640, row_height=24)
     return figure(chart, f"Scores with {_percent(board)} confidence intervals, the best on top.")
+
+
+def _over_time(ratings: Ratings) -> str:
+    """Draw the scores of the best items of the last period."""
+    periods, items = ratings.periods, ratings.latest(SHOWN_IN_LINES)
+    place = {period: number for number, period in enumerate(periods)}
+    ends = [end for item in items for row in ratings.of(item) for end in (row.low, row.high)]
+    last = max(len(periods) - 1, 1)
+    low, high = padded(ends)
+    chart = Chart("Ratings over time", (0, last), (low, high), y_label="score", width=640, height=340)
+    for style, item in enumerate(items):
+        rows = ratings.of(item)
+        for row in rows:
+            title = f"{item}, {row.period}: {short(row.score)}, from {short(row.low)} to {short(row.high)}"
+            chart.segment((place[row.period],) * 2, (row.low, row.high), f"whisker s{style}", title)
+        x = [place[row.period] for row in rows]
+        chart.line(x, [row.score for row in rows], style, dots=False, name=str(item))
+    for number, anchor in ((0, "start"), (len(periods) - 1, "end")):
+        chart.label(number, low, str(periods[number]), anchor, (0, 18))
+    note = (
+        "Scores of the best items at the end of each period, with their intervals, from all votes until then."
+    )
+    return figure(chart.render(x_ticks=False), note) + legend([str(item) for item in items])
 
 
 def _table(board: Leaderboard) -> str:
