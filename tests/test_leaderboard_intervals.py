@@ -56,7 +56,8 @@ def test_weights_that_are_not_counts_have_a_sandwich(dense_items, monkeypatch):
     a, b, result, _ = drawn()
     weight = np.random.default_rng(1).lognormal(size=len(a))
     model = BradleyTerry().fit(a, b, weight, outcome=result)
-    assert model.alpha_ == pytest.approx(1 / (2 * len(a) * model.prior_sd_**2))
+    effective = weight.sum() ** 2 / (weight**2).sum()
+    assert model.alpha_ == pytest.approx(1 / (2 * effective * model.prior_sd_**2))
     X, w = design_of(a, b), weight / weight.mean()
     _, p, bread = newton_step(X, result, w, model.scores_)
     covariance = bread @ (X.T * (w**2 * p * (1 - p))) @ X @ bread

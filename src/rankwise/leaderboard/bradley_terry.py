@@ -128,7 +128,8 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
     ----------
     alpha : float, optional
         Strength of the penalty, 0 for none. By default it is learned from the matches: `alpha_` is
-        1 / (2 W v) with v = prior_sd_^2. An order effect, log nu, gamma (times the root mean square of each
+        1 / (2 W v) with v = prior_sd_^2, and W = (sum w)^2 / sum w^2, the effective number of matches, for
+        weights that are not counts. An order effect, log nu, gamma (times the root mean square of each
         covariate) and the weights of features then have standard normal priors, 1 / (2 W).
     ties : "half" or "davidson"
     order_effect : bool
@@ -593,18 +594,19 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         """Store the number of votes, squared weights if they are not counts, and the votes of clusters."""
         columns = matches.first, matches.second, matches.result
         covariates = matches.covariate_values
-        n_items, n_matches = len(matches.items), len(matches.first)
+        n_items = len(matches.items)
         if matches.clusters and n_items > DENSE_ITEMS:
             raise ValueError(f"cluster is limited to {DENSE_ITEMS:,} items; there are {n_items:,}.")
         if self.intervals == "sampled":
             _check_sampled(matches, self.alpha)
         self._votes, self._squares = loss.total_weight, None
         if matches.weight is not None and not matches.has_counts:
-            scaled = matches.weight * (n_matches / loss.total_weight)
+            self._votes = loss.total_weight**2 / float(matches.weight @ matches.weight)
+            scaled = matches.weight * (self._votes / loss.total_weight)
             squares = Comparisons.count(
                 n_items, *columns, scaled**2, ordered=self.order_effect, covariates=covariates
             )
-            self._votes, self._squares = float(n_matches), squares.total
+            self._squares = squares.total
         ways = list(matches.clusters)
         if len(ways) == 2:
             ways.append(ways[0].astype(np.int64) * (int(ways[1].max()) + 1) + ways[1])
