@@ -449,12 +449,123 @@ def covariate_intervals(n, n_clusters=None, dependence=0.4):
     return found
 
 
+def judged_votes(n, n_judges, sd=1.0, slope_sd=0.7, order_sd=0.5):
+    """Votes of judges with lognormal slopes and normal order effects, as many of each judge."""
+
+    def drawn(rng):
+        scores = rng.normal(0, sd, size=N_ITEMS)
+        logs, orders = rng.normal(0, slope_sd, size=n_judges), rng.normal(0, order_sd, size=n_judges)
+        a, b = random_pairs(rng, n)
+        judge = np.arange(n) % n_judges
+        won = rng.random(n) < expit(np.exp(logs[judge]) * (scores[a] - scores[b]) + orders[judge])
+        return (
+            a,
+            b,
+            won.astype(float),
+            judge,
+            scores * np.exp(logs.mean()),
+            np.exp(logs - logs.mean()),
+            orders,
+        )
+
+    return drawn
+
+
+def judge_coverage(drawn, **options):
+    """Intervals of scores, slopes and order effects of judges; the errors of the ends, as above."""
+
+    def found(rng, large=False):
+        names = ("score", "best - worst", "slope", "order")
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        a, b, won, judge, scores, slopes, orders = drawn(rng)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a judge with a small slope may seem opposed
+            model = BradleyTerry(**options).fit(a, b, outcome=won, judge=judge)
+        truth = scores - scores.mean()
+        board = model.leaderboard(ranks=False)
+        ends = model.difference(truth.argmax(), truth.argmin())
+        effects = model.effects()
+        apart = np.ptp(truth)
+        return {
+            "score": [(row.score, row.low - truth[row.item], row.high - truth[row.item]) for row in board],
+            "best - worst": [(ends.difference, ends.low - apart, ends.high - apart)],
+            **{
+                name: [
+                    (one.value, one.low - value, one.high - value)
+                    for one, value in zip(effects[kind::2], values, strict=True)
+                ]
+                for kind, (name, values) in enumerate((("slope", slopes), ("order", orders)))
+            },
+        }
+
+    return found
+
+
 FIRST_PLACES = {
     f"leaderboard, {intervals}: first of {n_items} items, {votes} votes": first_place(
         votes, n_items, intervals=intervals
     )
     for n_items, votes in ((10, 30), (20, 400))
     for intervals in ("posterior", "sampled")
+}
+
+
+def duel_votes(rng, n_humans=300, n_duels=6000, agreement=0.8, n_items=15):
+    """Human votes on a random subset of duels, and a judge on all who favours three items.
+
+    The noise of both votes on a duel has a normal copula. Its correlation and the bias of the judge give the
+    agreement.
+    """
+    correlation, bias = {0.8: (0.8, 1.0), 0.95: (0.992, 0.3)}[agreement]
+    scores = rng.normal(0, 0.7, size=n_items)
+    biased = scores + bias * (np.arange(n_items) < 3)
+    a = rng.integers(n_items, size=n_duels)
+    b = (a + rng.integers(1, n_items, size=n_duels)) % n_items
+    noise, other = rng.normal(size=(2, n_duels))
+    noises = noise, correlation * noise + (1 - correlation**2) ** 0.5 * other
+    human, judge = (
+        (norm.cdf(one) < expit(values[a] - values[b])).astype(float)
+        for one, values in zip(noises, (scores, biased), strict=True)
+    )
+    human[rng.permutation(n_duels)[n_humans:]] = np.nan
+    return a, b, human, judge, scores - scores.mean()
+
+
+def duel_coverage(agreement, n_humans=300):
+    """Intervals of scores: of humans with the judge of both kinds, of humans alone, of all votes pooled."""
+
+    def found(rng, large=False):
+        names = ("with judge", "posterior", "humans", "pooled")
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        a, b, human, judge, truth = duel_votes(rng, n_humans, agreement=agreement)
+        labelled = ~np.isnan(human)
+        pool = [np.concatenate([one[labelled], one]) for one in (a, b)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # few human votes
+            models = (
+                BradleyTerry().fit(a, b, outcome=human, judge_outcome=judge),
+                BradleyTerry(intervals="posterior").fit(a, b, outcome=human, judge_outcome=judge),
+                BradleyTerry().fit(a[labelled], b[labelled], outcome=human[labelled]),
+                BradleyTerry().fit(*pool, outcome=np.concatenate([human[labelled], judge])),
+            )
+        return {
+            name: [
+                (row.score, row.low - truth[row.item], row.high - truth[row.item])
+                for row in model.leaderboard(ranks=False)
+            ]
+            for name, model in zip(names, models, strict=True)
+        }
+
+    return found
+
+
+JUDGED = {
+    "10 judges, 1,000 votes": judged_votes(1000, 10),
+    "10 judges, 1,000 votes, sd 3": judged_votes(1000, 10, 3.0),
+    "10 nearly equal judges, 1,000 votes": judged_votes(1000, 10, 1.0, 0.1, 0.1),
+    "100 judges x 20 votes": judged_votes(2000, 100),
 }
 VOTES = {
     **{f"scores of sd {sd}, 400 votes": independent_votes(400, sd) for sd in (0.5, 1, 2, 3, 4)},
@@ -482,6 +593,15 @@ CASES = {
     ),
     "leaderboard: 3 covariates, 2,000 votes": covariate_intervals(2000),
     "leaderboard: 3 covariates, 100 users x 20 votes": covariate_intervals(2000, 100),
+    **{f"leaderboard: {name}": judge_coverage(drawn) for name, drawn in JUDGED.items()},
+    "leaderboard: 100 judges x 20 votes, posterior": judge_coverage(
+        judged_votes(2000, 100), intervals="posterior"
+    ),
+    **{
+        f"leaderboard: 300 human votes, a judge on 6,000, agreement {agreement:.0%}": duel_coverage(agreement)
+        for agreement in (0.8, 0.95)
+    },
+    "leaderboard: 100 human votes, a judge on 6,000, agreement 80%": duel_coverage(0.8, 100),
     **{
         f"{name}: {structure}": intervals_of_weights(model, drawn)
         for name, model in MODELS.items()
