@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from rankwise.cli import arguments
+from rankwise.cli.leaderboard_options import add_leaderboard_options
 from rankwise.cli.output import Console
 from rankwise.core.text import listed, plural, table
 
@@ -37,111 +38,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "matches", help="table of matches: CSV, TSV or Parquet; - is CSV from standard input; or a model"
     )
-    _add_fit_options(parser)
-    parser.add_argument(
-        "--match", nargs=2, action="append", default=[], metavar=("A", "B"),
-        help="print the probabilities of a match of A, named first, against B; may be repeated",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ranks",
-        action="store_true",
-        help="compute ranges of ranks even for more than 3,000 items, which takes minutes",
-    )
-    parser.add_argument("--top", type=arguments.COUNT, help="number of items to print (default: all)")
-    parser.add_argument(
-        "--confidence", type=arguments.value(between, "a number between 0 and 1"), default=0.95,
-        help="level of the intervals (default: 0.95)",
-    )  # fmt: skip
-    parser.add_argument("-o", "--output", help="HTML file to write")
-    parser.add_argument("--title", default="Leaderboard", help="heading of the HTML file")
-    _add_questions(parser)
-
-
-def _add_questions(parser: Any) -> None:
-    parser.add_argument(
-        "--evaluate", metavar="VOTES",
-        help="table of held-out matches, of the same columns: print the log loss, accuracy and Brier score",
-    )  # fmt: skip
-    parser.add_argument(
-        "--fragility", nargs="?", const=1, type=arguments.COUNT, metavar="K",
-        help="find few votes, or users with --cluster, that decide first place, or the top K",
-    )  # fmt: skip
-    parser.add_argument(
-        "--over-time", type=arguments.value(period_of, "week, month, year or a positive number"),
-        metavar="PERIOD", help="scores at the end of each week, month, year, or number of days, with --date",
-    )  # fmt: skip
-
-
-def _add_fit_options(parser: Any) -> None:
-    group = parser.add_argument_group("data")
-    group.add_argument(
-        "--a", help="column of the winner, or of the first item (default: columns with known names)"
-    )
-    group.add_argument("--b", help="column of the loser, or of the second item")
-    group.add_argument(
-        "--outcome",
-        help="column of the outcome for the first: win, loss, tie, or 1, 0, 0.5, or model_a, model_b",
-    )
-    group.add_argument("--weight", help="column of weights")
-    group.add_argument(
-        "--cluster", nargs="+", metavar="COLUMN",
-        help="column of users or prompts whose votes depend on each other, or two columns",
-    )  # fmt: skip
-    group.add_argument("--date", help="column of dates (also YYYYMMDD) or numbers, for --half-life")
-    group.add_argument(
-        "--covariates", nargs="+", metavar="COLUMN",
-        help="columns of numbers for the first item, such as a difference of lengths, whose effects to learn",
-    )  # fmt: skip
-    group = parser.add_argument_group("model")
-    group.add_argument(
-        "--alpha", type=arguments.SECONDS, help="penalty, 0 for none (default: learned from the matches)"
-    )
-    group.add_argument(
-        "--ties",
-        choices=("half", "davidson"),
-        help="half a win for each (default), or Davidson's probabilities of ties",
-    )
-    group.add_argument("--order-effect", action="store_true", help="learn the advantage of the first item")
-    group.add_argument(
-        "--half-life",
-        type=arguments.POSITIVE,
-        help="days (or units of numbers) after which the weight of a match is halved",
-    )
-    group.add_argument(
-        "--intervals", choices=("debiased", "posterior", "sampled"),
-        help="intervals without the bias of the penalty (default), of the posterior, or from draws of it, "
-        "which are usually shorter if votes are few",
-    )  # fmt: skip
-    group.add_argument("--model", help="file to save the model to")
-    group.add_argument(
-        "--tune", action="store_true",
-        help="choose alpha, and with --date the half-life, by predicting later votes from earlier ones, or "
-        "folds of votes without --date",
-    )  # fmt: skip
-    group = parser.add_argument_group("judges")
-    group.add_argument("--judge", help="column of who voted: judges differ in how sharply they discern")
-    group.add_argument(
-        "--judge-outcome",
-        help="column of a judge's votes on all duels; --outcome then has human votes on some of them",
-    )
-
-
-def period_of(text: str) -> str | float:
-    """Read the name of a period or its length."""
-    if text in ("week", "month", "year"):
-        return text
-    value = arguments.number(text)
-    if not 0 < value < float("inf"):
-        raise ValueError
-    return value
-
-
-def between(text: str) -> float:
-    """Read a number between 0 and 1."""
-    value = arguments.number(text)
-    if not 0 < value < 1:
-        raise ValueError
-    return value
+    add_leaderboard_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
