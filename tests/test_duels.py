@@ -10,7 +10,7 @@ import pytest
 
 from rankwise import BradleyTerry, ModelFileError, load_model, save_model
 from rankwise.cli.main import main
-from rankwise.leaderboard import bradley_terry, join_duels
+from rankwise.leaderboard import join_duels, judged
 from rankwise.leaderboard.duels import Duels, fit_duels
 from reference import prediction_powered
 
@@ -167,7 +167,7 @@ def test_what_duels_do_not_go_with_is_refused(options, more, message):
 def test_other_bad_duels_are_refused(monkeypatch):
     with pytest.raises(ValueError, match="Row 1 compares 'y' with itself"):
         BradleyTerry().fit(["x", "y"], ["y", "y"], outcome=[1, None], judge_outcome=[1, 1])
-    monkeypatch.setattr(bradley_terry, "DENSE_ITEMS", 2)
+    monkeypatch.setattr(judged, "DENSE_ITEMS", 2)
     with pytest.raises(ValueError, match="judge_outcome is limited to 2 items; there are 5"):
         fitted(drawn())
 

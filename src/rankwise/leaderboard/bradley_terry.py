@@ -23,19 +23,18 @@ from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
-from rankwise.leaderboard.duels import DuelUncertainty, fit_duels, read_duels, warn_of_few_votes
+from rankwise.leaderboard.duels import DuelUncertainty
 from rankwise.leaderboard.fragility import HasFragility
 from rankwise.leaderboard.held_out import PredictsVotes
 from rankwise.leaderboard.item_features import as_rows, with_features
-from rankwise.leaderboard.judge_loss import JudgeVotes
 from rankwise.leaderboard.judge_uncertainty import JudgeState, JudgeUncertainty
-from rankwise.leaderboard.judges import JudgeFit, fit_judges, warn_of_judges
+from rankwise.leaderboard.judged import NOT_OF_DUELS, NOT_OF_JUDGES, HasJudges
 from rankwise.leaderboard.loss import ComparisonLoss
 from rankwise.leaderboard.matches import Matches, frame_columns, read_matches
 from rankwise.leaderboard.newton import UnboundedScoresError, solve_comparisons
 from rankwise.leaderboard.posterior import sampled_posterior
 from rankwise.leaderboard.prior import Prior, learned_sd, pairs_similar_scores
-from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
+from rankwise.leaderboard.table import Effect, Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 from rankwise.leaderboard.uncertainty import (
     ClusteredUncertainty,
     SampledUncertainty,
@@ -65,14 +64,6 @@ SAMPLED_ITEMS = 100
 # Draws of scores for the probabilities of the first places, and the largest number of values in them.
 DRAWS, DRAWN_VALUES = 20_000, 10_000_000
 RANKED_ITEMS = 20_000
-# Attributes of fits with judges, which another fit removes.
-OF_JUDGES = (
-    "judges_", "judge_slopes_", "judge_order_effects_", "judge_votes_", "judge_spreads_", "judge_weight_",
-    "judge_agreement_", "judge_gain_", "n_duels_",
-)  # fmt: skip
-# Arguments of `fit` that judges do not support, and those that votes of humans and of a judge do not.
-NOT_OF_JUDGES = ("cluster", "covariates", "features", "judge_outcome")
-NOT_OF_DUELS = ("judge", "cluster", "covariates", "features", "weight")
 
 
 class ScoreDifference(NamedTuple):
@@ -85,18 +76,8 @@ class ScoreDifference(NamedTuple):
     probability: float
 
 
-class Effect(NamedTuple):
-    """An effect other than a score, its standard error and confidence interval."""
-
-    name: str
-    value: float
-    standard_error: float
-    low: float
-    high: float
-
-
 @dataclass(eq=False, repr=False)
-class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
+class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
@@ -292,10 +273,10 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         judge_outcome = columns.pop("judge_outcome", None)
         given = columns | {"features": features, "judge_outcome": judge_outcome}
         if judge is not None:
-            _check_judged(self, "judge", **{name: given.get(name) for name in NOT_OF_JUDGES})
+            self._check_judged("judge", **{name: given.get(name) for name in NOT_OF_JUDGES})
         if judge_outcome is not None:
-            _check_judged(self, "judge_outcome", **{name: given.get(name) for name in NOT_OF_DUELS})
-            return _fit_duels(self, columns, judge_outcome)
+            self._check_judged("judge_outcome", **{name: given.get(name) for name in NOT_OF_DUELS})
+            return self._fit_duels(columns, judge_outcome)
         if self.order_effect and columns.get("outcome") is None:
             raise ValueError("order_effect needs outcome: of winner and loser alone, the order is not known.")
         matches = read_matches(**columns, half_life=self.half_life)
@@ -421,7 +402,7 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         _check_confidence(confidence)
         uncertainty = self._uncertainty()
         if isinstance(uncertainty, JudgeUncertainty):
-            return _judge_effects(self, uncertainty, confidence)
+            return self._judge_effects(uncertainty, confidence)
         loss, n_effects = uncertainty.loss, uncertainty.loss.n_parameters - uncertainty.loss.n_items
         if not n_effects:
             return []
@@ -487,7 +468,7 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
                 order, errors, lows, highs, best, worst, strict=True
             )
         ]  # fmt: skip
-        return Leaderboard(rows, confidence, _duel_note(self))
+        return Leaderboard(rows, confidence, self._duel_note())
 
     def top_probabilities(self, k: int = 1) -> FloatVector:
         """Return P(the item is among the k best) of each item, in the order of `items_`.
@@ -586,7 +567,7 @@ class BradleyTerry(PredictsVotes, HasFragility, BaseEstimator):
         self._set_features(features, columns)
         _set_covariates(self, matches.covariates, comparisons)
         self._store(loss, result)
-        _set_judges(self, matches)
+        self._set_judges(matches)
         _warn_of_matchmaking(loss, self.scores_, self.prior_sd_)
         return self
 
@@ -798,115 +779,6 @@ def _units(model: BradleyTerry, loss: ComparisonLoss) -> FloatVector:
     if scale is not None:
         units[loss.n_linear : loss.n_linear + len(scale)] = scale
     return units
-
-
-def _check_judged(model: BradleyTerry, name: str, **others: Any) -> None:
-    """Refuse options that judges do not support."""
-    given = [other for other, value in others.items() if value is not None]
-    if given:
-        raise ValueError(f"{name} cannot be combined with {given[0]}.")
-    if model.ties != "half":
-        raise ValueError(f"{name} needs ties='half'; got {model.ties!r}.")
-    if model.intervals == "sampled":
-        raise ValueError(f"{name} cannot be combined with intervals='sampled'.")
-    if model.order_effect and name == "judge":
-        raise ValueError("With judge, each judge has its own order effect; order_effect must be False.")
-    if model.order_effect or (model.half_life is not None and name == "judge_outcome"):
-        option = "order_effect" if model.order_effect else "half_life"
-        raise ValueError(f"{name} cannot be combined with {option}.")
-    if model.alpha is not None and model.alpha == 0:
-        raise ValueError(f"{name} needs a positive alpha, or None for a learned one; got 0.")
-
-
-def _check_items(matches: Matches, name: str) -> None:
-    if len(matches.items) > DENSE_ITEMS:
-        raise ValueError(f"{name} is limited to {DENSE_ITEMS:,} items; there are {len(matches.items):,}.")
-
-
-def _given_sd(model: BradleyTerry) -> float | None:
-    """Return the standard deviation of the prior of scores by a given alpha, or None."""
-    return None if model.alpha is None else (2.0 * model._votes * model.alpha) ** -0.5
-
-
-def _fit_duels(model: BradleyTerry, columns: dict[str, Any], judge_outcome: Any) -> BradleyTerry:
-    """Fit the human votes, then sharpen the scores by the votes of the judge."""
-    if columns.get("outcome") is None:
-        raise ValueError("judge_outcome needs outcome, the human votes; got None.")
-    matches, duels = read_duels(columns["a"], columns["b"], columns["outcome"], judge_outcome)
-    _check_items(matches, "judge_outcome")
-    model._fit_matches(matches, None, None)
-    sd = _given_sd(model) or model.prior_sd_
-    assert sd is not None
-    is_linked = len(model.groups_[0]) == len(model.items_)
-    found = fit_duels(duels, model.scores_, sd, debias=is_linked)
-    alone = fit_duels(duels, model.scores_, sd, weight=0.0, debias=is_linked)
-    model.scores_ = model._parameters = found.scores
-    model._duels = found.centre, found.centre_covariance, found.covariance
-    model.objective_, model.gap_ = found.objective, found.gap
-    model.judge_weight_, model.judge_agreement_ = found.weight, duels.agreement
-    debias = model.intervals == "debiased"
-    model.judge_gain_ = 1.0 - found.mean_error(debias=debias) / alone.mean_error(debias=debias)
-    model.n_duels_ = int(duels.count.sum())
-    if not (debias and is_linked):
-        warn_of_few_votes(model.n_comparisons_)
-    return model
-
-
-def _duel_note(model: BradleyTerry) -> str:
-    if getattr(model, "_duels", None) is None:
-        return ""
-    humans = f"{plural(model.n_comparisons_, 'human vote')} alone"
-    votes = f"The votes of the judge on {plural(model.n_duels_, 'duel')}"
-    agreement = f"it agrees with humans on {model.judge_agreement_:.0%} of their duels"
-    if model.judge_gain_ < 0.005:
-        return f"{votes} do not make intervals shorter than the {humans}; {agreement}."
-    return f"{votes} make intervals {model.judge_gain_:.0%} shorter than the {humans}; {agreement}."
-
-
-def _set_judges(model: BradleyTerry, matches: Matches) -> None:
-    """Fit the judges of matches, from the scores of equal judges, and store the results."""
-    for name in OF_JUDGES:
-        model.__dict__.pop(name, None)
-    model._judges = model._duels = None
-    if matches.judges is None or matches.judge is None:
-        return
-    _check_items(matches, "judge")
-    votes = JudgeVotes.count(matches)
-    found = fit_judges(
-        votes, model.scores_, len(matches.judges), has_orders=matches.result is not None,
-        prior_sd=_given_sd(model), max_iter=model.max_iter,
-    )  # fmt: skip
-    _store_judges(model, matches.judges, found)
-    weight = np.ones(len(matches.judge)) if matches.weight is None else matches.weight
-    model.judge_votes_ = np.bincount(matches.judge, weight, len(matches.judges)).astype(np.float64)
-    warn_of_judges(model.judges_, found)
-
-
-def _store_judges(model: BradleyTerry, names: Any, found: JudgeFit) -> None:
-    loss, parameters = found.loss, found.minimum.point.parameters
-    spreads = np.array([found.spreads.scores, found.spreads.slopes, found.spreads.orders])
-    model._judges = tuple(vars(loss.votes).values()), loss.signs, spreads, parameters
-    scores, logs, orders = loss.split(loss.normalised(parameters))
-    model.scores_ = model._parameters = scores - scores.mean()
-    model.judges_, model.judge_slopes_ = names, loss.signs * np.exp(logs)
-    model.judge_order_effects_ = orders.copy()
-    model.judge_spreads_ = found.spreads.slopes, found.spreads.orders if loss.has_orders else 0.0
-    if model.alpha is None:
-        model.prior_sd_ = found.spreads.scores * float(np.exp(loss.split(parameters)[1].mean()))
-        model.alpha_ = 1.0 / (2.0 * model._votes * model.prior_sd_**2)
-    model.objective_ = found.minimum.point.value / model._votes
-    model.gap_, model.n_iter_ = found.minimum.decrease / model._votes, found.minimum.n_iter
-
-
-def _judge_effects(model: BradleyTerry, uncertainty: JudgeUncertainty, confidence: float) -> list[Effect]:
-    found = []
-    values = np.stack([model.judge_slopes_, model.judge_order_effects_], axis=1).tolist()
-    intervals = uncertainty.judge_intervals(confidence)
-    for name, own, of_judge in zip(model.judges_.tolist(), values, intervals, strict=True):
-        kinds = (f"slope of judge {name}", f"order effect of judge {name}")
-        # Without order effects there are only slopes.
-        found += [Effect(*row[:2], *row[2]) for row in zip(kinds, own, of_judge, strict=False)]
-    return found
 
 
 def _warn_of_matchmaking(loss: ComparisonLoss, scores: FloatVector, prior_sd: float | None) -> None:

@@ -18,6 +18,16 @@ DRAWS = 2000
 HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 
 
+class Effect(NamedTuple):
+    """An effect other than a score, its standard error and confidence interval."""
+
+    name: str
+    value: float
+    standard_error: float
+    low: float
+    high: float
+
+
 class LeaderboardRow(NamedTuple):
     """One item of a leaderboard.
 
