@@ -3,7 +3,7 @@
     python benchmarks/coverage.py                 # 1,000 simulations of each case: some minutes
     python benchmarks/coverage.py --quick         # 40 of each; prints, and writes nothing
     python benchmarks/coverage.py --only strata   # cases whose names contain this
-    python benchmarks/coverage.py --table         # write the tables of docs/how_sure.md, nothing else
+    python benchmarks/coverage.py --table         # write the tables of the pages, nothing else
 
 A case draws data from a known law, computes intervals as a user would, and counts how often they contain the
 true value, which is found from a very large sample. With 1,000 simulations the standard error of a coverage
@@ -30,7 +30,7 @@ from rankwise.evaluation.conformal import METHODS
 from rankwise.metrics import concordance_index, concordance_interval
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
-PAGE = Path(__file__).parents[1] / "docs" / "how_sure.md"
+PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("how_sure.md", "leaderboard.md")]
 SIMULATIONS, QUICK = 1000, 40
 # The size of the sample from which the truth is found.
 MANY = 200_000
@@ -733,7 +733,23 @@ def tables():
                 if f"conformal: {title}" in known
             ],
         ),
+        "leaderboards": markdown(
+            ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
+            [
+                [title.removeprefix("leaderboard: "), *cells_of(known[title]["quantities"])]
+                for title in CASES
+                if title.startswith("leaderboard") and "score" in known.get(title, {}).get("quantities", {})
+            ],
+        ),
     }
+
+
+OF_LEADERBOARDS = ("score", "best - worst", "rank")
+
+
+def cells_of(quantities):
+    """Return the coverage and the length of each quantity of a leaderboard that was recorded."""
+    return [coverage_and_length(quantities[name]) if name in quantities else "" for name in OF_LEADERBOARDS]
 
 
 def markdown(header, rows):
@@ -761,13 +777,16 @@ def coverage_and_length(found):
 
 
 def write_tables():
-    """Put the tables into the page, between comments with their names."""
-    page = PAGE.read_text(encoding="utf-8")
+    """Put the tables into the pages, between comments with their names."""
+    pages = {path: path.read_text(encoding="utf-8") for path in PAGES}
     for name, table in tables().items():
+        (path,) = (path for path, page in pages.items() if f"<!-- {name} -->" in page)
         block = f"<!-- {name} -->\n\n{table}\n\n<!-- end -->"
-        page, n_tables = re.subn(rf"<!-- {name} -->.*?<!-- end -->", block, page, flags=re.DOTALL)
-        assert n_tables == 1, f"the page has no place for the table of {name}"
-    PAGE.write_text(page, encoding="utf-8")
+        pages[path] = re.sub(
+            rf"<!-- {name} -->.*?<!-- end -->", lambda _, new=block: new, pages[path], flags=re.DOTALL
+        )
+    for path, page in pages.items():
+        path.write_text(page, encoding="utf-8")
 
 
 def main(arguments=None):
