@@ -119,6 +119,20 @@ def test_the_best_estimator_of_a_search_is_stored(table, tmp_path):
     assert info.estimator == "ColumnTransformer > RankRLS"
 
 
+@pytest.mark.parametrize("missing", [np.nan, 0, -1])
+def test_imputers_indicate_the_columns_of_the_fit(missing, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(60, 4)), rng.normal(size=60)
+    X[::7, 2] = X[3, 0] = missing
+    model = make_pipeline(SimpleImputer(missing_values=missing, add_indicator=True), RankRLS()).fit(X, y)
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    X[:5, 1:3] = missing
+    np.testing.assert_array_equal(loaded[0].transform(X), model[0].transform(X))
+    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
+    assert loaded[0].get_feature_names_out().tolist() == model[0].get_feature_names_out().tolist()
+
+
 def test_what_a_file_cannot_hold_is_refused_by_name(table, tmp_path):
     frame, y = table
     X = frame[NUMBERS]
@@ -128,7 +142,6 @@ def test_what_a_file_cannot_hold_is_refused_by_name(table, tmp_path):
             save_model(make_pipeline(front, RankRLS()).fit(X, y), tmp_path / "model.json")
 
     refused(make_pipeline(SimpleImputer(), FunctionTransformer(np.tanh)), "must be one of StandardScaler, .*")
-    refused(SimpleImputer(add_indicator=True), "have add_indicator=False")
     refused(
         make_column_transformer((OneHotEncoder(min_frequency=2), ["age"]), (SimpleImputer(), ["dose"])),
         "must not have min_frequency",

@@ -14,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 from sklearn.utils import _safe_indexing, indexable
 
 import reference
-from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data
+from rankwise import NoPairsError, Preferences, RankRLS, RankSVM, metrics, pair_data, qid_from_sizes
 from rankwise.core.checks import as_labels
 from rankwise.losses import pair_sums
 from rankwise.losses.pair_sums import misordered_weight, violated_weight
@@ -473,3 +473,13 @@ def test_pairs_of_small_queries_in_the_wrong_order(seed, size, n_scores):
     for found in (misordered_weight(ranking, scores), pair_sums._sorted_misordered_weight(ranking, scores)):
         np.testing.assert_array_equal(found[0], wrong)
         np.testing.assert_array_equal(found[1], wrong_or_tied)
+
+
+def test_queries_from_their_sizes():
+    np.testing.assert_array_equal(qid_from_sizes([2, 0, 3]), [0, 0, 2, 2, 2])
+    with pytest.raises(ValueError, match="sizes must be whole numbers of rows"):
+        qid_from_sizes([1.5])
+    with pytest.raises(ValueError, match=r"one entry per row\. Its entries sum .* pass qid_from_sizes"):
+        Preferences.from_scores([1, 2, 3, 4, 5], [2, 3])
+    with pytest.raises(ValueError, match=r"one entry per row\.$"):
+        Preferences.from_scores([1, 2, 3, 4, 5], [2, 4])

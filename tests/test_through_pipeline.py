@@ -5,11 +5,12 @@ import pandas as pd
 import polars as pl
 import pytest
 import sklearn
+from sklearn.compose import make_column_transformer
 from sklearn.decomposition import PCA
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import GridSearchCV, cross_validate
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import MinMaxScaler, StandardScaler
+from sklearn.preprocessing import MinMaxScaler, OneHotEncoder, StandardScaler
 
 import rankwise
 from rankwise import (
@@ -157,3 +158,24 @@ def test_searches_over_queries_take_ordered_words(rows, routing):
     search = GridSearchCV(RankSVM(), {"alpha": [1.0, 0.01]}, cv=QueryKFold(3))
     by_words = search.fit(X, columns(y)["pandas"], qid=qid).cv_results_["mean_test_score"]
     np.testing.assert_array_equal(by_words, search.fit(X, y, qid=qid).cv_results_["mean_test_score"])
+
+
+def test_rows_of_a_frame_with_booleans_are_explained():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=40), "b": rng.random(40) < 0.5})
+    model = RankSVM().fit(frame, frame.a + frame.b)
+    names, parts = rankwise.explain_pair(model, frame.iloc[0], frame.iloc[1])
+    assert names == ["a", "b"]
+    first, second = (frame.iloc[k].to_numpy(dtype=float) for k in (0, 1))
+    np.testing.assert_allclose(parts, model.coef_ * (first - second))
+
+
+def test_the_features_of_a_kernel_behind_columns_are_named():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=80), "c": rng.choice(["u", "v"], 80)})
+    front = make_column_transformer((OneHotEncoder(), ["c"]), (StandardScaler(), ["a"]))
+    kernel = RankRLS(kernel="laplacian", gamma="learned", n_components=20)
+    y = frame.a + (frame.c == "u")
+    page = Report(make_pipeline(front, kernel).fit(frame, y), frame, y).to_html()
+    assert "standardscaler__a" in page
+    assert "onehotencoder__c_u" in page

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.through_pipeline import explain_pair, inference, rank
     from rankwise.export import export_model
     from rankwise.io.model_file import ModelFileError, load_model, save_model
-    from rankwise.preferences import NoPairsError, Preferences, pair_data
+    from rankwise.preferences import NoPairsError, Preferences, pair_data, qid_from_sizes
     from rankwise.preprocessing import scale_within_queries
 
 __version__ = "0.1.0"
@@ -68,6 +68,7 @@ __all__ = [
     "objectives",
     "pair_data",
     "plotting",
+    "qid_from_sizes",
     "rank",
     "save_model",
     "scale_within_queries",
@@ -110,7 +111,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.model_selection": ["model_selection"],
         "rankwise.objectives": ["objectives"],
         "rankwise.plotting": ["plotting"],
-        "rankwise.preferences": ["NoPairsError", "Preferences", "pair_data"],
+        "rankwise.preferences": ["NoPairsError", "Preferences", "pair_data", "qid_from_sizes"],
         "rankwise.preprocessing": ["scale_within_queries"],
     },
 )

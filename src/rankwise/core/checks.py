@@ -250,7 +250,12 @@ def as_codes(
     if array.ndim != 1:
         raise ValueError(f"{name} must be one-dimensional; got shape {array.shape}.")
     if length is not None and len(array) != length:
-        raise ValueError(f"{name} has length {len(array)}, but must have length {length}, one entry per row.")
+        hint = ""
+        if name == "qid" and array.dtype.kind in "iu" and array.sum() == length:
+            hint = " Its entries sum to the number of rows: for sizes of queries, pass qid_from_sizes(sizes)."
+        raise ValueError(
+            f"{name} has length {len(array)}, but must have length {length}, one entry per row.{hint}"
+        )
     if (array.dtype.kind in "fM" and np.isnan(array).any()) or any(map(is_missing, _objects(array))):
         raise ValueError(f"{name} contains missing values.")
     try:

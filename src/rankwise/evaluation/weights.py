@@ -135,8 +135,8 @@ def pair_parts(
     first, second = (weights_of(model, row, given_names) for row in pair)
     if first is None or second is None:
         return None
-    apart = first.rows - second.rows
-    apart = np.asarray(apart.toarray() if sp.issparse(apart) else apart, dtype=np.float64).ravel()
+    rows = [one.rows.toarray() if sp.issparse(one.rows) else one.rows for one in (first, second)]
+    apart = np.subtract(*(np.asarray(row, dtype=np.float64).ravel() for row in rows))
     return by_column(model, first.names, first.weights * apart)
 
 

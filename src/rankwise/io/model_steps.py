@@ -26,11 +26,14 @@ from sklearn.preprocessing import (
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.core.pipelines import last_step
+from rankwise.core.types import FloatArray
 from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
 from rankwise.preprocessing import QueryScaler, TableEncoder
 
+# The columns of a SimpleImputer with an indicator of missing values: its `indicator_.features_`.
+INDICATED = "indicated_"
 # The learned attributes of each step; others are not part of the format.
 STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
     StandardScaler: ("mean_", "var_", "scale_", "n_samples_seen_"),
@@ -38,7 +41,7 @@ STEPS: dict[type[BaseEstimator], tuple[str, ...]] = {
     MaxAbsScaler: ("max_abs_", "scale_", "n_samples_seen_"),
     RobustScaler: ("center_", "scale_"),
     QueryScaler: ("fitted_with_qid_",),
-    SimpleImputer: ("statistics_",),
+    SimpleImputer: ("statistics_", INDICATED),
     OneHotEncoder: ("categories_",),
     OrdinalEncoder: ("categories_",),
     TableEncoder: ("kinds_", "categories_", "medians_", "has_missing_"),
@@ -73,16 +76,17 @@ def step_to_node(step: Any, contents: Contents) -> Any:
     check_fitted(step)
     _check_parameters(step)
     names = (*STEPS[type(step)], *COMMON)
-    return to_node(step, {name: getattr(step, name) for name in names if hasattr(step, name)}, contents)
+    learned = {name: getattr(step, name) for name in names if hasattr(step, name)}
+    if getattr(step, "indicator_", None) is not None:
+        learned[INDICATED] = step.indicator_.features_
+    return to_node(step, learned, contents)
 
 
 def _check_parameters(step: Any) -> None:
     """Refuse parameters of a step with which it learns more than the table lists."""
     filled = getattr(step, "statistics_", np.empty(0)).tolist()
-    if isinstance(step, SimpleImputer) and (
-        step.add_indicator or not all(isinstance(value, Real) for value in filled)
-    ):
-        raise ModelFileError("a SimpleImputer must fill in numbers and have add_indicator=False")
+    if isinstance(step, SimpleImputer) and not all(isinstance(value, Real) for value in filled):
+        raise ModelFileError("a SimpleImputer must fill in numbers")
     if isinstance(step, ENCODERS) and (step.min_frequency is not None or step.max_categories is not None):
         raise ModelFileError(f"a {type(step).__name__} must not have min_frequency or max_categories")
 
@@ -112,7 +116,8 @@ def _completed(step: Any) -> Any:
         return step
     learned = {name: getattr(step, name) for name in (*STEPS[type(step)], *COMMON) if hasattr(step, name)}
     if isinstance(step, SimpleImputer):
-        step.fit(np.zeros((1, len(learned["statistics_"]))))
+        step.fit(_rows_with_gaps(step, learned))
+        learned.pop(INDICATED, None)
     else:
         given = step.categories
         step.set_params(categories=learned["categories_"])
@@ -121,6 +126,18 @@ def _completed(step: Any) -> Any:
     for name, value in learned.items():
         setattr(step, name, value)
     return step
+
+
+def _rows_with_gaps(imputer: SimpleImputer, learned: dict[str, Any]) -> FloatArray:
+    """Return rows with missing values in the columns that an imputer indicates."""
+    n_features, indicated = len(learned["statistics_"]), learned.get(INDICATED, np.zeros(0, dtype=np.int64))
+    if imputer.add_indicator:
+        is_valid = indicated.dtype.kind in "iu" and indicated.ndim == 1
+        if not (is_valid and np.isin(indicated, np.arange(n_features)).all()):
+            raise ModelFileError("the columns that its SimpleImputer indicates are inconsistent")
+    rows = np.full((2, n_features), 1.0 if imputer.missing_values == 0 else 0.0)
+    rows[0, indicated.astype(np.int64)] = imputer.missing_values
+    return rows
 
 
 def _columns_to_node(transformer: ColumnTransformer, contents: Contents) -> dict[str, Any]:

@@ -8,11 +8,25 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_codes, as_labels, as_vector, as_weights, check_choice, is_constant
-from rankwise.core.types import FloatVector
+from rankwise.core.types import FloatVector, IntVector
 from rankwise.preferences.base import Preferences
 from rankwise.preferences.ranking import Ranking
 
-__all__ = ["as_preferences", "from_scores"]
+__all__ = ["as_preferences", "from_scores", "qid_from_sizes"]
+
+
+def qid_from_sizes(sizes: ArrayLike) -> IntVector:
+    """Return the query of each row from the sizes of queries, the `group` of LightGBM and XGBoost.
+
+    Examples
+    --------
+    >>> qid_from_sizes([2, 3])
+    array([0, 0, 1, 1, 1])
+    """
+    numbers = as_vector(sizes, "sizes")
+    if (numbers < 0).any() or (numbers % 1 != 0).any():
+        raise ValueError("sizes must be whole numbers of rows, one per query.")
+    return np.repeat(np.arange(len(numbers)), numbers.astype(np.int64))
 
 
 def from_scores(

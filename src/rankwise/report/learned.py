@@ -8,6 +8,7 @@ import numpy as np
 
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import feature_names
+from rankwise.evaluation.weights import output_names
 from rankwise.figures.alpha_path import error_path_of, share_curve
 from rankwise.figures.convergence import gap_curve, history_of
 from rankwise.report.page import MINUS, Cell, Number, facts, figure, paragraph, section
@@ -78,9 +79,16 @@ def _most_important(data: EvaluationData, count: int = 8) -> str:
     part = scales * ranker.basis_.std(axis=0)
     first = np.argsort(-part, kind="stable")[:count]
     largest = part.max(initial=0.0) or 1.0
-    model = data.models[data.name]
-    names = feature_names(data.X, model, data.feature_names, len(part))
+    names = _kernel_features(data, len(part))
     return ", ".join(f"{names[k]} {part[k] / largest:.2f}" for k in first)
+
+
+def _kernel_features(data: EvaluationData, n_features: int) -> list[str]:
+    """Return the names of the features of a kernel: those of the data, or those that earlier steps make."""
+    model, n_columns = data.models[data.name], data.X.shape[1]
+    if n_columns != n_features:
+        return output_names(model, n_features)
+    return feature_names(data.X, model, data.feature_names, n_features)
 
 
 def gap_chart(ranker: Any) -> str:
