@@ -11,7 +11,7 @@ from sklearn.metrics import log_loss, make_scorer, mean_absolute_error
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from rankwise import HullRanker, HullRankerCV, OrdinalSVM, OrdinalSVMCV, RankSVM, load_model, save_model
-from rankwise.calibration.cumulative import cumulative_shares, fit_cumulative
+from rankwise.calibration.cumulative import _fences, cumulative_shares, fit_cumulative
 from rankwise.calibration.thresholds import class_weights
 from rankwise.estimators.ordinal_svm_cv import distance_of_ranks, minus_distance
 from rankwise.metrics import ranking_error
@@ -277,3 +277,25 @@ def test_separable_classes_are_separated():
     edges = [("b", "a"), ("c", "b"), ("d", "c")]
     model = HullRanker(1e-6, order=edges).fit(rows, names)
     assert model.predict_class(rows).tolist() == names.tolist()
+
+
+@pytest.mark.parametrize("outlier", [1e3, -1e3])
+def test_one_wild_row_does_not_undo_the_probabilities(outlier):
+    rng = np.random.default_rng(0)
+    utility = rng.normal(size=1050)
+    codes = np.digitize(1.45 * utility + rng.logistic(size=1050), [-1.0, 1.0])
+    slope, cuts = fit_cumulative(utility, codes)
+    wild = utility.copy()
+    wild[0], codes[0] = outlier, 0 if outlier > 0 else 2
+    found, moved = fit_cumulative(wild, codes)
+    assert found == pytest.approx(slope, rel=0.05)
+    np.testing.assert_allclose(moved, cuts, atol=0.05)
+
+
+def test_fences_of_weighted_rows_are_those_of_copies():
+    rng = np.random.default_rng(1)
+    utility = rng.standard_cauchy(size=60)
+    weight = rng.integers(0, 3, size=60).astype(float)
+    weight[:6] = 1.0
+    copies = np.repeat(np.arange(60), weight.astype(int))
+    np.testing.assert_allclose(_fences(utility, weight), _fences(utility[copies], np.ones(len(copies))))

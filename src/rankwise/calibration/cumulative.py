@@ -10,6 +10,8 @@ from rankwise.core.types import FloatArray, FloatVector, IntVector
 
 # The deviation of the prior of the slope, for utilities of deviation 1.
 PRIOR = 10.0
+# Utilities further than this many interquartile ranges from the quartiles count as if they were there.
+FENCE = 3.0
 
 
 def fit_cumulative(
@@ -22,6 +24,9 @@ def fit_cumulative(
     If the ranks do not overlap, the likelihood has no maximum; a normal prior of the slope, of
     deviation 10 in units of the utilities' and worth less than a row, ends that.
 
+    Utilities beyond Tukey's outer fences, three interquartile ranges from the quartiles, count as if they
+    were at the fences: one wild row would otherwise make the slope zero.
+
     Cost: O(m) for m rows an evaluation, of which some dozens are usual.
 
     Examples
@@ -31,8 +36,10 @@ def fit_cumulative(
     >>> round(abs(slope), 6), cumulative_shares(np.array([5.0]), slope, cuts).round(4).tolist()
     (0.0, [[0.5, 0.5]])
     """
+    rows = np.ones(len(codes)) if weight is None else weight
+    utility = np.clip(utility, *_fences(utility, rows))
     spread = float(np.std(utility)) or 1.0
-    units, rows = utility / spread, np.ones(len(codes)) if weight is None else weight
+    units = utility / spread
     share = np.cumsum(np.bincount(codes, rows) / rows.sum())[:-1]
     logits = np.log(share / (1.0 - share))
     start = np.concatenate([[1.0, logits[0]], np.log(np.maximum(np.diff(logits), 1e-3))])
@@ -46,6 +53,15 @@ def fit_cumulative(
         options={"maxiter": 1000, "gtol": 1e-9, "ftol": 1e-15},
     ).x
     return float(found[0] / spread), _cuts(found)
+
+
+def _fences(utility: FloatVector, weight: FloatVector) -> tuple[float, float]:
+    """Return the outer fences of weighted utilities; infinite if half of them are equal."""
+    order = np.argsort(utility, kind="stable")
+    below = np.cumsum(weight[order]) / weight.sum()
+    low, high = utility[order[np.minimum(np.searchsorted(below, [0.25, 0.75]), len(order) - 1)]]
+    reach = FENCE * (high - low) or np.inf
+    return float(low - reach), float(high + reach)
 
 
 def cumulative_shares(utility: FloatVector, slope: float, cuts: FloatVector) -> FloatArray:
