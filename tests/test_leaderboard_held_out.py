@@ -117,9 +117,14 @@ def test_the_command_evaluates_a_saved_model_and_one_just_fitted(tmp_path, capsy
 def test_the_command_needs_the_columns_of_held_out_votes(tmp_path, capsys):
     save_model(BradleyTerry().fit(votes()), tmp_path / "model.json")
     votes(5).to_csv(tmp_path / "later.csv", index=False)
-    status, printed = told(capsys, tmp_path / "model.json", "--evaluate", tmp_path / "later.csv")
+    options = [tmp_path / "model.json", "--evaluate", tmp_path / "later.csv"]
+    status, printed = told(capsys, *options)  # the columns a, b and outcome are known
+    assert status == 0
+    assert "5 held-out votes" in printed.out
+    votes(5).rename(columns={"a": "home"}).to_csv(tmp_path / "later.csv", index=False)
+    status, printed = told(capsys, *options)
     assert status == 2
-    assert "--evaluate needs --a and --b" in printed.err
+    assert "needs --a and --b, unless it has the columns" in printed.err
 
 
 def test_numbers_as_names_are_found_in_text(tmp_path, capsys):

@@ -157,8 +157,6 @@ def evaluated(options: argparse.Namespace, model: Any) -> Any:
     """Return the measures of the held-out votes, or None if there are none."""
     if options.evaluate is None:
         return None
-    if options.a is None or options.b is None:
-        raise arguments.UsageError("--evaluate needs --a and --b, the columns of its table.")
     columns = read_columns(options, options.evaluate, OF_VOTES)
     if any(not isinstance(name, str) for name in model.items_.tolist()):
         named = {str(name): name for name in model.items_.tolist()}
