@@ -30,6 +30,12 @@ def drifting(n=900, n_items=6, walk=0.06, seed=0):
 GRID = {"alphas": [0.001, None], "half_lives": [10, None, 60]}
 
 
+def effective(votes, half_life):
+    days = (votes.date.max() - votes.date).dt.total_seconds() / 86400
+    weight = 0.5 ** (days / (half_life or np.inf))
+    return weight.sum() ** 2 / (weight**2).sum()
+
+
 def test_errors_are_those_of_fits_to_the_past():
     votes = drifting()
     model = BradleyTerryCV(**GRID, cv=3).fit(votes)
@@ -38,7 +44,8 @@ def test_errors_are_those_of_fits_to_the_past():
     for i, half_life in enumerate(model.half_lives_):
         for j, alpha in enumerate(model.alphas_):
             for k, (begin, end) in enumerate(pairwise(begins)):
-                scaled = None if alpha is None else alpha * 900 / begin
+                scaled = None if alpha is None else alpha * effective(votes, half_life)
+                scaled = scaled and scaled / effective(votes[:begin], half_life)  # the same prior
                 past = BradleyTerry(scaled, half_life=half_life).fit(votes[:begin])
                 expected = past.evaluate(votes[begin:end].drop(columns="date")).log_loss
                 assert model.cv_errors_[i, j, k] == pytest.approx(expected)

@@ -28,13 +28,20 @@ def votes():
     return pd.DataFrame({"a": names[a], "b": names[b], "outcome": won * 1.0, "date": date})
 
 
+def effective(votes, half_life=30):
+    day = pd.to_datetime(votes.date)
+    weight = 0.5 ** ((day.max() - day).dt.days / half_life)
+    return weight.sum() ** 2 / (weight**2).sum()
+
+
 @pytest.mark.parametrize("alpha", [None, 0.01])
 def test_ratings_are_those_of_fits_to_the_votes_until_then(votes, alpha):
     ratings = ratings_over_time(BradleyTerry(alpha, half_life=30), votes, confidence=0.9)
     assert ratings.periods == ["2024-01", "2024-02", "2024-03", "2024-04"]
     for period in ratings.periods:
         past = votes[votes.date.str[:7] <= period]
-        scaled = None if alpha is None else alpha * len(votes) / len(past)
+        # The same prior: alpha times the effective number of votes stays.
+        scaled = None if alpha is None else alpha * effective(votes) / effective(past)
         board = BradleyTerry(scaled, half_life=30).fit(past).leaderboard(confidence=0.9)
         found = [row for row in ratings if row.period == period]
         assert [row.item for row in found] == [row.item for row in board]
@@ -116,3 +123,13 @@ def test_a_period_with_votes_of_one_cluster_has_no_intervals():
     users = list("ppppqr")
     ratings = ratings_over_time(BradleyTerry(), winner, loser, date=date, cluster=users, period=1)
     assert ratings.periods == [3.0]
+
+
+def test_ratings_with_covariates_and_judges(votes):
+    length = np.random.default_rng(0).normal(size=len(votes))
+    judge = np.arange(len(votes)) % 3
+    for more in ({"covariates": {"length": length}}, {"judge": judge}):
+        last = [row for row in ratings_over_time(BradleyTerry(), votes, **more) if row.period == "2024-04"]
+        board = BradleyTerry().fit(votes, **more).leaderboard()
+        assert [row.item for row in last] == [row.item for row in board]
+        assert [row.score for row in last] == pytest.approx([row.score for row in board])

@@ -223,6 +223,11 @@ def check_usage(options: argparse.Namespace) -> None:
     for name in ("alpha", "half_life"):
         if options.tune and getattr(options, name) is not None:
             raise arguments.UsageError(f"--tune chooses --{name.replace('_', '-')}; give one of the two.")
+    for name in ("covariates", "judge", "judge_outcome"):
+        if options.tune and getattr(options, name) is not None:
+            raise arguments.UsageError(f"--tune cannot be used with --{name.replace('_', '-')}.")
+    if options.over_time is not None and options.judge_outcome is not None:
+        raise arguments.UsageError("--over-time cannot be used with --judge-outcome.")
 
 
 def choose_columns(options: argparse.Namespace, roles: tuple[str, ...], present: list[str]) -> list[str]:

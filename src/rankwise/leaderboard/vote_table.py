@@ -37,7 +37,7 @@ class VoteTable:
 
     Attributes
     ----------
-    columns : dict of arrays
+    columns : dict of arrays, and of dicts of arrays for covariates
     days : array of shape (n_votes,) or None
         Days since 1970, or numbers of the column of dates.
     has_dates : bool
@@ -49,7 +49,7 @@ class VoteTable:
         Whether weights are whole numbers.
     """
 
-    columns: dict[str, NDArray[Any]]
+    columns: dict[str, Any]
     days: FloatVector | None
     has_dates: bool
     clusters: list[Any] | None
@@ -66,10 +66,7 @@ class VoteTable:
             columns = {"a": winner, "b": loser} | {k: v for k, v in given.items() if v is not None}
         date = columns.pop("date", None)
         matches = read_matches(**columns)
-        taken = {
-            name: as_they_are(column) if isinstance(column, list | tuple) else as_array(column)
-            for name, column in columns.items()
-        }
+        taken = {name: _arrays(column) for name, column in columns.items()}
         days, has_dates = (None, False) if date is None else days_of(date, len(taken["a"]))
         if cluster is None:
             return cls(taken, days, has_dates, None, None, features, matches.has_counts)
@@ -78,7 +75,7 @@ class VoteTable:
 
     def fit(self, model: BradleyTerry, rows: Any = slice(None), *, clustered: bool = True) -> BradleyTerry:
         """Fit a model to some votes, by default to all; clusters matter for its intervals alone."""
-        columns: dict[str, Any] = {name: column[rows] for name, column in self.columns.items()}
+        columns = self._some(rows)
         if self.days is not None:
             columns["date"] = self.days[rows] - self.days.max()
         if clustered and self.clusters is not None:
@@ -87,8 +84,16 @@ class VoteTable:
 
     def evaluate(self, model: BradleyTerry, rows: IntVector) -> HeldOut:
         """Judge a model by some votes."""
-        columns: dict[str, Any] = {name: column[rows] for name, column in self.columns.items()}
+        columns = self._some(rows)
         return model.evaluate(columns.pop("a"), columns.pop("b"), **columns)
+
+    def _some(self, rows: Any) -> dict[str, Any]:
+        return {
+            name: {key: one[rows] for key, one in column.items()}
+            if isinstance(column, dict)
+            else column[rows]
+            for name, column in self.columns.items()
+        }
 
     def weights(self, rows: Any) -> FloatVector:
         """Return the weights of some votes."""
@@ -99,7 +104,11 @@ class VoteTable:
     def size(self, rows: Any, half_life: float | None) -> float:
         """Return the number of votes, as `BradleyTerry` counts them."""
         weight = self.weights(rows)
-        return float(weight.sum() if half_life is None and self.has_counts else (weight > 0).sum())
+        if half_life is None and self.has_counts:
+            return float(weight.sum())
+        if half_life is not None and self.days is not None:
+            weight = weight * 0.5 ** ((self.days[rows].max() - self.days[rows]) / half_life)
+        return float(weight.sum() ** 2 / (weight @ weight))
 
     def scaled(self, alpha: float, rows: Any, half_life: float | None) -> float:
         """Return the penalty of a fit to some votes that has the same prior as alpha in a fit to all."""
@@ -108,3 +117,11 @@ class VoteTable:
     def has_one_cluster(self, rows: Any) -> bool:
         """Return whether some votes are of one cluster, from which errors cannot be computed."""
         return any(np.ptp(codes[rows]) == 0 for codes in self.clusters or [])
+
+
+def _arrays(column: Any) -> Any:
+    """Return a column as an array, and several named ones as a dict of arrays."""
+    if isinstance(column, dict) or hasattr(column, "columns"):
+        names = column if isinstance(column, dict) else column.columns
+        return {name: _arrays(column[name]) for name in names}
+    return as_they_are(column) if isinstance(column, list | tuple) else as_array(column)
