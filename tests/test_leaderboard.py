@@ -11,6 +11,7 @@ from html_page import Page
 from rankwise import BradleyTerry, RankRLS, save_model
 from rankwise.cli.main import main
 from rankwise.io.frames import TableError, read_text_columns
+from rankwise.leaderboard import judge_table, pair_table
 from rankwise.report.leaderboard import headline, leaderboard_page
 
 NAMES = ["Ann", "Bob <b>", "NA", "007"]
@@ -216,6 +217,89 @@ def test_the_page_shows_chances_and_is_safe(model):
     assert headline(model, board) in page.words
     assert "Tie effect nu" in page.words
     assert page.column("leaderboard", "Range of rank") == [row.best_rank for row in board]
+
+
+def test_the_page_names_items_in_its_matrix_and_shows_elo_and_first_places(model):
+    board = model.leaderboard()
+    page = Page(leaderboard_page(model, board))
+    names = [row.item for row in board]
+    assert [cell[0] for cell in page.tables["chances"][0]] == ["Item", "Rank", *names]
+    scores = np.array([row.score for row in board])
+    assert page.column("leaderboard", "Elo") == pytest.approx(1000 + 400 / np.log(10) * scores)
+    # Ten to one is 400.
+    assert board[0]._replace(score=np.log(10)).elo == pytest.approx(1400)
+    places = dict(zip(model.items_, model.top_probabilities(), strict=True))
+    assert page.column("leaderboard", "First place") == pytest.approx([places[name] for name in names])
+    assert f"Ann is the best with a probability of {places['Ann']:.1%}" in page.words
+
+
+def test_the_page_has_intervals_of_pairs(model, table, capsys):
+    board = model.leaderboard(confidence=0.9)
+    page = Page(leaderboard_page(model, board))
+    pairs = [(row[0][0], row[1][0]) for row in page.tables["pairs"][1:]]
+    names = [row.item for row in board]
+    assert pairs == [(a, b) for i, a in enumerate(names) for b in names[i + 1 :]]
+    expected = pair_table(model, confidence=0.9)
+    assert page.column("pairs", "Difference") == [row.difference for row in expected]
+    for row in expected:
+        assert row[2:6] == model.difference(row.a, row.b, confidence=0.9)[:4]
+        assert row.probability == pytest.approx(model.predict_pair_proba(row.a, row.b))
+        assert row[7:] == pytest.approx(model.predict_pair_interval(row.a, row.b, confidence=0.9))
+    assert pair_table(model, 1) == []
+    assert "pairs" not in Page(leaderboard_page(model, model.leaderboard(1))).tables
+    found = run(capsys, table, *columns("--ties", "davidson", "--order-effect", "--confidence", "0.9"))
+    assert found["pairs"][0] == pytest.approx(expected[0]._asdict(), abs=1e-9)
+
+
+def test_differences_are_those_of_single_pairs(model):
+    found = model.differences(["Ann", "007"], ["NA", "Ann"], confidence=0.8)
+    assert found == [
+        model.difference("Ann", "NA", confidence=0.8), model.difference("007", "Ann", confidence=0.8)
+    ]  # fmt: skip
+    assert model.differences("Ann", ["NA", "007"])[1] == model.difference("Ann", "007")
+    with pytest.raises(ValueError, match="b names 'nobody', which was in no match"):
+        model.differences(["Ann"], ["nobody"])
+
+
+def test_the_page_says_how_ties_count_and_ends_with_numerics(games, model):
+    words = Page(leaderboard_page(model, model.leaderboard())).words
+    equal = model.tie_effect_ / (2 + model.tie_effect_)
+    assert f"two items of equal scores tie with a probability of {equal:.1%}" in words
+    half = BradleyTerry().fit(games.home, games.away, outcome=games.result)
+    words = Page(leaderboard_page(half, half.leaderboard())).words
+    assert "A tie counts as half a win for each of the two" in words
+    assert words.index("How to read the scores") < words.index("The fit in numbers")
+    for numeric in ("Objective", "Certified gap", "Penalty alpha"):
+        assert words.index("The fit in numbers") < words.index(numeric)
+
+
+def test_the_page_says_for_whom_intervals_hold(games):
+    said = {"debiased": "named beforehand", "posterior": "named beforehand", "sampled": "which also holds"}
+    for intervals, words in said.items():
+        model = BradleyTerry(intervals=intervals).fit(games.home, games.away, outcome=games.result)
+        assert words in Page(leaderboard_page(model, model.leaderboard())).words
+
+
+@pytest.mark.filterwarnings("ignore:1 judge votes against the rest")
+def test_the_page_has_a_section_of_judges(model):
+    assert "judges" not in Page(leaderboard_page(model, model.leaderboard())).tables
+    generator = np.random.default_rng(0)
+    a, k = generator.integers(4, size=1200), generator.integers(3, size=1200)
+    b = (a + 1 + generator.integers(3, size=1200)) % 4
+    slope = np.array([2.0, 1.0, -1.5])[k]
+    won = (generator.random(1200) < 1 / (1 + np.exp(slope * (a - b)))).astype(float)
+    judge = np.array(["strict", "usual", "<i>opposed"])[k]
+    judged = BradleyTerry().fit(a, b, outcome=won, judge=judge)
+    page = Page(leaderboard_page(judged, judged.leaderboard()))
+    rows = judge_table(judged)
+    assert page.names("judges") == [row.judge for row in rows]
+    assert page.column("judges", "Slope") == [row.slope.value for row in rows]
+    assert page.column("judges", "Order effect") == [row.order_effect.value for row in rows]
+    assert "1 judge votes against the rest: <i>opposed." in page.words
+    ordered = np.where(won == 1, a, b), np.where(won == 1, b, a)
+    slopes = BradleyTerry().fit(*ordered, judge=judge)
+    page = Page(leaderboard_page(slopes, slopes.leaderboard()))
+    assert [cell[0] for cell in page.tables["judges"][0]] == ["Judge", "Votes", "Slope", "from", "to"]
 
 
 def test_the_page_of_many_items_has_no_ranges_of_ranks(model, monkeypatch):

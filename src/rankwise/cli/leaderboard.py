@@ -325,6 +325,7 @@ def values_of(options: argparse.Namespace, model: Any, board: Any) -> dict[str, 
         "confidence": board.confidence,
         "leaderboard": [row._asdict() for row in board],
         "first_place": dict(first_places(model)),
+        "pairs": pairs_of(model, board),
         "judges": [
             {
                 name: part._asdict() if hasattr(part, "_asdict") else part
@@ -368,6 +369,15 @@ def judges_of(model: Any, board: Any) -> Any:
     from rankwise.leaderboard import judge_table
 
     return judge_table(model, confidence=board.confidence) if hasattr(model, "judges_") else []
+
+
+def pairs_of(model: Any, board: Any) -> list[dict[str, Any]]:
+    """Return the pairs of the best items with intervals; none for thousands of items."""
+    from rankwise.leaderboard import pair_table
+
+    if len(model.items_) > MOST_ITEMS:
+        return []
+    return [row._asdict() for row in pair_table(model, confidence=board.confidence)]
 
 
 def first_places(model: Any) -> list[tuple[str, float]]:

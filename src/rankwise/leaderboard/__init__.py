@@ -5,13 +5,15 @@ from typing import TYPE_CHECKING
 from rankwise.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect, ScoreDifference
+    from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV, Candidate
+    from rankwise.leaderboard.differences import ScoreDifference
     from rankwise.leaderboard.duel_tables import join_duels
     from rankwise.leaderboard.fragility import Fragility, RemovedVotes
     from rankwise.leaderboard.held_out import HeldOut
     from rankwise.leaderboard.judge_rows import JudgeRow, JudgeTable, judge_table
     from rankwise.leaderboard.over_time import Rating, Ratings, ratings_over_time
+    from rankwise.leaderboard.pair_rows import PairRow, PairTable, pair_table
     from rankwise.leaderboard.table import Leaderboard, LeaderboardRow, rank_ranges, step_down_ranges
 
 __all__ = [
@@ -25,12 +27,15 @@ __all__ = [
     "JudgeTable",
     "Leaderboard",
     "LeaderboardRow",
+    "PairRow",
+    "PairTable",
     "Rating",
     "Ratings",
     "RemovedVotes",
     "ScoreDifference",
     "join_duels",
     "judge_table",
+    "pair_table",
     "rank_ranges",
     "ratings_over_time",
     "step_down_ranges",
@@ -39,13 +44,15 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect", "ScoreDifference"],
+        "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect"],
+        "rankwise.leaderboard.differences": ["ScoreDifference"],
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],
         "rankwise.leaderboard.bradley_terry_cv": ["BradleyTerryCV", "Candidate"],
         "rankwise.leaderboard.fragility": ["Fragility", "RemovedVotes"],
         "rankwise.leaderboard.held_out": ["HeldOut"],
         "rankwise.leaderboard.over_time": ["Rating", "Ratings", "ratings_over_time"],
+        "rankwise.leaderboard.pair_rows": ["PairRow", "PairTable", "pair_table"],
         "rankwise.leaderboard.table": ["Leaderboard", "LeaderboardRow", "rank_ranges", "step_down_ranges"],
     },
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +23,8 @@ from rankwise.leaderboard.clusters import ClusterCounts
 from rankwise.leaderboard.comparisons import Comparisons
 from rankwise.leaderboard.covariates import Covariates
 from rankwise.leaderboard.diagnosis import diagnose, diagnose_covariates
+from rankwise.leaderboard.differences import HasDifferences, check_confidence
+from rankwise.leaderboard.differences import ScoreDifference as ScoreDifference
 from rankwise.leaderboard.duels import DuelUncertainty
 from rankwise.leaderboard.fragility import HasFragility
 from rankwise.leaderboard.held_out import PredictsVotes
@@ -66,18 +68,8 @@ DRAWS, DRAWN_VALUES = 20_000, 10_000_000
 RANKED_ITEMS = 20_000
 
 
-class ScoreDifference(NamedTuple):
-    """A difference of two scores, its standard error and confidence interval, and P(it is above 0)."""
-
-    difference: float
-    standard_error: float
-    low: float
-    high: float
-    probability: float
-
-
 @dataclass(eq=False, repr=False)
-class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
+class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseEstimator):
     """Rank items: minimise the mean over matches of log(1 + exp(s_loser - s_winner)) + alpha ||s||^2.
 
     Each item has a score s, and P(a beats b) = 1 / (1 + exp(s_b - s_a)) (Zermelo 1929; Bradley and Terry
@@ -356,36 +348,6 @@ class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
         errors = score_errors(self._uncertainty(), numbers.ravel(), dense=DENSE_ITEMS, block=BLOCK_COLUMNS)
         return _plain(errors.reshape(numbers.shape))
 
-    def difference(self, a: Any, b: Any, *, confidence: float = 0.95) -> ScoreDifference:
-        """Return s_a - s_b with its standard error, confidence interval and P(s_a > s_b): one sparse system.
-
-        Examples
-        --------
-        >>> model = BradleyTerry().fit(["x", "x", "x", "y"], ["y", "y", "y", "x"])
-        >>> [round(value, 2) for value in model.difference("x", "y")]
-        [0.56, 1.14, -1.19, 3.29, 0.82]
-        """
-        _check_confidence(confidence)
-        first, second = _number_of(self, a, "a"), _number_of(self, b, "b")
-        target = np.zeros(len(self.items_))
-        target[first] += 1.0
-        target[second] -= 1.0
-        uncertainty = self._uncertainty()
-        return ScoreDifference(float(self.scores_ @ target), *uncertainty.difference(target, confidence))
-
-    def predict_pair_interval(self, a: Any, b: Any, *, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the confidence interval of P(a above b): that of the difference of scores, as probabilities.
-
-        Examples
-        --------
-        >>> model = BradleyTerry().fit(["x"] * 30 + ["y"] * 10, ["y"] * 30 + ["x"] * 10)
-        >>> low, high = model.predict_pair_interval("x", "y")
-        >>> round(low, 2), round(high, 2)
-        (0.59, 0.86)
-        """
-        difference = self.difference(a, b, confidence=confidence)
-        return float(expit(difference.low)), float(expit(difference.high))
-
     def effects(self, *, confidence: float = 0.95) -> list[Effect]:
         """Return the effects of features, covariates, order and ties, with confidence intervals.
 
@@ -399,7 +361,7 @@ class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
         >>> home.name, round(home.value, 2), round(home.low, 2), round(home.high, 2)
         ('order effect', 1.38, 0.23, 3.68)
         """
-        _check_confidence(confidence)
+        check_confidence(confidence)
         uncertainty = self._uncertainty()
         if isinstance(uncertainty, JudgeUncertainty):
             return self._judge_effects(uncertainty, confidence)
@@ -449,7 +411,7 @@ class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
             A list of rows that prints as a table.
         """
         check_is_fitted(self)
-        _check_confidence(confidence)
+        check_confidence(confidence)
         if top is not None:
             check_count("top", top)
         order = np.argsort(-self.scores_, kind="stable")[:top]
@@ -721,13 +683,6 @@ class BradleyTerry(PredictsVotes, HasFragility, HasJudges, BaseEstimator):
             raise ValueError(f"{argument} names {unknown!r}, which was in no match of the fit.") from None
 
 
-def _number_of(model: BradleyTerry, name: Any, argument: str) -> int:
-    numbers = model._numbers_of(name, argument)
-    if numbers.ndim:
-        raise ValueError(f"{argument} must be the name of one item; got {name!r}.")
-    return int(numbers)
-
-
 def _sampled(model: BradleyTerry, loss: ComparisonLoss) -> SampledUncertainty:
     """Return draws from the posterior, and from that of the prior's sd if it is learned."""
     penalty, votes = model._penalty(loss, model.alpha_), model._n_votes(loss)
@@ -796,8 +751,3 @@ def _plain(values: Any) -> Any:
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) and not isinstance(value, bool)
-
-
-def _check_confidence(confidence: Any) -> None:
-    if not (_is_number(confidence) and 0 < confidence < 1):
-        raise ValueError(f"confidence must be a number between 0 and 1; got {confidence!r}.")

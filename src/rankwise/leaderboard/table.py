@@ -15,6 +15,8 @@ from rankwise.leaderboard.uncertainty import normal_draws
 
 # Draws of the scores, from which quantiles are found.
 DRAWS = 2000
+# Elo of the mean score, and per unit of score: 400 for odds of 10 to 1.
+ELO_CENTRE, ELO_UNIT = 1000, 400.0 / np.log(10.0)
 HEADER = ("rank", "item", "score", "from", "to", "ranks", "matches", "won")
 
 
@@ -56,6 +58,11 @@ class LeaderboardRow(NamedTuple):
     worst_rank: int | None
     matches: float
     won: float | None
+
+    @property
+    def elo(self) -> float:
+        """The score on the scale of Elo: 1000 for the mean score, and 400 / log(10) per unit."""
+        return float(ELO_CENTRE + ELO_UNIT * self.score)
 
     @property
     def ranks(self) -> str:

@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from rankwise.core.text import plural
+from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
 from rankwise.leaderboard.table import Leaderboard
-from rankwise.report.page import (
-    MINUS,
-    Cell,
-    Number,
-    facts,
-    figure,
-    page,
-    paragraph,
-    section,
-    share,
-    short,
-    table,
-    text,
+from rankwise.report.leaderboard_tables import (
+    chance_grid,
+    chance_text,
+    covariate_section,
+    first_places,
+    judge_section,
+    pair_section,
+    percent,
+    ranking_table,
+    tie_sentence,
 )
+from rankwise.report.page import Number, facts, figure, page, paragraph, section, short, text
 from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, Interval, interval_chart, padded
 
 SHOWN_IN_CHART = 40
-SHOWN_IN_GRID = 10
 SHOWN_IN_LINES = 5
+# Items that are named as the likely best, and the least probability of one.
+SHOWN_RIVALS, LEAST_CHANCE = 4, 0.01
 
 
 def leaderboard_page(
@@ -41,30 +38,38 @@ def leaderboard_page(
     """
     from rankwise import __version__
 
+    chances = first_places(model, board)
     lead = f'<p class="lead">{text(headline(model, board))}</p>\n'
+    if chances:
+        lead += paragraph(_first_place(chances))
     if fragility is not None:
         lead += paragraph(str(fragility))
     sections = [
-        section("ranking", "Ranking", _chart(board), _table(board)),
-        section("matches", "Probabilities of winning", _grid(model, board)),
-        *_covariates(model, board),
-        section("fit", "Fit and uncertainty", _facts(model), paragraph(_explained(model, board), "note")),
+        section("ranking", "Ranking", _chart(board), ranking_table(board, chances)),
+        "" if ratings is None else section("time", "Ratings over time", _over_time(ratings)),
+        section("matches", "Probabilities of winning", chance_grid(model, board), pair_section(model, board)),
+        judge_section(model, board),
+        covariate_section(model, board),
+        section("explained", "How to read the scores", *map(paragraph, _explained(model, board))),
+        section("fit", "The fit in numbers", _facts(model)),
     ]
-    if ratings is not None:
-        sections.insert(1, section("time", "Ratings over time", _over_time(ratings)))
     return page(title, lead, sections, f"Made by rankwise {__version__}.")
 
 
 def headline(model: BradleyTerry, board: Leaderboard) -> str:
     """Summarise the leaderboard in a sentence."""
     first = board[0]
-    ranks = f"; with {_percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
+    ranks = f"; with {percent(board)} confidence, its true rank is {first.ranks}" if first.ranks else ""
     over = f"{plural(model.n_comparisons_, 'match')} of {plural(len(model.items_), 'item')}"
     return f"{first.item} is ahead after {over}{ranks}."
 
 
-def _percent(board: Leaderboard) -> str:
-    return f"{100 * board.confidence:g}%"
+def _first_place(chances: dict[object, float]) -> str:
+    """State how likely it is that the first item is the best, and who else may be."""
+    (name, chance), *others = sorted(chances.items(), key=lambda one: -one[1])[:SHOWN_RIVALS]
+    rivals = [f"{other} ({p:.1%})" for other, p in others if p >= LEAST_CHANCE]
+    words = f"{name} is the best with a probability of {chance_text(chance)}"
+    return f"{words}; others that may be are {listed(rivals, SHOWN_RIVALS)}." if rivals else f"{words}."
 
 
 def _chart(board: Leaderboard) -> str:
@@ -78,9 +83,9 @@ def _chart(board: Leaderboard) -> str:
         )
         for row in board[:SHOWN_IN_CHART]
     ]
-    name = f"Scores of {plural(len(rows), 'item')} with {_percent(board)} intervals"
-    chart = interval_chart(name, rows, "score", width=640, row_height=24)
-    return figure(chart, f"Scores with {_percent(board)} confidence intervals, the best on top.")
+    name = f"Scores of {plural(len(rows), 'item')} with {percent(board)} intervals"
+    chart = interval_chart(name, rows, "score", width=520, row_height=24)
+    return figure(chart, f"Scores with {percent(board)} confidence intervals, the best on top.")
 
 
 def _over_time(ratings: Ratings) -> str:
@@ -106,58 +111,6 @@ def _over_time(ratings: Ratings) -> str:
     return figure(chart.render(x_ticks=False), note) + legend([str(item) for item in items])
 
 
-def _table(board: Leaderboard) -> str:
-    header = ["Item", "Rank", "Range of rank", "Score", "from", "to", "Matches", "Win rate"]
-    rows: list[list[Cell]] = [
-        [
-            str(row.item), Number(row.rank), Number(row.best_rank, row.ranks or None),
-            *(Number(v, f"{v:.3f}".replace("-", MINUS)) for v in (row.score, row.low, row.high)),
-            Number(row.matches), Number(row.won, None if row.won is None else share(row.won)),
-        ]
-        for row in board
-    ]  # fmt: skip
-    search = "Find an item:" if len(rows) > 12 else None
-    return table("The leaderboard", header, rows, name="leaderboard", search=search)
-
-
-def _grid(model: BradleyTerry, board: Leaderboard) -> str:
-    shown = board[:SHOWN_IN_GRID]
-    names = [row.item for row in shown]
-    chances = [model.predict_pair_proba(names, [name] * len(names)) for name in names]
-    rows: list[list[Cell]] = [
-        [
-            str(item.item),
-            Number(item.rank),
-            *(Number(None) if i == j else Number(p, share(p)) for j, p in enumerate(row)),
-        ]
-        for i, (item, row) in enumerate(zip(shown, np.transpose(chances).tolist(), strict=True))
-    ]
-    note = (
-        "The probability that the item of the row beats the item with the rank of the column, in a match "
-        "that is not a tie."
-    )
-    header = ["Item", "Rank", *(str(item.rank) for item in shown)]
-    return table("Probability of beating the item of each rank", header, rows, name="chances", note=note)
-
-
-def _covariates(model: BradleyTerry, board: Leaderboard) -> list[str]:
-    """Return a section with the effects of covariates of matches, if there are any."""
-    names = getattr(model, "covariate_names_", [])
-    found = {one.name: one for one in model.effects(confidence=board.confidence)} if names else {}
-    effects = [(name, found[f"covariate {name}"]) for name in names]
-    rows: list[list[Cell]] = [
-        [name, *(Number(v, f"{v:.4g}".replace("-", MINUS)) for v in (one.value, one.low, one.high))]
-        for name, one in effects
-    ]
-    note = (
-        "The change of the log odds of the item named first per unit of each covariate, with "
-        f"{_percent(board)} intervals. Scores and probabilities are those of matches in which all are 0."
-    )
-    header = ["Covariate", "Effect", "from", "to"]
-    shown = table("Effects of covariates", header, rows, name="covariates", note=note)
-    return [section("covariates", "Covariates of matches", shown)] if names else []
-
-
 def _facts(model: BradleyTerry) -> str:
     pairs = [
         ("Matches", Number(model.n_comparisons_)),
@@ -177,17 +130,32 @@ def _facts(model: BradleyTerry) -> str:
     return facts(pairs)
 
 
-def _explained(model: BradleyTerry, board: Leaderboard) -> str:
-    percent = _percent(board)
-    words = (
-        "A difference of scores is the log odds of winning; the mean score is 0. Each score has a "
-        f"{percent} confidence interval, by default without the bias of the penalty, so a score may be off "
-        "its centre. The range of rank excludes the "
-        "positions of items that are significantly above or below: it contains the true rank of the item "
-        f"with {percent} confidence."
-    )
-    if board.note:
-        words += f" {board.note}"
+def _explained(model: BradleyTerry, board: Leaderboard) -> list[str]:
+    """Explain scores, intervals and ties, one paragraph each."""
+    level = percent(board)
+    scores = "A difference of scores is the log odds of winning; the mean score is 0."
     if len(model.groups_) > 1:
-        words += " Scores of different groups cannot be compared."
-    return words
+        scores += " Scores of different groups cannot be compared."
+    ranks = (
+        "The range of rank excludes the positions of items that are significantly above or below: it "
+        f"contains the true rank of the item with {level} confidence."
+    )
+    return [f"{scores} {tie_sentence(model)}", f"{_intervals(model, level)} {ranks}"]
+
+
+def _intervals(model: BradleyTerry, level: str) -> str:
+    """State what an interval covers."""
+    if model.intervals == "sampled":
+        return (
+            f"Each score has a {level} interval of its posterior, which also holds for items that are picked "
+            "because they came first or last."
+        )
+    centre = (
+        ", without the bias of the penalty, so a score may be off its centre"
+        if model.intervals == "debiased"
+        else ""
+    )
+    return (
+        f"Each score has a {level} confidence interval{centre}. It is for an item named beforehand, not for "
+        "one picked because it came first or last, whose score is likely to be too extreme."
+    )
