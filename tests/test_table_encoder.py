@@ -174,3 +174,16 @@ def test_the_levels_of_a_column_are_explained_as_one(library):
     np.testing.assert_allclose(parts[3], pieces[5:8].sum())
     scores = model.predict(frame)
     np.testing.assert_allclose(parts.sum(), scores[2] - scores[1])
+
+
+@pytest.mark.parametrize("library", FRAMES)
+@pytest.mark.parametrize("model", [CurveRanker(), BoostedRanker(n_estimators=5, min_child_samples=5)])
+def test_later_rows_may_have_any_number_of_unknown_words(library, model):
+    model.fit(FRAMES[library](COLUMNS), Y)
+    later = FRAMES[library](
+        {**{name: values[:1] * 300 for name, values in COLUMNS.items()}, "grape": list(map(str, range(300)))}
+    )
+    missing = FRAMES[library](
+        {name: values[:1] if name != "grape" else [None] for name, values in COLUMNS.items()}
+    )
+    np.testing.assert_array_equal(model.predict(later), np.repeat(model.predict(missing), 300))

@@ -63,11 +63,10 @@ def validated_rows(estimator: Any, X: Any, reset: bool, **options: Any) -> Any:
     words or numbers. Options are those of scikit-learn's `check_array`.
     """
     X = with_days(X)
-    found = categories_of(X)
     if reset:
-        estimator.categories_ = found
+        estimator.categories_ = categories_of(X)
     options = {"dtype": np.float64, "ensure_all_finite": "allow-nan"} | options
-    if not found and not (hasattr(X, "columns") and estimator.categories_):
+    if not (hasattr(X, "columns") and (estimator.categories_ or _has_words(X))):
         return validate_data(estimator, X, reset=reset, **options)
     validate_data(estimator, X, reset=reset, skip_check_array=True)
     return check_array(encoded(X, estimator.categories_), input_name="X", estimator=estimator, **options)
@@ -82,6 +81,10 @@ def one_row(row: Any, name: str) -> Any:
     if row.shape[0] != 1:
         raise ValueError(f"{name} must be one row; got {row.shape[0]}.")
     return row
+
+
+def _has_words(X: Any) -> bool:
+    return any(kind_of(column) in (CATEGORY, ORDERED) for column in frame_columns(X))
 
 
 def _numbers(column: Any) -> FloatVector:

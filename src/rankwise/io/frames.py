@@ -6,6 +6,7 @@ import csv
 import io
 import os
 from collections.abc import Callable, Iterator, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -17,7 +18,16 @@ from rankwise.data.dates import column_days, is_dated
 from rankwise.io.chunks import check_chunk_rows, join_queries, n_rows, query_chunks
 from rankwise.io.large_labels import LargeLabels
 from rankwise.io.streams import PACKED_SUFFIXES
-from rankwise.io.table_readers import PARQUET, SEPARATORS, TableError, open_text, reader_of
+from rankwise.io.table_readers import (
+    PARQUET,
+    SEPARATORS,
+    NotNumbersError,
+    TableError,
+    open_text,
+    reader_of,
+    separator_of,
+    separator_of_header,
+)
 
 __all__ = ["TableData", "TableError", "iter_table", "read_table"]
 
@@ -51,6 +61,7 @@ def read_table(
     label: str | None,
     qid: str | None = None,
     features: Sequence[str] | None = None,
+    separator: str | None = None,
 ) -> TableData:
     """Read a table in CSV, TSV or Parquet by the names of its columns.
 
@@ -64,6 +75,9 @@ def read_table(
         The column of the queries.
     features : sequence of str, optional
         The columns of X, in this order. The default is all other columns, in the order of the table.
+    separator : str, optional
+        The character between the fields of a CSV or TSV file. The default is a comma or, if the header of a
+        CSV file has semicolons and no commas, a semicolon; and a tab for TSV.
 
     Returns
     -------
@@ -88,7 +102,7 @@ def read_table(
     >>> table.y.tolist(), table.qid.tolist()
     ([1.0, 0.0], [7, 7])
     """
-    table = _Table(path, label, qid, features)
+    table = _Table(path, label, qid, features, separator)
     pieces = list(table.pieces(None))
     return _join(pieces) if pieces else table.empty()
 
@@ -100,6 +114,7 @@ def iter_table(
     qid: str | None = None,
     features: Sequence[str] | None = None,
     chunk_rows: int = 100_000,
+    separator: str | None = None,
 ) -> Iterator[TableData]:
     """Read a table in chunks of whole queries.
 
@@ -108,7 +123,7 @@ def iter_table(
 
     Parameters
     ----------
-    path, label, qid, features
+    path, label, qid, features, separator
         As for `read_table`.
     chunk_rows : int
         The maximal number of rows of a chunk.
@@ -118,23 +133,37 @@ def iter_table(
     TableData
     """
     chunk_rows = check_chunk_rows(chunk_rows)
-    table = _Table(path, label, qid, features)
+    table = _Table(path, label, qid, features, separator)
     return query_chunks(table.pieces(chunk_rows), chunk_rows, _take, _join)
 
 
-def feature_columns(path: str | os.PathLike[str], others: Sequence[str | None]) -> list[str]:
+def read_outcomes(
+    path: str | os.PathLike[str], *, label: str | None, qid: str | None, separator: str | None = None
+) -> TableData:
+    """Read labels and queries as `read_table` does; X has no columns."""
+    if label is None and qid is None:
+        return TableData(np.empty((0, 0)), None, None, [])
+    table = _Table(path, label, qid, [], separator, outcomes_alone=True)
+    pieces = list(table.pieces(None))
+    return _join(pieces) if pieces else table.empty()
+
+
+def feature_columns(
+    path: str | os.PathLike[str], others: Sequence[str | None], separator: str | None = None
+) -> list[str]:
     """Return the names of all columns but the `others`, which are labels and queries."""
     location = Path(path)
-    present = table_columns(location)
+    present = table_columns(location, separator)
     return _named([name for name in present if name not in others], location)
 
 
-def table_columns(path: Path) -> list[str]:
+def table_columns(path: Path, separator: str | None = None) -> list[str]:
     """Return the names of all columns of a table; refuse a name that occurs twice."""
     file_format = _format(path)
     reader: Any = reader_of(file_format)
-    columns = reader.columns(path, file_format)
-    names = columns if file_format in PARQUET else _header(path, SEPARATORS[file_format])
+    separator = separator_of(path, file_format, separator)
+    columns = reader.columns(path, file_format, separator)
+    names = columns if file_format in PARQUET else _header(path, separator)
     twice = [name for name in dict.fromkeys(names) if name and names.count(name) > 1]
     if twice:
         raise TableError(f"{path} has more than one column {listing(twice)}; rename or drop all but one.")
@@ -149,7 +178,9 @@ def _header(path: Path, separator: str) -> list[str]:
 
 
 def read_text_columns(
-    path: str | os.PathLike[str], names: Sequence[str] | Callable[[list[str]], Sequence[str]]
+    path: str | os.PathLike[str],
+    names: Sequence[str] | Callable[[list[str]], Sequence[str]],
+    separator: str | None = None,
 ) -> dict[str, list[Any]]:
     """Return columns of a table without conversion: text of a CSV or TSV file, values of a Parquet file.
 
@@ -160,13 +191,16 @@ def read_text_columns(
     file_format = ".csv" if path == "-" else _format(location)
     if file_format in PARQUET:
         reader: Any = reader_of(file_format)
-        names = _chosen(location, names, reader.columns(location, file_format))
-        (frame,) = reader.frames(location, file_format, list(names), None, None)
+        names = _chosen(location, names, reader.columns(location, file_format, ","))
+        (frame,) = reader.frames(location, file_format, list(names), None, None, ",")
         return {name: _to_numpy(frame[name]).tolist() for name in names}
     source = path if path == "-" else location
     with open_text(source) as stream, io.TextIOWrapper(stream, "utf-8-sig", newline="") as text:
         try:
-            return _text_columns(location, csv.reader(text, delimiter=SEPARATORS[file_format]), names)
+            first = text.readline()
+            separator = separator or (separator_of_header(first) if file_format == ".csv" else "\t")
+            lines = csv.reader(chain([first], text), delimiter=separator)
+            return _text_columns(location, lines, names)
         except (csv.Error, UnicodeDecodeError) as error:
             raise TableError(f"{location} is not a readable table: {error}") from None
 
@@ -175,7 +209,7 @@ def _chosen(
     path: Path, names: Sequence[str] | Callable[[list[str]], Sequence[str]], present: list[str]
 ) -> Sequence[str]:
     chosen = names(present) if callable(names) else names
-    _check_present(path, chosen, present)
+    check_present(path, chosen, present)
     return chosen
 
 
@@ -196,7 +230,8 @@ def _text_columns(
     return dict(zip(names, columns, strict=True))
 
 
-def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
+def check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> None:
+    """Refuse names of columns that a table does not have."""
     missing = [name for name in names if name not in present]
     if missing:
         raise TableError(f"{path} has no column {listing(missing)}; its columns are {listing(present)}.")
@@ -205,15 +240,26 @@ def _check_present(path: Path, names: Sequence[str], present: Sequence[str]) -> 
 class _Table:
     """A table and the columns to read."""
 
-    def __init__(self, path: Any, label: str | None, qid: str | None, features: Any) -> None:
+    def __init__(
+        self,
+        path: Any,
+        label: str | None,
+        qid: str | None,
+        features: Any,
+        separator: str | None,
+        outcomes_alone: bool = False,
+    ) -> None:
         self.path = Path(path)
         self.format = _format(self.path)
+        self.separator = separator_of(self.path, self.format, separator)
         self.label, self.qid = label, qid
         self.reader: Any = reader_of(self.format)
-        present = table_columns(self.path)
+        present = table_columns(self.path, separator)
         others = [name for name in present if name not in (label, qid)]
         self.features = _named(others, self.path) if features is None else _names(features)
         self._check_columns(present)
+        if not self.features and not outcomes_alone:
+            raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
 
     @property
     def wanted(self) -> list[str]:
@@ -223,7 +269,9 @@ class _Table:
     def pieces(self, n_piece_rows: int | None) -> Iterator[TableData]:
         """Yield the rows in pieces of about this size, or all at once."""
         first_row, large = 1, LargeLabels()
-        frames = self.reader.frames(self.path, self.format, self.wanted, self.qid, n_piece_rows)
+        frames = self.reader.frames(
+            self.path, self.format, self.wanted, self.qid, n_piece_rows, self.separator
+        )
         for frame in frames:
             columns = self._columns(frame)
             if not all(column.good.all() for column in columns.values()):
@@ -249,18 +297,18 @@ class _Table:
         return _queries(column) if name == self.qid else _numbers(column, self.format in SEPARATORS)
 
     def _table(self, columns: dict[str, _Column]) -> TableData:
-        X = np.column_stack([columns[name].values for name in self.features])
+        values = [columns[name].values for name in self.features]
+        n_rows = len(next(iter(columns.values())).values)
+        X = np.column_stack(values) if values else np.empty((n_rows, 0))
         y = None if self.label is None else columns[self.label].values
         return TableData(X, y, None if self.qid is None else columns[self.qid].values, self.features)
 
     def _check_columns(self, present: list[str]) -> None:
         named = self.wanted
-        _check_present(self.path, named, present)
+        check_present(self.path, named, present)
         twice = sorted({name for name in named if named.count(name) > 1})
         if twice:
             raise TableError(f"The column {listing(twice)} of {self.path} is named more than once.")
-        if not self.features:
-            raise TableError(f"{self.path} has no columns for features besides the label and the qid.")
 
     def _refuse(
         self, columns: dict[str, _Column], first_row: int, later: Iterator[dict[str, _Column]]
@@ -272,7 +320,8 @@ class _Table:
         n_bad = _count_bad(columns) + sum(map(_count_bad, later))
         others = f"; the table has {n_bad} invalid entries" if n_bad > 1 else ""
         problem = _problem(columns[name].raw[row])
-        raise TableError(f"{self.path}, row {first_row + row}: column {name!r} {problem}{others}.")
+        kind = NotNumbersError if set(bad) <= set(self.features) else TableError
+        raise kind(f"{self.path}, row {first_row + row}: column {name!r} {problem}{others}.")
 
 
 class _Column(NamedTuple):
@@ -288,7 +337,7 @@ def _count_bad(columns: dict[str, _Column]) -> int:
 
 
 def _problem(value: Any) -> str:
-    number = _number(value, parse=True)
+    number = number_of(value, parse=True)
     if number is not None and np.isnan(number):
         return "is missing"
     kind = "a number" if number is None or np.isfinite(number) else "finite"
@@ -306,7 +355,7 @@ def _numbers(column: Any, from_text: bool) -> _Column:
         return _Column(column.to_numpy(), values, np.isfinite(values))
     raw = _to_numpy(column)
     if raw.dtype.kind not in "biuf":
-        numbers = [_number(value, parse=from_text) for value in raw.tolist()]
+        numbers = [number_of(value, parse=from_text) for value in raw.tolist()]
         values = np.array([np.nan if number is None else number for number in numbers])
     else:
         values = np.ascontiguousarray(raw, dtype=np.float64)
@@ -364,7 +413,7 @@ def _is_missing(value: Any) -> bool:
     return value is None or value != value or type(value).__name__ == "NAType"
 
 
-def _number(value: Any, parse: bool) -> float | None:
+def number_of(value: Any, parse: bool) -> float | None:
     """Return a value as a number, NaN if it is missing and None if it is not a number."""
     if _is_missing(value):
         return np.nan

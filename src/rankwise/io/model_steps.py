@@ -30,6 +30,7 @@ from rankwise.core.types import FloatArray
 from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
+from rankwise.io.table_readers import reader_of
 from rankwise.preprocessing import QueryScaler, TableEncoder
 
 # The columns of a SimpleImputer with an indicator of missing values: its `indicator_.features_`.
@@ -218,9 +219,7 @@ def _row_of_table(encoder: TableEncoder) -> Any:
     names = getattr(encoder, "feature_names_in_", None)
     if names is None:
         return np.array([row], dtype=object if levels else None)
-    import pandas as pd
-
-    return pd.DataFrame([row], columns=list(names))
+    return reader_of(".csv").frame({name: np.array([value]) for name, value in zip(names, row, strict=True)})
 
 
 def _check_table(encoder: TableEncoder) -> None:
@@ -242,6 +241,4 @@ def _row_for(listed: list[Any], names: Any, n_features: int) -> Any:
     if names is None:
         row = list(values.values())
         return np.array([row], dtype=object if any(isinstance(value, str) for value in row) else None)
-    import pandas as pd
-
-    return pd.DataFrame({name: [value] for name, value in values.items()})
+    return reader_of(".csv").frame({name: np.array([value]) for name, value in values.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import errno
 import importlib.util
 import io
@@ -20,6 +21,10 @@ _PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 
 class TableError(ValueError):
     """A table lacks a column or has a value that is not a finite number."""
+
+
+class NotNumbersError(TableError):
+    """Features have words or gaps, and labels and queries are valid as far as they were read."""
 
 
 def is_table(path: str | Path) -> bool:
@@ -55,8 +60,28 @@ def open_text(path: str | os.PathLike[str]) -> Iterator[Any]:
         yield stream if opened.n_bytes is not None else io.BufferedReader(stream)
 
 
+def separator_of(path: Path, file_format: str, given: str | None = None) -> str:
+    """Return the separator of a file of text: that given, or by its suffix and the header of a CSV file."""
+    if given is not None or file_format != ".csv" or not path.exists():
+        return given or SEPARATORS.get(file_format, ",")
+    with open_text(path) as stream:
+        return separator_of_header(stream.readline().decode("utf-8-sig", "replace"))
+
+
+def separator_of_header(line: str) -> str:
+    """Return a semicolon if commas would leave one column of several, else a comma.
+
+    Examples
+    --------
+    >>> separator_of_header("price;stars"), separator_of_header('"a;b",stars'), separator_of_header("price")
+    (';', ',', ',')
+    """
+    n_fields = {mark: len(next(csv.reader([line], delimiter=mark), [])) for mark in ",;"}
+    return ";" if n_fields[","] == 1 < n_fields[";"] else ","
+
+
 class _Pandas:
-    def columns(self, path: Path, file_format: str) -> list[str]:
+    def columns(self, path: Path, file_format: str, separator: str) -> list[str]:
         import pandas as pd
 
         if file_format in PARQUET:
@@ -64,17 +89,23 @@ class _Pandas:
 
             return list(explained(path, parquet.read_schema, path).names)
         with open_text(path) as stream:
-            return list(explained(path, pd.read_csv, stream, sep=SEPARATORS[file_format], nrows=0).columns)
+            return list(explained(path, pd.read_csv, stream, sep=separator, nrows=0).columns)
 
     def frames(
-        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+        self,
+        path: Path,
+        file_format: str,
+        wanted: list[str],
+        qid: str | None,
+        n_rows: int | None,
+        separator: str,
     ) -> Iterator[Any]:
         if file_format in PARQUET:
             yield from self._parquet(path, wanted, n_rows)
             return
         import pandas as pd
 
-        options: dict[str, Any] = {"sep": SEPARATORS[file_format], "chunksize": n_rows or _PIECE_ROWS}
+        options: dict[str, Any] = {"sep": separator, "chunksize": n_rows or _PIECE_ROWS}
         options["low_memory"] = False  # else parts of a column may have different types
         # Later versions always read the nearest double.
         if tuple(map(int, pd.__version__.split(".")[:2])) < (3, 1):
@@ -86,6 +117,34 @@ class _Pandas:
                 if not isinstance(frame.index, pd.RangeIndex):
                     raise TableError(f"{path} has lines with more fields than its first line has names.")
                 yield frame
+
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """Return columns as a frame; a list holds booleans, or words and other levels."""
+        import pandas as pd
+
+        return pd.DataFrame({name: self._series(values) for name, values in columns.items()})
+
+    def _series(self, values: Any) -> Any:
+        import pandas as pd
+
+        if not isinstance(values, list):
+            return pd.Series(values).reset_index(drop=True)
+        known = {type(value) for value in values if value is not None}
+        if known != {bool}:
+            return pd.Series(values, dtype=object)
+        return pd.Series(values, dtype="boolean" if None in values else "bool")
+
+    def categorical(self, words: list[str | None]) -> Any:
+        """Return words as a categorical column."""
+        import pandas as pd
+
+        return pd.Series(words, dtype="category")
+
+    def stacked(self, columns: list[Any]) -> Any:
+        """Return the values of several columns as one."""
+        import pandas as pd
+
+        return pd.concat(columns, ignore_index=True)
 
     def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
         import pandas as pd
@@ -102,17 +161,23 @@ class _Pandas:
 
 
 class _Polars:
-    def columns(self, path: Path, file_format: str) -> list[str]:
+    def columns(self, path: Path, file_format: str, separator: str) -> list[str]:
         import polars as pl
 
         if file_format in PARQUET:
             return list(explained(path, pl.read_parquet_schema, path))
         with open_text(path) as stream:
             header = io.BytesIO(stream.readline())
-        return explained(path, pl.read_csv, header, separator=SEPARATORS[file_format]).columns
+        return explained(path, pl.read_csv, header, separator=separator).columns
 
     def frames(
-        self, path: Path, file_format: str, wanted: list[str], qid: str | None, n_rows: int | None
+        self,
+        path: Path,
+        file_format: str,
+        wanted: list[str],
+        qid: str | None,
+        n_rows: int | None,
+        separator: str,
     ) -> Iterator[Any]:
         import polars as pl
 
@@ -121,7 +186,7 @@ class _Polars:
             return
         with open_text(path) as stream:
             text = stream.read()
-        options = {"separator": SEPARATORS[file_format], "columns": wanted, "infer_schema_length": None}
+        options = {"separator": separator, "columns": wanted, "infer_schema_length": None}
         types = {} if qid is None else {qid: pl.String}
         try:
             frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
@@ -129,6 +194,34 @@ class _Polars:
             types = dict.fromkeys(wanted, pl.String)
             frame = explained(path, pl.read_csv, text, schema_overrides=types, **options)
         yield from frame.iter_slices(n_rows or max(1, len(frame)))
+
+    def frame(self, columns: dict[str, Any]) -> Any:
+        """Return columns as a frame; a list holds booleans, or words and other levels."""
+        import polars as pl
+
+        return pl.DataFrame([self._series(name, values) for name, values in columns.items()])
+
+    def _series(self, name: str, values: Any) -> Any:
+        import polars as pl
+
+        if not isinstance(values, list):
+            return pl.Series(name, values)
+        known = {type(value) for value in values if value is not None}
+        types = {frozenset([bool]): pl.Boolean, frozenset([str]): pl.String, frozenset(): pl.String}
+        return pl.Series(name, values, dtype=types.get(frozenset(known), pl.Object))
+
+    def categorical(self, words: list[str | None]) -> Any:
+        """Return words as a categorical column."""
+        import polars as pl
+
+        return pl.Series(words, dtype=pl.Categorical)
+
+    def stacked(self, columns: list[Any]) -> Any:
+        """Return the values of several columns as one."""
+        import polars as pl
+
+        frames = [column.to_frame() for column in columns]
+        return pl.concat(frames, how="vertical_relaxed").to_series()
 
     def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
         import polars as pl

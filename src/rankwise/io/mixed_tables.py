@@ -1,0 +1,258 @@
+"""Tables with words, booleans, dates and gaps: features as they stand in files, and as columns of a frame."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.checks import is_missing
+from rankwise.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, ORDERED, kind_of, numbers_of
+from rankwise.data.dates import days
+from rankwise.io.frames import check_present, number_of, read_text_columns, table_columns
+from rankwise.io.table_readers import PARQUET, TableError, reader_of
+
+# What a column of later rows is: the levels of a category, a kind, any text, or any kind of number.
+WORDS, ANY_NUMBER = "words", "any number"
+ColumnKind = list[Any] | str
+
+MISSING = frozenset(("", "nan", "na", "n/a", "null", "none"))
+_TRUTH = {"true": True, "false": False}
+_DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].+)?")
+_DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
+_MEANT = {NUMBER: "a number", BOOLEAN: "true or false", DATE: "a date", ANY_NUMBER: "a number"}
+
+
+class MixedTable:
+    """The features of tables: lists of text of CSV and TSV files, columns of a frame of Parquet files.
+
+    Parameters
+    ----------
+    columns : dict
+        A list of str and None, or a column of pandas or polars, by name.
+    sources : list of tuple (path, n_rows)
+        The files, for messages.
+    """
+
+    def __init__(self, columns: dict[str, Any], sources: list[tuple[str, int]]):
+        self.columns = columns
+        self.sources = sources
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of rows and columns."""
+        return sum(n_rows for _, n_rows in self.sources), len(self.columns)
+
+    def chosen(self, names: Sequence[str]) -> MixedTable:
+        """Return a table of some of the columns."""
+        return MixedTable({name: self.columns[name] for name in names}, self.sources)
+
+    def paired(self, prefixes: tuple[str, str], names: Sequence[str]) -> MixedTable:
+        """Return the columns with the first prefix and, below, those with the second, without prefixes."""
+        halves = [{name: self.columns[prefix + name] for name in names} for prefix in prefixes]
+        return stacked([MixedTable(half, self.sources) for half in halves])
+
+    def inferred(self, words: Sequence[str] = ()) -> tuple[Any, list[ColumnKind]]:
+        """Return a frame for training, and what its columns are; those named in `words` are categories.
+
+        A column of text is one of booleans, numbers or dates if all its values are, and else one of words.
+        If most of them are, but not all, a value is probably wrong, and the column is refused.
+        """
+        found = {name: self._inferred(name, name in words) for name in self.columns}
+        frame = reader_of(".csv").frame({name: values for name, (values, _) in found.items()})
+        return frame, [kind for _, kind in found.values()]
+
+    def known(self, kinds: Sequence[ColumnKind]) -> Any:
+        """Return a frame for a model, given what its columns are: categories, and float64 with NaN."""
+        pairs = zip(self.columns, kinds, strict=True)
+        return reader_of(".csv").frame({name: self._known(name, kind) for name, kind in pairs})
+
+    def numbers(self) -> NDArray[np.float64]:
+        """Return all columns as an array; refuse what is no number, and gaps."""
+        columns = [self._numbers(name, ANY_NUMBER) for name in self.columns]
+        for name, values in zip(self.columns, columns, strict=True):
+            if np.isnan(values).any():
+                raise TableError(
+                    f"{self._place(int(np.isnan(values).argmax()))}: column {name!r} is missing."
+                )
+        return np.column_stack(columns)
+
+    def _inferred(self, name: str, as_words: bool) -> tuple[Any, ColumnKind]:
+        column = self.columns[name]
+        if not isinstance(column, list):
+            return _typed(column, as_words)
+        texts = [None if is_gap(text) else text for text in column]
+        if as_words:
+            return reader_of(".csv").categorical(texts), WORDS
+        kind = self._kind(name, texts)
+        if kind == WORDS:
+            return texts, WORDS
+        self._numbers(name, kind)  # refuses infinite values
+        return _converted(texts, kind), kind
+
+    def _kind(self, name: str, texts: list[str | None]) -> str:
+        """Return the kind of a column of text."""
+        known = {row: text for row, text in enumerate(texts) if text is not None}
+        distinct = set(known.values())
+        if not distinct:
+            return NUMBER
+        for kind, parse in _PARSERS.items():
+            wrong = {text for text in distinct if parse(text) is None}
+            if not wrong:
+                return kind
+            rows = [row for row, text in known.items() if text in wrong]
+            if 2 * len(rows) < len(known):
+                raise TableError(
+                    f"{self._place(rows[0])}: column {name!r} is not {_MEANT[kind]} (it is "
+                    f"{known[rows[0]][:40]!r}), but most of its values are. Correct or empty it, or name the "
+                    "column in --categorical to take its values as words."
+                )
+        commas = [text for text in known.values() if _DECIMAL_COMMA.fullmatch(text)]
+        if 2 * len(commas) > len(known):
+            raise TableError(
+                f"Column {name!r} has numbers with a decimal comma, such as {commas[0]!r}; write a point."
+            )
+        return WORDS
+
+    def _known(self, name: str, kind: ColumnKind) -> Any:
+        if kind != WORDS and not isinstance(kind, list):
+            return self._numbers(name, kind)
+        column = self.columns[name]
+        values = column if isinstance(column, list) else column.to_list()
+        level_of = _level_of(kind if isinstance(kind, list) else [])
+        return [level_of(value) for value in values]
+
+    def _numbers(self, name: str, kind: str) -> NDArray[np.float64]:
+        """Return a column as numbers, NaN if a value is missing; refuse words and infinite values."""
+        column = self.columns[name]
+        if isinstance(column, list):
+            values = column
+            known = {text: _number(text, kind) for text in set(values)}
+            numbers: list[float | None] = [known[text] for text in values]
+        else:
+            values = column.to_list()
+            found = kind_of(column)
+            if found not in (CATEGORY, ORDERED):
+                numbers = numbers_of(column, found).tolist()
+            else:
+                numbers = [np.nan if is_missing(value) else None for value in values]
+        for row, number in enumerate(numbers):
+            if number is None or np.isinf(number):
+                what = _MEANT[kind] if number is None else "finite"
+                raise TableError(
+                    f"{self._place(row)}: column {name!r} is not {what} (it is {str(values[row])[:40]!r})."
+                )
+        return np.array(numbers, dtype=np.float64)
+
+    def _place(self, row: int) -> str:
+        for path, n_rows in self.sources:
+            if row < n_rows:
+                return f"{path}, row {row + 1}"
+            row -= n_rows
+        raise IndexError(row)
+
+
+def read_mixed(
+    path: str | os.PathLike[str], names: Sequence[str], separator: str | None = None
+) -> MixedTable:
+    """Read columns of a table without loss: the text of a CSV or TSV file, the types of a Parquet file."""
+    check_present(Path(path), names, table_columns(Path(path), separator))
+    if not str(path).lower().endswith(PARQUET):
+        texts = read_text_columns(path, names, separator)
+        return MixedTable(texts, [(str(path), len(texts[names[0]]))])
+    (frame,) = reader_of(".parquet").frames(Path(path), ".parquet", list(names), None, None, ",")
+    return MixedTable({name: frame[name] for name in names}, [(str(path), len(frame))])
+
+
+def stacked(tables: Sequence[MixedTable]) -> MixedTable:
+    """Return the rows of several tables with the columns of the first."""
+    columns = {}
+    for name in tables[0].columns:
+        parts = [table.columns[name] for table in tables]
+        if len({isinstance(part, list) for part in parts}) > 1:
+            raise TableError("Tables with words or gaps must be all text (CSV, TSV) or all Parquet.")
+        if isinstance(parts[0], list):
+            columns[name] = [value for part in parts for value in part]
+        else:
+            columns[name] = reader_of(".parquet").stacked(parts)
+    return MixedTable(columns, [source for table in tables for source in table.sources])
+
+
+def is_gap(text: str | None) -> bool:
+    """Tell whether a field of text is missing: empty, or nan, na, n/a, null, none in any case."""
+    return text is None or text.strip().lower() in MISSING
+
+
+def _truth(text: str) -> bool | None:
+    return _TRUTH.get(text.lower())
+
+
+def _date(text: str) -> np.datetime64 | None:
+    """Return an ISO date, with a time zone in UTC; None for other text."""
+    if not _DATE.fullmatch(text):
+        return None
+    try:
+        found = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return np.datetime64(found if found.tzinfo is None else found.astimezone(UTC).replace(tzinfo=None), "us")
+
+
+def _plain_number(text: str) -> float | None:
+    return number_of(text, parse=True)
+
+
+_PARSERS = {BOOLEAN: _truth, NUMBER: _plain_number, DATE: _date}
+
+
+def _number(text: str | None, kind: str) -> float | None:
+    """Return a field as a number, NaN if it is missing and None if it is not of the kind."""
+    if text is None or is_gap(text):
+        return np.nan
+    for parse in _PARSERS.values() if kind == ANY_NUMBER else (_PARSERS[kind],):
+        if (value := parse(text)) is not None:
+            return float(days(np.array([value]))[0]) if isinstance(value, np.datetime64) else float(value)
+    return None
+
+
+def _converted(texts: list[str | None], kind: str) -> Any:
+    """Return the values of a column of text of one kind."""
+    parse = _PARSERS[kind]
+    values = [None if text is None else parse(text) for text in texts]
+    if kind == BOOLEAN:
+        return values
+    if kind == DATE:
+        return np.array(values, dtype="datetime64[us]")
+    return np.array(values, dtype=np.float64)
+
+
+def _typed(column: Any, as_words: bool) -> tuple[Any, ColumnKind]:
+    """Return a column of a Parquet file, which has its type; or its values as words."""
+    if as_words:
+        texts = [None if is_missing(value) else str(value) for value in column.to_list()]
+        return reader_of(".csv").categorical(texts), WORDS
+    kind = kind_of(column)
+    return column, WORDS if kind in (CATEGORY, ORDERED) else kind
+
+
+def _level_of(levels: list[Any]) -> Callable[[Any], Any]:
+    """Return a function that finds the level of a field: by its text or number, else the field itself."""
+    by_text = {str(level): level for level in levels}
+    by_number = {float(level): level for level in levels if isinstance(level, int | float)}
+
+    def found(value: Any) -> Any:
+        if str(value) in by_text:
+            return by_text[str(value)]
+        number = number_of(value, parse=True) if by_number else None  # true is 1
+        if number in by_number:
+            return by_number[number]
+        is_absent = is_gap(value) if isinstance(value, str) else is_missing(value)
+        return None if is_absent else value
+
+    return found
