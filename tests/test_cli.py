@@ -645,6 +645,12 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     columns = ["bm25", "age", "length", "links", "clicks"]
     for name in ("train.csv", "test.csv"):
         pandas.DataFrame(X, columns=columns).assign(grade=y, query=qid).to_csv(name, index=False)
+    grapes = pandas.Series(["merlot", "syrah", None]).sample(len(y), replace=True, random_state=0)
+    wines = pandas.DataFrame(
+        {"rating": y, "grape": grapes.to_numpy(), "price": X[:, 0], "organic": X[:, 1] > 0}
+    )
+    wines["tasted"] = pandas.date_range("2024-01-01", periods=len(y)).where(X[:, 2] > -1)
+    wines.assign(region="0" + pandas.Series(qid % 3).astype(str)).to_csv("wines.csv", index=False)
     Path("matches.csv").write_text("winner,loser\nx,y\ny,z\nz,x\n")
     Path("games.csv").write_text("home,away,result\nx,y,win\ny,z,tie\nz,x,loss\n")
     programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}

@@ -116,6 +116,14 @@ def counts(text: str) -> list[int]:
     return values
 
 
+def separator(text: str) -> str:
+    """Read the separator of a CSV file: a character, or the word tab."""
+    text = {"tab": "\t", "\\t": "\t"}.get(text, text)
+    if len(text) != 1 or text in '"\r\n' or text.isalnum():
+        raise ValueError
+    return text
+
+
 def value(read: Callable[[str], Any], accepted: str) -> Callable[[str], Any]:
     """Return a type for argparse whose errors name the accepted values."""
 
@@ -233,6 +241,20 @@ def add_data_options(parser: Any, *, width: bool = False) -> None:
         type=names,
         metavar="A,B,...",
         help="columns of the features (CSV and Parquet; default: those of the model, or all other columns)",
+    )
+    if width:
+        group.add_argument(
+            "--categorical",
+            type=names,
+            metavar="A,B,...",
+            help="features that are categories although they look like numbers, such as codes (CSV and "
+            "Parquet); columns of words are found without it",
+        )
+    group.add_argument(
+        "--sep",
+        type=value(separator, "one character that is no letter or digit, or the word tab"),
+        metavar="CHARACTER",
+        help="separator of the fields of CSV files (default: comma, or semicolon by the header)",
     )
     group.add_argument("--zero-based", action="store_true", help="feature numbers begin at 0 (svmlight)")
     if width:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
 from rankwise.core.columns import require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
@@ -20,13 +21,19 @@ CHUNK_ROWS = 65_536
 
 @dataclass
 class Data:
-    """Rows with their labels and queries, and a digest of the rows if reading computed one."""
+    """Rows with their labels and queries, and a digest of the rows if reading computed one.
+
+    The rows of a table with words or gaps are a `MixedTable` until a model or a training decides what its
+    columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them.
+    """
 
     X: Any
     y: Any
     qid: Any = None
     feature_names: list[str] | None = None
     digest: bytes | None = None
+    kinds: list[Any] | None = None
+    encoder: Any = None
 
     def rows_for(self, model: Any) -> Any:
         """Return the rows with the columns of a model: by name or, if either has no names, by their order."""
@@ -38,10 +45,12 @@ class Data:
             return of_width(self.X, n_features)
         if names is None:
             self._check_width(n_features)
-            return self.X
+            return mixed_rows(self.X, model) if is_mixed(self.X) else self.X
         missing = [name for name in names if name not in self.feature_names]
         if missing:
             raise ValueError(f"The data has no column {listing(missing)}, which the model was fitted to.")
+        if is_mixed(self.X):
+            return mixed_rows(self.X.chosen(names), model)
         places = [self.feature_names.index(name) for name in names]
         X = self.X if names == self.feature_names else self.X[:, places]
         return framed(X, names) if hasattr(model, "feature_names_in_") else X
@@ -62,17 +71,6 @@ class Data:
         if hasattr(self.y, "groups"):
             return len(np.unique(self.y.groups()))
         return 1 if self.qid is None else len(np.unique(self.qid))
-
-
-def framed(X: Any, names: list[str]) -> Any:
-    """Return rows as a frame, for a model that was fitted to one."""
-    try:
-        import pandas as pd
-    except ImportError:
-        import polars as pl
-
-        return pl.DataFrame(X, schema=names, orient="row")
-    return pd.DataFrame(X, columns=names, copy=False)
 
 
 def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
@@ -97,7 +95,7 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
                     f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
                 )
         return
-    for name in ("label", "qid", "features", "categories"):
+    for name in ("label", "qid", "features", "categories", "categorical", "sep"):
         if getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
     if options.data.count("-") > 1:
@@ -115,6 +113,7 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
     from rankwise.core.columns import fitted_columns
     from rankwise.io.frames import feature_columns
 
+    options.as_text = any(has_levels(model) for model in models)
     named = [fitted_columns(model) for model in models]
     needed = list(dict.fromkeys(name for names in named for name in names or []))
     if options.features is not None:
@@ -123,7 +122,7 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
         options.features = needed
     else:
         others = [options.label, options.qid, *(getattr(options, "survival", None) or ())]
-        options.features = feature_columns(options.data[0], others)
+        options.features = feature_columns(options.data[0], others, separator_of(options))
 
 
 def check_named_features(features: list[str], needed: list[str], all_named: bool) -> None:
@@ -187,8 +186,9 @@ def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterato
         if is_table(path):
             from rankwise.io.frames import feature_columns, iter_table
 
-            features = options.features or feature_columns(path, [options.label, options.qid])
-            columns = {"label": None, "qid": options.qid, "features": features}  # labels are not read
+            separator = separator_of(options)
+            features = options.features or feature_columns(path, [options.label, options.qid], separator)
+            columns = {"label": None, "qid": options.qid, "features": features, "separator": separator}
             for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
                 yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
         else:
@@ -204,25 +204,53 @@ def dense_if_smaller(X: Any) -> Any:
     return X.toarray() if hasattr(X, "nnz") and 12 * X.nnz >= 8 * X.shape[0] * X.shape[1] else X
 
 
+def separator_of(options: argparse.Namespace) -> str | None:
+    """Return the separator of --sep, None if it is to be found by the header."""
+    separator: str | None = getattr(options, "sep", None)
+    return separator
+
+
 def _read_table(path: str, options: argparse.Namespace) -> Data:
-    from rankwise.io.frames import read_table
+    from rankwise.io.frames import feature_columns, read_table
 
-    if getattr(options, "categories", None) is not None and options.label is not None:
-        return _read_words(path, options)
-    read = read_table(path, label=options.label, qid=options.qid, features=options.features)
-    names = None if read.feature_names is None else list(read.feature_names)
-    return Data(read.X, read.y, read.qid, names)
+    separator = separator_of(options)
+    columns = {"qid": options.qid, "features": options.features, "separator": separator}
+    if not has_words(options):
+        read = read_table(path, label=options.label, **columns)
+        return Data(read.X, read.y, read.qid, list(read.feature_names))
+    columns["features"] = options.features or feature_columns(path, [options.label, options.qid], separator)
+    read = read_table(path, label=None, **columns)
+    return Data(read.X, word_labels(path, options), read.qid, list(read.feature_names))
 
 
-def _read_words(path: str, options: argparse.Namespace) -> Data:
-    """Read a table whose labels are words, which become ranks except for methods of classes."""
+def _read_mixed(path: str, options: argparse.Namespace) -> Data:
+    """Read a table whose features have words or gaps, or are text to the model."""
+    from rankwise.io.frames import feature_columns, read_outcomes
+    from rankwise.io.mixed_tables import read_mixed
+
+    separator = separator_of(options)
+    names = options.features or feature_columns(path, [options.label, options.qid], separator)
+    label = None if has_words(options) else options.label
+    outcomes = read_outcomes(path, label=label, qid=options.qid, separator=separator)
+    table = read_mixed(path, names, separator)
+    if outcomes.X.shape[0] not in (0, table.shape[0]):
+        raise ValueError(f"{path} is not a readable table: its lines are counted differently by two readers.")
+    y = word_labels(path, options) if has_words(options) else outcomes.y
+    return Data(table, y, outcomes.qid, list(names))
+
+
+def has_words(options: argparse.Namespace) -> bool:
+    """Return whether the labels of a table are words."""
+    return getattr(options, "categories", None) is not None and options.label is not None
+
+
+def word_labels(path: str, options: argparse.Namespace) -> Any:
+    """Read labels that are words, which become ranks except for methods of classes."""
     import numpy as np
 
-    from rankwise.io.frames import feature_columns, read_table, read_text_columns
+    from rankwise.io.frames import read_text_columns
 
-    features = options.features or feature_columns(path, [options.label, options.qid])
-    read = read_table(path, label=None, qid=options.qid, features=features)
-    words = read_text_columns(path, [options.label])[options.label]
+    words = read_text_columns(path, [options.label], separator_of(options))[options.label]
     rank = {category: number for number, category in enumerate(options.categories)}
     for row, word in enumerate(words, 1):
         if word is None or str(word) not in rank:
@@ -232,8 +260,7 @@ def _read_words(path: str, options: argparse.Namespace) -> Data:
                 f"{', '.join(options.categories)}."
             )
     learns_classes = getattr(options, "method", None) in ("ordinal-svm", "hull")
-    y = np.array([str(word) if learns_classes else float(rank[str(word)]) for word in words])
-    return Data(read.X, y, read.qid, list(features))
+    return np.array([str(word) if learns_classes else float(rank[str(word)]) for word in words])
 
 
 def _read_survival(options: argparse.Namespace) -> Data:
@@ -250,29 +277,41 @@ def _read_survival(options: argparse.Namespace) -> Data:
     if event not in columns:
         raise ValueError(f"--survival names the column {event!r}, which is not in the data.")
     index = columns.index(event)
+    others = columns[:index] + columns[index + 1 :]
+    if is_mixed(data.X):
+        events = data.X.chosen([event]).numbers()[:, 0]
+        y = Preferences.from_survival(events, data.y, qid=data.qid)
+        return Data(data.X.chosen(others), y, None, others)
     X = np.asarray(data.X)
     y = Preferences.from_survival(X[:, index], data.y, qid=data.qid)
-    return Data(np.delete(X, index, axis=1), y, None, columns[:index] + columns[index + 1 :])
+    return Data(np.delete(X, index, axis=1), y, None, others)
 
 
 def _read_pairs(options: argparse.Namespace) -> Data:
     """Return the chosen rows, then the rejected, and the preferences; margins are read as labels."""
+    import numpy as np
+
     from rankwise.preferences import pair_data
 
-    names = options.features or _paired_features(options.data[0], *options.pairs)
+    names = options.features or _paired_features(options)
     columns = [prefix + name for prefix in options.pairs for name in names]
     given = argparse.Namespace(**(vars(options) | {"label": options.margin, "features": columns}))
     data = _read_tables(given)
+    if is_mixed(data.X):
+        nothing = np.zeros((data.X.shape[0], 1))
+        _, preferences = pair_data(nothing, nothing, groups=data.qid, margin=data.y)
+        return Data(data.X.paired(options.pairs, names), preferences, None, list(names))
     chosen, rejected = data.X[:, : len(names)], data.X[:, len(names) :]
     X, preferences = pair_data(chosen, rejected, groups=data.qid, margin=data.y)
     return Data(X, preferences, None, list(names))
 
 
-def _paired_features(path: str, chosen: str, rejected: str) -> list[str]:
+def _paired_features(options: argparse.Namespace) -> list[str]:
     """Return the features that a table has with both prefixes; refuse those with one of them."""
     from rankwise.io.frames import feature_columns
 
-    present = feature_columns(path, [])
+    path, (chosen, rejected) = options.data[0], options.pairs
+    present = feature_columns(path, [], separator_of(options))
     found, others = (
         [name.removeprefix(prefix) for name in present if name.startswith(prefix)]
         for prefix in (chosen, rejected)
@@ -289,8 +328,15 @@ def _paired_features(path: str, chosen: str, rejected: str) -> list[str]:
 
 
 def _read_tables(options: argparse.Namespace) -> Data:
+    from rankwise.io.table_readers import NotNumbersError
+
     given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
-    return _joined([_read_table(path, given) for path in options.data])
+    if not getattr(options, "as_text", False) and getattr(options, "categorical", None) is None:
+        try:
+            return _joined([_read_table(path, given) for path in options.data])
+        except NotNumbersError:
+            pass
+    return _joined([_read_mixed(path, given) for path in options.data])
 
 
 def features_of_tables(options: argparse.Namespace) -> list[str] | None:
@@ -299,7 +345,8 @@ def features_of_tables(options: argparse.Namespace) -> list[str] | None:
         return options.features
     from rankwise.io.frames import feature_columns
 
-    first, *others = ([path, feature_columns(path, [options.label, options.qid])] for path in options.data)
+    known, separator = [options.label, options.qid], separator_of(options)
+    first, *others = ([path, feature_columns(path, known, separator)] for path in options.data)
     for path, found in others:
         require_same_columns(first[1], found, path, first[0], ordered=False)
     return first[1]
@@ -314,7 +361,12 @@ def _joined(parts: list[Data]) -> Data:
     if len(parts) == 1:
         return first
     qid = None if first.qid is None else np.concatenate([np.asarray(part.qid) for part in parts])
-    X = np.concatenate([np.asarray(part.X) for part in parts])
+    if is_mixed(first.X):
+        from rankwise.io.mixed_tables import stacked
+
+        X: Any = stacked([part.X for part in parts])
+    else:
+        X = np.concatenate([np.asarray(part.X) for part in parts])
     y = None if first.y is None else np.concatenate([np.asarray(part.y) for part in parts])
     if y is not None and y.dtype == np.float64:
         warn_of_large_ties(y)  # between files

@@ -55,6 +55,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     model = load_any_model(options.model)
     more = {} if options.pair is None else {"pair": options.pair}
-    export_model(model, options.output, options.format, feature_names=options.features, **more)
+    try:
+        export_model(model, options.output, options.format, feature_names=options.features, **more)
+    except TypeError as error:  # a step or a model that the format cannot hold
+        raise ValueError(str(error)) from None
     values = {"command": "export", "format": options.format, "output": options.output}
     console.result(values, [f"written to {options.output} ({options.format})"])

@@ -46,7 +46,11 @@ def add_model_options(parser: Any) -> None:
     _add_tree_and_curve_options(group)
     _add_class_options(group)
     group.add_argument(
-        "--scale", choices=SCALES, default="none", help="scale the features first (default: %(default)s)"
+        "--scale",
+        choices=("auto", *SCALES),
+        default="auto",
+        help="scale the features first (default: auto, which is standard if words or gaps of a table are "
+        "encoded as numbers, else none)",
     )
     group.add_argument(
         "--tol",

@@ -90,7 +90,7 @@ def starts_light(options: argparse.Namespace) -> bool:
     return (
         options.method == "rank-svm"
         and options.kernel in (None, "linear")
-        and options.scale == "none"
+        and options.scale in ("auto", "none")
         and not getattr(options, "tune", True)  # the command `tune` has no such option
         and not is_table(options.data[0])
         and all(getattr(options, name, None) is None for name in others)

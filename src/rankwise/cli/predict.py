@@ -28,7 +28,7 @@ def add_parser(commands: Any) -> None:
         "score rows with a model",
         "Write the exact score of each row, one per line; a higher score ranks higher. Ordinal models "
         "predict labels. Memory does not grow with the data, unless the model scales features within "
-        "queries. The model may be a model.dat of SVMrank.",
+        "queries or the table has words or gaps. The model may be a model.dat of SVMrank.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data"), writes=("output",), to_standard_output=True)
@@ -69,16 +69,29 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:
-    """Yield rows and their queries, in chunks or, if the model scales queries, all at once."""
+    """Yield rows and their queries, in chunks or, if the model scales queries or has categories, all at once.
+
+    From the first gap on, the rows of a table are read all at once, too.
+    """
     from rankwise.cli.data import dense_if_smaller, iterate_data, read_data
     from rankwise.cli.models import is_light
+    from rankwise.io.table_readers import NotNumbersError
 
     if scales_queries(model):
         data = read_data(options)
         yield data.rows_for(model), data.qid
         return
-    for chunk in iterate_data(options, light=is_light(model)):
-        yield dense_if_smaller(chunk.rows_for(model)), None
+    unlabelled = argparse.Namespace(**(vars(options) | {"label": None}))
+    if getattr(options, "as_text", False):
+        yield read_data(unlabelled).rows_for(model), None
+        return
+    n_rows = 0
+    try:
+        for chunk in iterate_data(options, light=is_light(model)):
+            yield dense_if_smaller(chunk.rows_for(model)), None
+            n_rows += chunk.X.shape[0]
+    except NotNumbersError:
+        yield read_data(unlabelled).rows_for(model)[n_rows:], None
 
 
 @contextmanager

@@ -54,10 +54,12 @@ def scales_by_query(scaler: Any) -> bool:
     return type(scaler).__name__ == "QueryScaler"
 
 
-def with_scaler(scaler: Any, ranker: Any) -> Any:
-    """Return the pipeline of a fitted scaler and a fitted ranker."""
-    if scaler is None:
+def with_steps(encoder: Any, scaler: Any, ranker: Any) -> Any:
+    """Return the pipeline of a fitted encoder, scaler and ranker, of which the first two may be None."""
+    steps = {"encode": encoder, "scale": scaler, "rank": ranker}
+    present = [(name, step) for name, step in steps.items() if step is not None]
+    if len(present) == 1:
         return ranker
     from sklearn.pipeline import Pipeline
 
-    return Pipeline([("scale", scaler), ("rank", ranker)])
+    return Pipeline(present)

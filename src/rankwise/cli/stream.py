@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.cli.data import CHUNK_ROWS, Data, features_of_tables
+from rankwise.cli.data import CHUNK_ROWS, Data, features_of_tables, separator_of
 from rankwise.cli.output import Console, Progress, time_left
 from rankwise.cli.stream_options import folder_of, room_watched
 from rankwise.core.checks import as_codes
@@ -175,6 +175,7 @@ def _chunks(options: argparse.Namespace) -> Iterator[Any]:
     from rankwise.io.frames import iter_table
 
     columns = {"label": options.label, "qid": options.qid, "features": features_of_tables(options)}
+    columns["separator"] = separator_of(options)
     for path in options.data:
         yield from iter_table(path, chunk_rows=CHUNK_ROWS, **columns)
 

@@ -100,6 +100,7 @@ def clusters_of(options: argparse.Namespace) -> Any:
     """Return the cluster of each row, or None."""
     import numpy as np
 
+    from rankwise.cli.data import separator_of
     from rankwise.io.frames import read_text_columns
     from rankwise.io.table_readers import is_table
 
@@ -107,5 +108,6 @@ def clusters_of(options: argparse.Namespace) -> Any:
         return None
     if not is_table(options.data[0]):
         raise arguments.UsageError("--cluster is for tables (CSV, Parquet), but the data is svmlight.")
-    parts = [read_text_columns(path, [options.cluster])[options.cluster] for path in options.data]
+    name, separator = options.cluster, separator_of(options)
+    parts = [read_text_columns(path, [name], separator)[name] for path in options.data]
     return np.array([str(value) for part in parts for value in part])

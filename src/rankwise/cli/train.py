@@ -15,6 +15,7 @@ from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, che
 EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
+  rankwise train wines.csv -o model.json --label rating --method boosted     (words, dates and gaps)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
@@ -83,6 +84,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     elsewhere = (options.stream, options.dask)
     if options.categories is not None and any(other is not None for other in elsewhere):
         raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
+    if options.categorical is not None and any(other is not None for other in elsewhere):
+        raise UsageError("--categorical cannot be used with --stream or --dask, which take numbers alone.")
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
@@ -105,26 +108,39 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:
     """Read the rows into memory, into a file or onto the workers of Dask, by the options."""
-    if options.dask is not None:
-        return read_partitions(options)
-    if options.stream is not None:
-        from rankwise.cli.stream import read_stream
-
-        return read_stream(options, console)
+    if options.dask is not None or options.stream is not None:
+        return read_elsewhere(options, console)
     from rankwise.cli.data import read_data
 
     return read_data(options, options.n_features, light=light)
 
 
+def read_elsewhere(options: argparse.Namespace, console: Console) -> Any:
+    """Read the rows into a file or onto the workers of Dask, which take numbers alone."""
+    from rankwise.io.table_readers import NotNumbersError
+
+    try:
+        if options.dask is not None:
+            return read_partitions(options)
+        from rankwise.cli.stream import read_stream
+
+        return read_stream(options, console)
+    except NotNumbersError as error:
+        name = "--stream" if options.dask is None else "--dask"
+        raise ValueError(f"{error} {name} takes numbers without gaps; train without it.") from None
+
+
 def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
     """Fit the temperature to held-out rows, which are read like the training rows."""
     from rankwise.cli.data import read_data
+    from rankwise.cli.mixed import rows_like
     from rankwise.cli.scores import dense_if_shifted
     from rankwise.core.pipelines import before_last_step
 
     given = {"data": options.calibrate, "features": data.feature_names or options.features}
+    given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=int(outcome.ranker.n_features_in_))
-    X = before_last_step(outcome.model, dense_if_shifted(outcome.model, rows.X), rows.qid)
+    X = before_last_step(outcome.model, dense_if_shifted(outcome.model, rows_like(data, rows)), rows.qid)
     outcome.ranker.calibrate(X, rows.y, qid=rows.qid)
 
 
@@ -134,5 +150,6 @@ def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     from rankwise.cli.models import save_any_model
 
     metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
-    save_any_model(outcome.model, options.output, feature_names=data.feature_names, metadata=metadata)
+    names = None if hasattr(outcome.model, "feature_names_in_") else data.feature_names
+    save_any_model(outcome.model, options.output, feature_names=names, metadata=metadata)
     Checkpoint(options.output, "", 0.0).delete()

@@ -15,9 +15,10 @@ import numpy as np
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
+from rankwise.cli.mixed import rows_like, take_columns
 from rankwise.cli.models import Recipe, fit_ranker, takes_queries
 from rankwise.cli.output import Console, Progress, gap_progress, sentence, time_left
-from rankwise.cli.scaling import fit_scaled, scales_by_query, with_scaler
+from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
 from rankwise.core.text import plural
 from rankwise.core.threads import with_one_blas_thread
 
@@ -96,6 +97,8 @@ class Training:
 
         ranker = self.recipe.ranker()
         X = ranker.validated(self.data.X, reset=True)
+        if found := getattr(ranker, "categories_", None):  # folds hold categories as numbers
+            ranker.set_params(categorical_features=sorted(found))
         outputs = ranker.outputs(self.data.y, self.data.qid)
         scoring = as_scoring(self.recipe.scoring, self.recipe.undefined)
         scaler = self.recipe.scaler(X)
@@ -169,7 +172,7 @@ class Training:
         watch.leave(ranker)
         progress.close()
         return Outcome(
-            with_scaler(scaler, ranker),
+            with_steps(self.data.encoder, scaler, ranker),
             ranker,
             getattr(ranker, "alpha", None),
             self._converged([caution for caution in caught if issubclass(caution.category, UserWarning)]),
@@ -252,6 +255,7 @@ class Watch:
 def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:
     """Fit a model by the options of `train` and `tune`; an interruption writes a checkpoint."""
     without_queries(recipe, data, console)
+    recipe = take_columns(recipe, data, options)
     alpha = getattr(options, "alpha", None)
     validation = validation_rows(options, recipe, data) if tune else None
     checkpoint = make_checkpoint(options, recipe, data, alpha, tune)
@@ -290,6 +294,7 @@ def value_of(choice: Choice, recipe: Recipe) -> float:
 def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:
     """Cross-validate without a final fit."""
     without_queries(recipe, data, console)
+    recipe = take_columns(recipe, data, options)
     training = Training(recipe, data, console, None, validation_rows(options, recipe, data))
     with Interruption() as interruption, console.progress() as progress:
         try:
@@ -303,7 +308,11 @@ def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> 
     if options.valid is None:
         return None
     given = {"data": options.valid, "features": data.feature_names or options.features}
+    given["as_text"] = data.kinds is not None
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=data.X.shape[1])
+    rows.X = rows_like(data, rows)
+    if data.encoder is not None:
+        rows.X = data.encoder.transform(rows.X)
     if not takes_queries(recipe.ranker()):
         rows.qid = None
     return rows

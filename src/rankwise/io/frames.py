@@ -320,7 +320,7 @@ class _Table:
         n_bad = _count_bad(columns) + sum(map(_count_bad, later))
         others = f"; the table has {n_bad} invalid entries" if n_bad > 1 else ""
         problem = _problem(columns[name].raw[row])
-        kind = NotNumbersError if set(bad) <= set(self.features) else TableError
+        kind = NotNumbersError if set(bad) & set(self.features) else TableError
         raise kind(f"{self.path}, row {first_row + row}: column {name!r} {problem}{others}.")
 
 

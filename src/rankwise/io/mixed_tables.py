@@ -23,6 +23,7 @@ WORDS, ANY_NUMBER = "words", "any number"
 ColumnKind = list[Any] | str
 
 MISSING = frozenset(("", "nan", "na", "n/a", "null", "none"))
+LONGEST_GAP = max(map(len, MISSING))
 _TRUTH = {"true": True, "false": False}
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ].+)?")
 _DECIMAL_COMMA = re.compile(r"[-+]?\d*,\d+")
@@ -87,21 +88,20 @@ class MixedTable:
         column = self.columns[name]
         if not isinstance(column, list):
             return _typed(column, as_words)
-        texts = [None if is_gap(text) else text for text in column]
+        texts = _without_gaps(column)
         if as_words:
             return reader_of(".csv").categorical(texts), WORDS
         kind = self._kind(name, texts)
         if kind == WORDS:
             return texts, WORDS
-        self._numbers(name, kind)  # refuses infinite values
-        return _converted(texts, kind), kind
+        return self._numbers(name, kind) if kind == NUMBER else _converted(texts, kind), kind
 
     def _kind(self, name: str, texts: list[str | None]) -> str:
         """Return the kind of a column of text."""
+        if _floats(texts) is not None:
+            return NUMBER
         known = {row: text for row, text in enumerate(texts) if text is not None}
         distinct = set(known.values())
-        if not distinct:
-            return NUMBER
         for kind, parse in _PARSERS.items():
             wrong = {text for text in distinct if parse(text) is None}
             if not wrong:
@@ -131,24 +131,18 @@ class MixedTable:
     def _numbers(self, name: str, kind: str) -> NDArray[np.float64]:
         """Return a column as numbers, NaN if a value is missing; refuse words and infinite values."""
         column = self.columns[name]
-        if isinstance(column, list):
-            values = column
-            known = {text: _number(text, kind) for text in set(values)}
-            numbers: list[float | None] = [known[text] for text in values]
-        else:
-            values = column.to_list()
-            found = kind_of(column)
-            if found not in (CATEGORY, ORDERED):
-                numbers = numbers_of(column, found).tolist()
-            else:
-                numbers = [np.nan if is_missing(value) else None for value in values]
-        for row, number in enumerate(numbers):
-            if number is None or np.isinf(number):
-                what = _MEANT[kind] if number is None else "finite"
-                raise TableError(
-                    f"{self._place(row)}: column {name!r} is not {what} (it is {str(values[row])[:40]!r})."
-                )
-        return np.array(numbers, dtype=np.float64)
+        values = column if isinstance(column, list) else column.to_list()
+        numbers = _numbers_of_text(values, kind) if isinstance(column, list) else _numbers_of_column(column)
+        wrong = np.isinf(numbers.astype(np.float64))
+        if numbers.dtype == object:
+            wrong |= np.array([number is None for number in numbers.tolist()])
+        if wrong.any():
+            row = int(wrong.argmax())
+            what = _MEANT[kind] if numbers[row] is None else "finite"
+            raise TableError(
+                f"{self._place(row)}: column {name!r} is not {what} (it is {str(values[row])[:40]!r})."
+            )
+        return numbers.astype(np.float64)
 
     def _place(self, row: int) -> str:
         for path, n_rows in self.sources:
@@ -186,7 +180,19 @@ def stacked(tables: Sequence[MixedTable]) -> MixedTable:
 
 def is_gap(text: str | None) -> bool:
     """Tell whether a field of text is missing: empty, or nan, na, n/a, null, none in any case."""
-    return text is None or text.strip().lower() in MISSING
+    return text is None or (len(text) <= LONGEST_GAP and text.lower() in MISSING)
+
+
+def _without_gaps(texts: list[str | None]) -> list[str | None]:
+    return [None if is_gap(text) else text for text in texts]
+
+
+def _floats(texts: list[str | None]) -> NDArray[np.float64] | None:
+    """Return fields as numbers, NaN for None; None if one of them is not a number."""
+    try:
+        return np.array([np.nan if text is None else float(text) for text in texts], dtype=np.float64)
+    except ValueError:
+        return None
 
 
 def _truth(text: str) -> bool | None:
@@ -211,10 +217,24 @@ def _plain_number(text: str) -> float | None:
 _PARSERS = {BOOLEAN: _truth, NUMBER: _plain_number, DATE: _date}
 
 
-def _number(text: str | None, kind: str) -> float | None:
-    """Return a field as a number, NaN if it is missing and None if it is not of the kind."""
-    if text is None or is_gap(text):
-        return np.nan
+def _numbers_of_text(texts: list[str | None], kind: str) -> NDArray[Any]:
+    """Return fields as numbers: NaN if one is missing, None if it is not of the kind."""
+    present = _without_gaps(texts)
+    if kind in (NUMBER, ANY_NUMBER) and (numbers := _floats(present)) is not None:
+        return numbers
+    known = {text: None if text is None else _number(text, kind) for text in set(present)}
+    return np.array([np.nan if text is None else known[text] for text in present], dtype=object)
+
+
+def _numbers_of_column(column: Any) -> NDArray[Any]:
+    """Return a column of a Parquet file as numbers: NaN if one is missing, None if it is a word."""
+    kind = kind_of(column)
+    if kind not in (CATEGORY, ORDERED):
+        return numbers_of(column, kind)
+    return np.array([np.nan if is_missing(value) else None for value in column.to_list()], dtype=object)
+
+
+def _number(text: str, kind: str) -> float | None:
     for parse in _PARSERS.values() if kind == ANY_NUMBER else (_PARSERS[kind],):
         if (value := parse(text)) is not None:
             return float(days(np.array([value]))[0]) if isinstance(value, np.datetime64) else float(value)
@@ -222,14 +242,10 @@ def _number(text: str | None, kind: str) -> float | None:
 
 
 def _converted(texts: list[str | None], kind: str) -> Any:
-    """Return the values of a column of text of one kind."""
-    parse = _PARSERS[kind]
-    values = [None if text is None else parse(text) for text in texts]
-    if kind == BOOLEAN:
-        return values
-    if kind == DATE:
-        return np.array(values, dtype="datetime64[us]")
-    return np.array(values, dtype=np.float64)
+    """Return a column of text as booleans or dates."""
+    known = {text: None if text is None else _PARSERS[kind](text) for text in set(texts)}
+    values = [known[text] for text in texts]
+    return values if kind == BOOLEAN else np.array(values, dtype="datetime64[us]")
 
 
 def _typed(column: Any, as_words: bool) -> tuple[Any, ColumnKind]:

@@ -24,7 +24,7 @@ class TableError(ValueError):
 
 
 class NotNumbersError(TableError):
-    """Features have words or gaps, and labels and queries are valid as far as they were read."""
+    """Features of a table have words, gaps or infinite values."""
 
 
 def is_table(path: str | Path) -> bool:

@@ -1,0 +1,142 @@
+"""Tables with words, booleans, dates and gaps: what a training or a model makes of their columns."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rankwise.core.pipelines import last_step
+
+if TYPE_CHECKING:
+    from rankwise.cli.data import Data
+    from rankwise.cli.models import Recipe
+    from rankwise.io.mixed_tables import MixedTable
+
+# The methods whose estimators take categories and missing values.
+NATIVE = ("curve", "boosted")
+# The number of characters of a list of columns in a message.
+LONGEST_LIST = 200
+
+
+def is_mixed(X: Any) -> bool:
+    """Return whether rows are a `MixedTable`."""
+    return hasattr(X, "sources")
+
+
+def framed(X: Any, names: list[str]) -> Any:
+    """Return rows as a frame, for a model that was fitted to one."""
+    try:
+        import pandas as pd
+    except ImportError:
+        import polars as pl
+
+        return pl.DataFrame(X, schema=names, orient="row")
+    return pd.DataFrame(X, columns=names, copy=False)
+
+
+def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Recipe:
+    """Find out what the columns of a table are, for a training; return the recipe with a scale for them.
+
+    Curves and trees get a frame, other methods the numbers of a `TableEncoder`. It learns levels and medians
+    from all rows, also for cross-validation: they do not depend on the labels.
+    """
+    if is_mixed(data.X):
+        check_categorical(data, options)
+        data.X, data.kinds = data.X.inferred(options.categorical or ())
+        check_words(data.X)
+        if recipe.method not in NATIVE or recipe.scale not in ("auto", "none"):
+            from rankwise.preprocessing import TableEncoder
+
+            data.encoder = TableEncoder().fit(data.X)
+            data.X = data.encoder.transform(data.X)
+    if recipe.scale != "auto":
+        return recipe
+    return replace(recipe, scale="none" if data.encoder is None else "standard")
+
+
+def check_categorical(data: Data, options: argparse.Namespace) -> None:
+    """Refuse names of --categorical that are no features."""
+    from rankwise.cli.arguments import UsageError
+    from rankwise.core.text import listing
+
+    unknown = [name for name in options.categorical or () if name not in data.X.columns]
+    if unknown:
+        raise UsageError(f"--categorical names {listing(unknown)}, which is no feature of the data.")
+
+
+def check_words(frame: Any) -> None:
+    """Refuse columns of names or text, and say how to leave them out."""
+    from rankwise.data.categories import categories_of
+
+    for name in frame.columns:
+        try:
+            categories_of(frame[[name]])
+        except ValueError as error:
+            others = ",".join(other for other in frame.columns if other != name)
+            shown = others if len(others) <= LONGEST_LIST else f"{others[:LONGEST_LIST]}..."
+            raise ValueError(
+                f"{str(error).partition(' Leave')[0]} Leave it out by naming the others, --features {shown}, "
+                "or name it in --categorical if its values are categories."
+            ) from None
+
+
+def rows_like(data: Data, rows: Data) -> Any:
+    """Return further rows of a training as a frame with the columns of its table, or as numbers."""
+    if not is_mixed(rows.X):
+        return rows.X
+    return rows.X.numbers() if data.kinds is None else rows.X.known(data.kinds)
+
+
+def mixed_rows(table: MixedTable, model: Any) -> Any:
+    """Return the rows of a table as a model takes them: a frame if it was fitted to one, else an array."""
+    kinds = column_kinds(model)
+    named = hasattr(model, "feature_names_in_")
+    if kinds is None:
+        return framed(table.numbers(), list(table.columns)) if named else table.numbers()
+    frame = table.known(kinds)
+    return frame if named else frame.to_numpy()
+
+
+def has_levels(model: Any) -> bool:
+    """Return whether a column of a model is a category, so that tables are to be read as text."""
+    return any(isinstance(kind, list) for kind in column_kinds(model) or [])
+
+
+def column_kinds(model: Any) -> list[Any] | None:
+    """Return the kind, or the levels, of each column of a model; None if it needs numbers without gaps."""
+    from sklearn.compose import ColumnTransformer
+    from sklearn.impute import SimpleImputer
+
+    from rankwise.io.mixed_tables import ANY_NUMBER
+    from rankwise.preprocessing import TableEncoder
+
+    front = model.steps[0][1] if hasattr(model, "steps") else model
+    if isinstance(front, TableEncoder):
+        return [front.categories_.get(place, kind) for place, kind in enumerate(front.kinds_)]
+    if isinstance(front, ColumnTransformer):
+        levels = transformer_levels(front)
+    elif front is last_step(model) and hasattr(front, "categories_"):  # curves and trees
+        levels = front.categories_
+    elif isinstance(front, SimpleImputer):
+        levels = {}
+    else:
+        return None
+    return [levels.get(place, ANY_NUMBER) for place in range(front.n_features_in_)]
+
+
+def transformer_levels(transformer: Any) -> dict[int, list[Any]]:
+    """Return the levels of the columns of a ColumnTransformer that its encoders learned, by place."""
+    import numpy as np
+
+    names = list(getattr(transformer, "feature_names_in_", []))
+    found: dict[int, list[Any]] = {}
+    for _, step, columns in transformer.transformers_:
+        steps = [part for _, part in step.steps] if hasattr(step, "steps") else [step]
+        learned = next((part.categories_ for part in steps if hasattr(part, "categories_")), None)
+        if learned is None:
+            continue
+        given = [columns] if isinstance(columns, str) else columns
+        places = [names.index(one) if isinstance(one, str) else int(one) for one in given]
+        found |= {place: np.asarray(one).tolist() for place, one in zip(places, learned, strict=True)}
+    return found
