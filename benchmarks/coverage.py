@@ -27,6 +27,7 @@ from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, Ra
 from rankwise.datasets import load_diabetes_ranking
 from rankwise.evaluation import compare
 from rankwise.evaluation.conformal import METHODS
+from rankwise.leaderboard import leaderboards_by
 from rankwise.metrics import concordance_index, concordance_interval
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
@@ -511,6 +512,29 @@ FIRST_PLACES = {
 }
 
 
+def category_coverage(spread, sizes=(1000, 300, 100, 40), n_items=10):
+    """Intervals of scores in categories of several sizes, whose scores deviate by `spread` from the whole."""
+
+    def found(rng, large=False):
+        names = [f"{size:,} votes" for size in sizes]
+        if large:
+            return dict.fromkeys(names, (0.0,))
+        scores = rng.normal(size=n_items) + spread * rng.normal(size=(len(sizes), n_items))
+        scores -= scores.mean(axis=1, keepdims=True)
+        category = np.repeat(np.arange(len(sizes)), sizes)
+        a, b = random_pairs(rng, len(category), n_items)
+        won = (rng.random(len(a)) < expit(scores[category, a] - scores[category, b])).astype(float)
+        boards = leaderboards_by(BradleyTerry(), a, b, outcome=won, by=category)
+        return {
+            name: [
+                (row.score, row.low - truth[row.item], row.high - truth[row.item]) for row in boards[number]
+            ]
+            for number, (name, truth) in enumerate(zip(names, scores, strict=True))
+        }
+
+    return found
+
+
 def duel_votes(rng, n_humans=300, n_duels=6000, agreement=0.8, n_items=15):
     """Human votes on a random subset of duels, and a judge on all who favours three items.
 
@@ -602,6 +626,10 @@ CASES = {
         for agreement in (0.8, 0.95)
     },
     "leaderboard: 100 human votes, a judge on 6,000, agreement 80%": duel_coverage(0.8, 100),
+    **{
+        f"leaderboard by category: deviations of sd {spread}": category_coverage(spread)
+        for spread in (0.0, 0.2, 0.5)
+    },
     **{
         f"{name}: {structure}": intervals_of_weights(model, drawn)
         for name, model in MODELS.items()

@@ -51,7 +51,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_output(options.output)
     check_output(options.model)
     is_model = options.matches != "-" and is_model_file(options.matches)
-    model, search, users, ratings = (loaded(options), None, None, None) if is_model else fitted(options)
+    none = None, None, None, None
+    model, search, users, ratings, boards = (loaded(options), *none) if is_model else fitted(options)
     board = model.leaderboard(options.top, confidence=options.confidence, ranks=options.ranks or None)
     chances = chances_of(options.match, model)
     held_out = evaluated(options, model)
@@ -61,7 +62,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.output is not None:
         from rankwise.report.leaderboard import leaderboard_page
 
-        html = leaderboard_page(model, board, options.title, fragility, ratings)
+        html = leaderboard_page(model, board, options.title, fragility, ratings, boards)
         with atomic_write(options.output, "w") as file:
             file.write(html)
     console.result(
@@ -69,10 +70,12 @@ def run(options: argparse.Namespace, console: Console) -> None:
         | {"chances": chances, "held_out": None if held_out is None else held_out._asdict()}
         | {"candidates": None if search is None else [one._asdict() for one in search.cv_results_]}
         | {"fragility": fragility_values(fragility, users)}
-        | {"over_time": None if ratings is None else [row._asdict() for row in ratings]},
+        | {"over_time": None if ratings is None else [row._asdict() for row in ratings]}
+        | {"by": category_values(boards)},
         [
             *lines_of(options, model, board, chances), *search_lines(search), *held_out_lines(held_out),
             *fragility_lines(fragility, users), *rating_lines(ratings),
+            *category_lines(boards, options.top),
         ],
     )  # fmt: skip
 
@@ -80,7 +83,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
 # Options of reading and fitting, which do not apply to a saved model.
 OF_A_FIT = (
     "a", "b", "outcome", "weight", "date", "cluster", "alpha", "ties", "order_effect", "half_life",
-    "intervals", "model", "covariates", "judge", "judge_outcome", "tune", "over_time",
+    "intervals", "model", "covariates", "judge", "judge_outcome", "tune", "over_time", "by",
 )  # fmt: skip
 # Columns that held-out votes have, too.
 OF_VOTES = ("a", "b", "outcome", "weight")
@@ -102,8 +105,8 @@ def loaded(options: argparse.Namespace) -> Any:
     return model
 
 
-def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
-    """Return the leaderboard of a table, and if any the search of --tune, the clusters and the ratings."""
+def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any, Any]:
+    """Return the leaderboard of a table, and if any the search, clusters, ratings and boards by category."""
     from rankwise.estimators import BradleyTerry, BradleyTerryCV
 
     check_usage(options)
@@ -113,21 +116,47 @@ def fitted(options: argparse.Namespace) -> tuple[Any, Any, Any, Any]:
         "intervals": options.intervals or "debiased",
     }
     columns, search = read_columns(options), None
-    names = columns.pop("a"), columns.pop("b")
+    names, by = (columns.pop("a"), columns.pop("b")), columns.pop("by", None)
     if options.tune:
         search = BradleyTerryCV(**shared).fit(*names, **columns)
         model = search.best_estimator_
     else:
         model = BradleyTerry(options.alpha, half_life=options.half_life, **shared).fit(*names, **columns)
     users = sorted(set(columns["cluster"][0])) if options.cluster else None
-    if options.over_time is None:
-        return model, search, users, None
-    from rankwise.leaderboard import ratings_over_time
+    ratings, boards = None, None
+    if options.over_time is not None:
+        from rankwise.leaderboard import ratings_over_time
 
-    ratings = ratings_over_time(
-        model, *names, period=options.over_time, confidence=options.confidence, **columns
-    )
-    return model, search, users, ratings
+        ratings = ratings_over_time(
+            model, *names, period=options.over_time, confidence=options.confidence, **columns
+        )
+    if by is not None:
+        from rankwise.leaderboard import leaderboards_by
+
+        boards = leaderboards_by(model, *names, by=by, confidence=options.confidence, **columns)
+    return model, search, users, ratings, boards
+
+
+def category_values(boards: Any) -> dict[str, Any] | None:
+    """Return the leaderboards of categories for machines."""
+    if boards is None:
+        return None
+    return {
+        "deviation_sd": boards.deviation_sd,
+        "leaderboards": {str(name): [row._asdict() for row in board] for name, board in boards.items()},
+        "changes": [row._asdict() for row in boards.changes()],
+    }
+
+
+def category_lines(boards: Any, top: int | None) -> list[str]:
+    """Return the leaderboards of categories, and the ranks that differ most, for people."""
+    if boards is None:
+        return []
+    lines = []
+    for name, board in boards.items():
+        lines += ["", str(name), *str(type(board)(board[:top], board.confidence)).splitlines()]
+    changes = str(boards).splitlines() if boards.changes() else ["no rank differs from that of all votes"]
+    return [*lines, "", *changes]
 
 
 def rating_lines(ratings: Any) -> list[str]:
@@ -220,6 +249,9 @@ def check_usage(options: argparse.Namespace) -> None:
         raise arguments.UsageError("A table of matches needs --a and --b, or neither.")
     if options.cluster is not None and len(options.cluster) > 2:
         raise arguments.UsageError(f"--cluster takes one column or two; got {len(options.cluster)}.")
+    for name in ("judge", "judge_outcome"):
+        if options.by is not None and getattr(options, name) is not None:
+            raise arguments.UsageError(f"--by cannot be combined with --{name.replace('_', '-')}.")
     for name in ("alpha", "half_life"):
         if options.tune and getattr(options, name) is not None:
             raise arguments.UsageError(f"--tune chooses --{name.replace('_', '-')}; give one of the two.")
@@ -259,11 +291,11 @@ def choose_columns(options: argparse.Namespace, roles: tuple[str, ...], present:
 
 
 # Columns of a table of matches, one each.
-ROLES = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome")
+ROLES = ("a", "b", "outcome", "weight", "date", "judge", "judge_outcome", "by")
 
 
 OF_MATCHES = (
-    "a", "b", "outcome", "weight", "date", "cluster", "covariates", "judge", "judge_outcome"
+    "a", "b", "outcome", "weight", "date", "cluster", "covariates", "judge", "judge_outcome", "by"
 )  # fmt: skip
 
 

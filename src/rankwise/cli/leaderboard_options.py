@@ -108,6 +108,10 @@ def _add_questions(parser: Any) -> None:
         "--over-time", type=arguments.value(period_of, "week, month, year or a positive number"),
         metavar="PERIOD", help="scores at the end of each week, month, year, or number of days, with --date",
     )  # fmt: skip
+    parser.add_argument(
+        "--by", metavar="COLUMN",
+        help="a leaderboard per category of this column, such as a language, that leans on that of all votes",
+    )  # fmt: skip
 
 
 def period_of(text: str) -> str | float:

@@ -7,6 +7,7 @@ from rankwise.core.lazy import lazy_names
 if TYPE_CHECKING:
     from rankwise.leaderboard.bradley_terry import BradleyTerry, Effect
     from rankwise.leaderboard.bradley_terry_cv import BradleyTerryCV, Candidate
+    from rankwise.leaderboard.by_category import CategoryLeaderboards, RankChange, leaderboards_by
     from rankwise.leaderboard.differences import ScoreDifference
     from rankwise.leaderboard.duel_tables import join_duels
     from rankwise.leaderboard.fragility import Fragility, RemovedVotes
@@ -20,6 +21,7 @@ __all__ = [
     "BradleyTerry",
     "BradleyTerryCV",
     "Candidate",
+    "CategoryLeaderboards",
     "Effect",
     "Fragility",
     "HeldOut",
@@ -29,12 +31,14 @@ __all__ = [
     "LeaderboardRow",
     "PairRow",
     "PairTable",
+    "RankChange",
     "Rating",
     "Ratings",
     "RemovedVotes",
     "ScoreDifference",
     "join_duels",
     "judge_table",
+    "leaderboards_by",
     "pair_table",
     "rank_ranges",
     "ratings_over_time",
@@ -45,6 +49,7 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "rankwise.leaderboard.bradley_terry": ["BradleyTerry", "Effect"],
+        "rankwise.leaderboard.by_category": ["CategoryLeaderboards", "RankChange", "leaderboards_by"],
         "rankwise.leaderboard.differences": ["ScoreDifference"],
         "rankwise.leaderboard.duel_tables": ["join_duels"],
         "rankwise.leaderboard.judge_rows": ["JudgeRow", "JudgeTable", "judge_table"],

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry
+from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.fragility import Fragility
 from rankwise.leaderboard.over_time import Ratings
 from rankwise.leaderboard.table import Leaderboard
 from rankwise.report.leaderboard_tables import (
+    category_section,
     chance_grid,
     chance_text,
     covariate_section,
@@ -31,8 +33,9 @@ SHOWN_RIVALS, LEAST_CHANCE = 4, 0.01
 def leaderboard_page(
     model: BradleyTerry, board: Leaderboard, title: str = "Leaderboard",
     fragility: Fragility | None = None, ratings: Ratings | None = None,
+    boards: CategoryLeaderboards | None = None,
 ) -> str:  # fmt: skip
-    """Return a page of a fitted `BradleyTerry` and its leaderboard, with its fragility and ratings over time.
+    """Return a page of a fitted `BradleyTerry` and its leaderboard, and what else is given.
 
     The page is self-contained.
     """
@@ -48,6 +51,7 @@ def leaderboard_page(
         section("ranking", "Ranking", _chart(board), ranking_table(board, chances)),
         "" if ratings is None else section("time", "Ratings over time", _over_time(ratings)),
         section("matches", "Probabilities of winning", chance_grid(model, board), pair_section(model, board)),
+        "" if boards is None else category_section(boards),
         judge_section(model, board),
         covariate_section(model, board),
         section("explained", "How to read the scores", *map(paragraph, _explained(model, board))),

@@ -6,6 +6,7 @@ import numpy as np
 
 from rankwise.core.text import listed, plural
 from rankwise.leaderboard import BradleyTerry, judge_table, pair_table
+from rankwise.leaderboard.by_category import CategoryLeaderboards
 from rankwise.leaderboard.table import ELO_CENTRE, ELO_UNIT, Leaderboard
 from rankwise.report.page import MINUS, Cell, Number, paragraph, section, share, table
 
@@ -151,6 +152,34 @@ def _contrary(names: list[str]) -> str:
         f"{plural(len(names), 'judge')} {verb} against the rest: {listed(names, SHOWN_NAMES)}. The "
         "majority of judges sets the direction of the ranking."
     )
+
+
+def category_section(boards: CategoryLeaderboards) -> str:
+    """Return a section with the ranks and scores of items in each category."""
+    overall = boards.overall
+    header = ["Item", "All", *(str(name) for name in boards)]
+    found = [{row.item: row for row in board} for board in boards.values()]
+    ranks: list[list[Cell]] = [
+        [str(row.item), Number(row.rank), *(Number(one[row.item].rank) for one in found)] for row in overall
+    ]
+    rows: list[list[Cell]] = [
+        [
+            f"{name}: {row.item}", Number(row.rank), Number(row.best_rank, row.ranks or None),
+            *map(_score, (row.score, row.low, row.high)), Number(row.matches),
+        ]
+        for name, board in boards.items() for row in board
+    ]  # fmt: skip
+    note = (
+        "Scores of a category are overall scores plus deviations, whose standard deviation, "
+        f"{boards.deviation_sd:.2g}, is learned: a category with few votes stays close to the whole. The "
+        f"{percent(overall)} intervals are those of the posterior."
+    )
+    columns = ["Category and item", "Rank", "Range of rank", "Score", "from", "to", "Matches"]
+    return section(
+        "categories", "Categories",
+        table("Rank in each category", header, ranks, name="category-ranks"),
+        table("Scores in each category", columns, rows, name="category-scores", search="Find:", note=note),
+    )  # fmt: skip
 
 
 def covariate_section(model: BradleyTerry, board: Leaderboard) -> str:
