@@ -651,7 +651,8 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     )
     wines["tasted"] = pandas.date_range("2024-01-01", periods=len(y)).where(X[:, 2] > -1)
     wines.assign(region="0" + pandas.Series(qid % 3).astype(str)).to_csv("wines.csv", index=False)
-    Path("matches.csv").write_text("winner,loser\nx,y\ny,z\nz,x\n")
+    Path("votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\ny,z,tie\nz,x,model_b\n")
+    Path("matches.csv").write_text("better,worse\nx,y\ny,z\nz,x\n")
     Path("games.csv").write_text("home,away,result\nx,y,win\ny,z,tie\nz,x,loss\n")
     programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}
     lines = commands_of_the_page()
