@@ -407,5 +407,7 @@ def test_errors(folder, tmp_path, capsys):
         capsys, 1, "train", bad, *command[2:], *chosen
     )
     train(folder, "rank-logistic", tmp_path / "m.json")
+    bad.write_text(",".join(FEATURES) + "\n")
+    assert "The data has no rows." in fails(capsys, 1, "predict", tmp_path / "m.json", bad)
     said = fails(capsys, 1, "export", tmp_path / "m.json", "-o", tmp_path / "m.sql", "--format", "sql")
     assert "got TableEncoder" in said

@@ -99,6 +99,9 @@ def test_parquet_keeps_its_types(tmp_path, package):
     assert later["day"][1] is None
     with pytest.raises(TableError, match=r"t\.parquet, row 1: column 'word' is not a number \(it is 'x'\)"):
         read.chosen(["word"]).numbers()
+    table.assign(n=[1.0, np.inf, np.nan]).to_parquet(tmp_path / "inf.parquet")
+    with pytest.raises(TableError, match=r"inf\.parquet, row 2: column 'n' is not finite"):
+        read_mixed(tmp_path / "inf.parquet", ["n"]).inferred()
     twice = stacked([read, read])
     assert twice.shape == (6, 4)
     assert values_of(twice.inferred()[0])["size"] == ["s", "l", None] * 2

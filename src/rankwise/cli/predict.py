@@ -83,7 +83,9 @@ def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, A
         return
     unlabelled = argparse.Namespace(**(vars(options) | {"label": None}))
     if getattr(options, "as_text", False):
-        yield read_data(unlabelled).rows_for(model), None
+        data = read_data(unlabelled)
+        if data.X.shape[0]:
+            yield data.rows_for(model), None
         return
     n_rows = 0
     try:

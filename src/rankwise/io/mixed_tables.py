@@ -87,7 +87,10 @@ class MixedTable:
     def _inferred(self, name: str, as_words: bool) -> tuple[Any, ColumnKind]:
         column = self.columns[name]
         if not isinstance(column, list):
-            return _typed(column, as_words)
+            values, kind = _typed(column, as_words)
+            if kind != WORDS:
+                self._numbers(name, ANY_NUMBER)  # refuses infinite values
+            return values, kind
         texts = _without_gaps(column)
         if as_words:
             return reader_of(".csv").categorical(texts), WORDS
