@@ -80,7 +80,7 @@ def test_the_scaler_of_queries_takes_dates():
 def test_a_missing_date_is_missing(library):
     X = library.DataFrame({"t": [None, *DATES.to_pydatetime()[1:]]})
     assert np.isnan(np.asarray(with_days(X))[0, 0])
-    with pytest.raises(ValueError, match="missing values in .t."):
+    with pytest.raises(ValueError, match="missing values in 't'"):
         RankSVM().fit(X, np.arange(8))
     plain = np.r_[np.nan, DAYS[1:]][:, None]
     for ranker in (CurveRanker(), BoostedRanker(n_estimators=3, min_child_samples=1)):
