@@ -618,9 +618,6 @@ CASES = {
     "leaderboard: 3 covariates, 2,000 votes": covariate_intervals(2000),
     "leaderboard: 3 covariates, 100 users x 20 votes": covariate_intervals(2000, 100),
     **{f"leaderboard: {name}": judge_coverage(drawn) for name, drawn in JUDGED.items()},
-    "leaderboard: 100 judges x 20 votes, posterior": judge_coverage(
-        judged_votes(2000, 100), intervals="posterior"
-    ),
     **{
         f"leaderboard: 300 human votes, a judge on 6,000, agreement {agreement:.0%}": duel_coverage(agreement)
         for agreement in (0.8, 0.95)

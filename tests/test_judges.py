@@ -290,3 +290,15 @@ def test_the_command_prints_the_judges(capsys, tmp_path):
     assert lines[6:11] == ["", *str(judge_table(model)).splitlines()][:5]
     assert main([*columns, "--ties", "davidson"]) == 1
     assert "judge needs ties='half'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("n_judges", "equal"), [(40, True), (10, False)])
+def test_few_votes_per_judge_have_the_intervals_of_the_posterior(n_judges, equal):
+    a, b, result, judge, _ = drawn(800, slopes=np.ones(n_judges))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # judges who seem opposed
+        boards = [
+            BradleyTerry(intervals=intervals).fit(a, b, outcome=result, judge=judge).leaderboard(ranks=False)
+            for intervals in ("debiased", "posterior")
+        ]
+    assert (boards[0] == boards[1]) == equal

@@ -66,6 +66,8 @@ SAMPLED_ITEMS = 100
 # Draws of scores for the probabilities of the first places, and the largest number of values in them.
 DRAWS, DRAWN_VALUES = 20_000, 10_000_000
 RANKED_ITEMS = 20_000
+# With fewer votes per judge, debiased scores are too far apart, and intervals are those of the posterior.
+VOTES_PER_JUDGE = 30
 
 
 @dataclass(eq=False, repr=False)
@@ -632,6 +634,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
         if getattr(self, "_duels", None) is not None:
             return self._posterior()
         if getattr(self, "_judges", None) is not None:
+            debias = debias and float(self.judge_votes_.mean()) >= VOTES_PER_JUDGE
             return JudgeUncertainty(loss, JudgeState(*self._judges), debias=debias)
         if debias:
             found = self._uncertainty_at(loss, debiased(loss, parameters), np.zeros(len(parameters)))

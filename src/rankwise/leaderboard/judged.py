@@ -43,6 +43,7 @@ class HasJudges:
         items_: NDArray[Any]
         n_comparisons_: int
         judges_: NDArray[Any]
+        judge_votes_: FloatVector
         prior_sd_: float | None
         scores_: FloatVector
         _parameters: FloatVector
