@@ -761,7 +761,7 @@ def tables():
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
-                [title.removeprefix("leaderboard: "), *cells_of(known[title]["quantities"])]
+                [re.sub("^leaderboard[:,] ", "", title), *cells_of(known[title]["quantities"])]
                 for title in CASES
                 if title.startswith("leaderboard") and "score" in known.get(title, {}).get("quantities", {})
             ],
