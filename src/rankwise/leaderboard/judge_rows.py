@@ -71,12 +71,12 @@ def judge_table(model: BradleyTerry, *, confidence: float = 0.95) -> JudgeTable:
 
     Examples
     --------
-    >>> model = BradleyTerry().fit(list("xxxxxy") * 6, list("yyyyyx") * 6, judge=list("stusts") * 6)
+    >>> model = BradleyTerry().fit(list("xxxxxy") * 18, list("yyyyyx") * 18, judge=list("stusts") * 18)
     >>> print(judge_table(model))
-    judge  votes  slope    from     to
-    t         12  1.682   0.466  3.306
-    u          6  1.415   0.244  2.976
-    s         18  0.420  -0.022  0.675
+    judge  votes  slope   from     to
+    t         36  1.994  0.638  3.730
+    u         18  1.743  0.449  3.413
+    s         54  0.288  0.054  0.438
     """
     check_is_fitted(model)
     if not hasattr(model, "judges_"):
