@@ -24,8 +24,10 @@ def fits():
     from rankwise import (
         BradleyTerry,
         CurveRanker,
+        CurveRankerCV,
         HullRanker,
         OrdinalSVM,
+        OrdinalSVMCV,
         RankLogistic,
         RankLogisticCV,
         RankRLS,
@@ -60,6 +62,12 @@ def fits():
     }
     for name, model in searches.items():
         add(f"{name}, search, 24,000 x 136", model, X, y, qid=qid)
+    X, y, qid = make_ranking(240_000, 136, n_queries=2_000, n_levels=5, noise=0.5, random_state=0)
+    for name, model in searches.items():
+        add(f"{name}, search, 240,000 x 136", model, X, y, qid=qid)
+    X, y = make_ranking(20_000, 30, n_levels=5, noise=0.5, random_state=0)
+    add("ordinal, search, 20,000 x 30", OrdinalSVMCV(n_jobs=1), X, y)
+    add("curves, search, 20,000 x 30", CurveRankerCV(n_jobs=1), X, y)
     X, y = make_ranking(1_500, 8, noise=0.5, random_state=0)
     for name, model in losses.items():
         add(f"{name}, rbf, 1,500 rows", clone(model).set_params(kernel="rbf"), X, y)
@@ -83,6 +91,7 @@ def fits():
         votes = pair_data(np.where(chosen[:, None], first, second), np.where(chosen[:, None], second, first))
         for alpha in (1e-1, 1e-2) if n_pairs == 2_000 else (1e-1,):
             add(f"hinge, alpha {alpha:g}, {n_pairs:,} pairs x {n_features}", RankSVM(alpha, n_jobs=1), *votes)
+        add(f"logistic, search, {n_pairs:,} pairs x {n_features}", RankLogisticCV(n_jobs=1), *votes)
     winner, loser = rng.integers(100, size=(2, 100_000))
     loser = np.where(loser == winner, (loser + 1) % 100, loser)
     add("Bradley-Terry, 100,000 matches", BradleyTerry(), winner, loser)

@@ -1,18 +1,22 @@
 """The cost of choosing alpha: CPU time of a search, relative to a fit with the chosen alpha.
 
     python benchmarks/tuning.py                   # 240,000 x 136 rows in 2,000 queries: a minute, 1 GB
-    python benchmarks/tuning.py --quick           # 24,000 rows
+    python benchmarks/tuning.py --quick           # 24,000 rows; writes nothing
+    python benchmarks/tuning.py --table           # the tables of docs/tuning.md from the records
 
 "certified" is the search with a solver by name, which certifies the fit of every fold; "by itself" fits the
 rows of each fold apart, as for splits that share no parts; "decomposed" decomposes the equations without each
 query and takes no steps. A path is `alpha_path` over the grid of a search, with a proof at every alpha. Real
-data are added where RANKWISE_DATA names a folder that has them (OHSUMED, California housing). One thread;
---threads compares it with two, in seconds of the clock.
+data are added if RANKWISE_DATA names a folder that has them (OHSUMED, California housing). One thread;
+--threads compares it with two, in seconds of the clock. The record is benchmarks/results/tuning.json; the
+tables also show that of benchmarks/side_by_side.py.
 """
 
 import argparse
 import gzip
+import json
 import os
+import re
 import warnings
 from contextlib import ExitStack
 from functools import partial
@@ -53,6 +57,16 @@ PATHS = {
     "least squares": RankRLS(),
 }
 TOLERANCES = (1e-2, 1e-3)
+HERE = Path(__file__).parent
+RECORD, VERSIONS = HERE / "results" / "tuning.json", HERE / "results" / "side_by_side.json"
+PAGE = HERE.parent / "docs" / "tuning.md"
+# The searches of the page, and the slow way of each.
+SHOWN = {
+    "hinge": "hinge, certified",
+    "squared hinge": "squared hinge, certified",
+    "least squares, folds": "least squares, by itself",
+    "each query left out": "each query, decomposed",
+}
 
 
 def read(path):
@@ -89,6 +103,8 @@ def least_seconds(first, second):
 
 
 def table(name, X, y, qid):
+    """Print and return the CPU seconds of each search, and of a fit with the alpha that it chose."""
+    found = {}
     queries = 1 if qid is None else len(np.unique(qid))
     print(f"\n{name}: {X.shape[0]:,} x {X.shape[1]} rows, queries: {queries:,}")
     print(f"{'':<26}{'a fit, s':>10}{'search, s':>11}{'in fits':>9}{'alpha':>10}{'error':>10}")
@@ -108,10 +124,13 @@ def table(name, X, y, qid):
         error = search.cv_errors_.reshape(len(search.alphas_), -1).mean(axis=1).min()
         times = f"{one:>10.2f}{seconds:>11.2f}{seconds / one:>9.1f}"
         print(f"{label:<26}{times}{search.alpha_:>10.1e}{error:>10.5f}", flush=True)
+        found[label] = {"search": round(seconds, 3), "fit": round(one, 4)}
+    return {"rows": X.shape[0], "features": X.shape[1], "queries": queries, "searches": found}
 
 
 def path_table(X, y, qid):
     """Fits that a path with a proof at every alpha takes, and its price in fits of its smallest alpha."""
+    found = []
     print(f"{'a path':<16}{'tol':>7}{'alphas':>18}{'fits':>6}{'path, s':>9}{'last, s':>9}{'in those':>9}")
     for (label, model), tol in product(PATHS.items(), TOLERANCES):
         seconds, path = cpu_seconds(partial(alpha_path, model, X, y, qid=qid, tol=tol))
@@ -121,6 +140,16 @@ def path_table(X, y, qid):
         ends = f"{alphas[0]:.1e}..{alphas[-1]:.0e}"
         times = f"{seconds:>9.2f}{last:>9.2f}{seconds / last:>9.1f}"
         print(f"{label:<16}{tol:>7.0e}{ends:>18}{len(alphas):>6}{times}", flush=True)
+        found.append(
+            {
+                "loss": label,
+                "tol": tol,
+                "fits": len(alphas),
+                "path": round(seconds, 3),
+                "last": round(last, 4),
+            }
+        )
+    return found
 
 
 def thread_table(X, y, qid):
@@ -132,22 +161,78 @@ def thread_table(X, y, qid):
         print(f"{label:<26}{best[1]:>10.2f}{best[2]:>11.2f}{best[1] / best[2]:>9.2f}", flush=True)
 
 
+def search_rows(record):
+    """Return the rows of the table of searches."""
+    for name, one in record["sets"].items():
+        queries = f", {one['queries']:,} queries" if one["queries"] > 1 else ""
+        head = f"{name}, {one['rows']:,} x {one['features']}{queries}"
+        for label, slow in SHOWN.items():
+            if label in one["searches"]:
+                pair = (one["searches"][label], one["searches"][slow])
+                cells = (f"{way['search']:.2f} | {way['search'] / way['fit']:.1f}" for way in pair)
+                yield f"| {head} | {label} | {' | '.join(cells)} |"
+                head = ""
+
+
+def version_rows(record):
+    """Return the rows of the table of versions: all searches."""
+    for name, one in record.items():
+        if ", search, " in name:
+            before, now = one["old_ms"] / 1e3, one["new_ms"] / 1e3
+            yield f"| {name.replace(', search', '')} | {before:.2f} | {now:.2f} |"
+
+
+def path_rows(record):
+    """Return the rows of the table of paths."""
+    for one in record["paths"]:
+        times = f"{one['path']:.2f} | {one['path'] / one['last']:.1f}"
+        yield f"| {one['loss']} | {one['tol']:g} | {one['fits']} | {times} |"
+
+
+def write_tables():
+    """Put the tables into the page, in place of those that are there."""
+    record, versions = (json.loads(path.read_text(encoding="utf-8")) for path in (RECORD, VERSIONS))
+    tables = {
+        "searches": (
+            "| rows | search | seconds | in fits | slow way: seconds | in fits |\n|---|---|--:|--:|--:|--:|",
+            search_rows(record),
+        ),
+        "versions": ("| search | before: seconds | now |\n|---|--:|--:|", version_rows(versions)),
+        "paths": (
+            "| loss | tol | fits | seconds | in fits of the smallest alpha |\n|---|--:|--:|--:|--:|",
+            path_rows(record),
+        ),
+    }
+    page = PAGE.read_text(encoding="utf-8")
+    for name, (head, rows) in tables.items():
+        block = f"<!-- {name} -->\n\n" + "\n".join([head, *rows]) + "\n\n<!-- end -->"
+        pattern = rf"<!-- {name} -->.*?<!-- end -->"
+        page, n_tables = re.subn(pattern, lambda _, new=block: new, page, flags=re.DOTALL)
+        assert n_tables == 1, f"the page has no place for {name}, or several"
+    PAGE.write_text(page, encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="24,000 rows")
     parser.add_argument("--threads", action="store_true", help="one thread against two, nothing else")
+    parser.add_argument("--table", action="store_true", help="write the tables of the page, nothing else")
     options = parser.parse_args()
+    if options.table:
+        return write_tables()
     warnings.simplefilter("ignore")
     made = graded_rows(24_000 if options.quick else 240_000)
     if options.threads:
         return thread_table(*made)
     with threadpool_limits(1):
-        table("Made", *made)
-        path_table(*made)
+        record = {"sets": {"Made": table("Made", *made)}, "paths": path_table(*made)}
         for name, *rows in real_data(Path(os.environ.get("RANKWISE_DATA", "no folder"))):
-            table(name, *rows)
+            record["sets"][name] = table(name, *rows)
+    if not options.quick:
+        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    return None
 
 
 if __name__ == "__main__":
