@@ -40,7 +40,7 @@ from rankwise.losses import SquaredHinge
 from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 from rankwise.plotting import CurveDisplay, PairExplanationDisplay
-from rankwise.preferences.base import weighing_rows
+from rankwise.preferences.base import NoPairsError, weighing_rows
 from rankwise.preprocessing import CurveFeatures
 from rankwise.report import Report
 from rankwise.solvers.bounded_planes import BoundedPlanes
@@ -63,7 +63,7 @@ def expected_failures(estimator):
 
 @parametrize_with_checks(
     [
-        CurveRanker(n_bins=8),
+        CurveRanker(n_bins=4),
         CurveRanker(loss="logistic", shape="lines", interactions=1),
         CurveRankerCV([1e-2], cv=2, n_bins=4),
     ],
@@ -496,7 +496,7 @@ def test_the_command_line_learns_curves(tmp_path, capsys):
     dump_svmlight(X, Y, tmp_path / "train.txt", qid=QID)
     model = str(tmp_path / "model.json")
     method = ["--method", "curve", "--n-bins", "16", "--interactions", "1"]
-    assert main(["train", str(tmp_path / "train.txt"), "-o", model, "--alpha", "0.001", *method]) == 0
+    assert main(["train", str(tmp_path / "train.txt"), "-o", model, *method]) == 0  # alpha is chosen
     loaded = load_model(model)
     assert loaded.pairs_.tolist() == [[2, 3]]
     expected = CurveRanker(n_bins=16, interactions=1).fit(X, Y, qid=QID)
@@ -582,6 +582,30 @@ def test_rows_of_weight_zero_do_not_matter(kind, options):
     for found, expected in zip(first.pair_knots_, second.pair_knots_, strict=True):
         np.testing.assert_array_equal(found, expected)
     np.testing.assert_allclose(first.predict(X), second.predict(X), atol=1e-2)
+
+
+def test_the_default_alpha_is_that_of_the_search():
+    model, search = CurveRanker().fit(X, Y, qid=QID), CurveRankerCV().fit(X, Y, qid=QID)
+    assert model.alpha_ == search.alpha_
+    np.testing.assert_array_equal(model.predict(X), search.predict(X))
+
+
+@pytest.mark.parametrize("qid", [None, [0, 0, 1, 1, 2, 2]])
+def test_a_few_rows_need_no_folds(qid):
+    """Folds of so few rows have no pairs, or there are fewer rows than folds."""
+    rows = np.array([[0.0], [1.0], [2.0], [3.0], [4.0], [5.0]])
+    model = CurveRanker().fit(rows, [0, 1, 2, 3, 4, 5], qid=qid)
+    assert model.score(rows, np.arange(6), qid=qid) == 1.0
+    few = CurveRanker().fit(rows[:3], [0, 1, 2])
+    assert few.alpha_ > 0
+    assert few.score(rows[:3], [0, 1, 2]) == 1.0
+    with pytest.raises(NoPairsError):
+        CurveRanker().fit(rows, np.ones(6))
+
+
+def test_another_fit_forgets_the_columns_of_the_last_one():
+    model = CurveRanker().fit(pd.DataFrame(X, columns=list("abcdefgh"[: X.shape[1]])), Y)
+    assert not hasattr(model.fit(X, Y), "feature_names_in_")
 
 
 def test_sample_weights_of_zero_take_rows_away():

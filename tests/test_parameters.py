@@ -78,7 +78,7 @@ SIGNATURES = {
         average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0
     """,
     "CurveRanker": """
-        alpha=0.001, *, loss="hinge", n_bins=128, shape="steps", interactions=0, interaction_bins=64,
+        alpha="auto", *, loss="hinge", n_bins=128, shape="steps", interactions=0, interaction_bins=64,
         monotone=None, categorical_features=None, average="queries", pair_weight=None, solver="auto",
         tol=0.001, max_iter=1000, warm_start=False, callback=None, n_jobs=None, verbose=0
     """,

@@ -40,7 +40,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("data", nargs="+", help="files with the training rows")
     parser.add_argument("-o", "--output", required=True, help="file of the model")
     strength = parser.add_mutually_exclusive_group()
-    strength.add_argument("--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001)")
+    strength.add_argument(
+        "--alpha", type=arguments.POSITIVE, help="strength of the penalty (default: 0.001; curve: chosen)"
+    )
     strength.add_argument(
         "--tune",
         action="store_true",

@@ -174,7 +174,7 @@ class Training:
         return Outcome(
             with_steps(self.data.encoder, scaler, ranker),
             ranker,
-            getattr(ranker, "alpha", None),
+            getattr(ranker, "alpha_", getattr(ranker, "alpha", None)),
             self._converged([caution for caution in caught if issubclass(caution.category, UserWarning)]),
             int(getattr(ranker, "n_iter_", 1)) + watch.iterations_before,
             perf_counter() - start + watch.seconds_before,

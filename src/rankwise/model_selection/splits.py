@@ -12,7 +12,7 @@ from sklearn.utils import check_random_state
 
 from rankwise.core.checks import as_codes
 from rankwise.core.types import FloatVector
-from rankwise.preferences import Preferences
+from rankwise.preferences import FewRowsError, Preferences
 
 
 class QueryKFold(GroupKFold):
@@ -74,7 +74,7 @@ class QueryKFold(GroupKFold):
             return
         n_groups = len(np.unique(codes))
         if n_groups < self.n_splits:
-            raise ValueError(f"{self.n_splits} folds need as many queries; got {n_groups}.")
+            raise FewRowsError(f"{self.n_splits} folds need as many queries; got {n_groups}.")
         yield from super().split(np.zeros(n_rows), groups=codes)
 
     def _split_rows(
@@ -82,7 +82,7 @@ class QueryKFold(GroupKFold):
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Assign the rows to the folds in turn, from the lowest label to the highest."""
         if n_rows < self.n_splits:
-            raise ValueError(f"{self.n_splits} folds need as many rows; got {n_rows}.")
+            raise FewRowsError(f"{self.n_splits} folds need as many rows; got {n_rows}.")
         generator = check_random_state(self.random_state if self.shuffle else 0)
         tie_break = generator.permutation(n_rows) if self.shuffle else np.arange(n_rows)
         values = np.zeros(n_rows) if labels is None else labels

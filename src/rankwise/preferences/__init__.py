@@ -1,12 +1,20 @@
 """Preference structures: which row should be above which."""
 
-from rankwise.preferences.base import NoPairsError, Pairs, Preferences
+from rankwise.preferences.base import FewRowsError, NoPairsError, Pairs, Preferences
 from rankwise.preferences.order_graph import from_order
 from rankwise.preferences.pair_list import from_pairs, pair_data
 from rankwise.preferences.scores import as_preferences, from_scores, qid_from_sizes
 from rankwise.preferences.survival import from_survival
 
-__all__ = ["NoPairsError", "Pairs", "Preferences", "as_preferences", "pair_data", "qid_from_sizes"]
+__all__ = [
+    "FewRowsError",
+    "NoPairsError",
+    "Pairs",
+    "Preferences",
+    "as_preferences",
+    "pair_data",
+    "qid_from_sizes",
+]
 
 # A constructor makes a subclass, so it is defined after the base class and put on it here.
 for constructor in (from_scores, from_survival, from_pairs, from_order):

@@ -25,6 +25,10 @@ class NoPairsError(ValueError):
     """There is no pair of rows to rank; the message gives the reason."""
 
 
+class FewRowsError(ValueError):
+    """There are fewer rows, queries or pairs than folds."""
+
+
 class Pairs(NamedTuple):
     """Every pair of a structure: `Preferences.from_pairs(*pairs, n_rows=...)` builds it again."""
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_indices, as_they_are, as_vector, as_weights
 from rankwise.data.sparse_rows import is_sparse
-from rankwise.preferences.base import Pairs, Preferences, check_pair_memory, weighing_rows
+from rankwise.preferences.base import FewRowsError, Pairs, Preferences, check_pair_memory, weighing_rows
 
 
 class PairList(Preferences):
@@ -61,7 +61,7 @@ class PairList(Preferences):
         distinct, number = np.unique(ends, axis=1, return_inverse=True)
         n_distinct = distinct.shape[1]
         if n_distinct < n_splits:
-            raise ValueError(
+            raise FewRowsError(
                 f"{n_splits} folds need as many different pairs of rows, or groups of rows that no pair "
                 f"joins; got {n_distinct} different pairs. Use fewer folds."
             )
