@@ -447,8 +447,11 @@ def test_a_rise_must_be_clear_and_last():
 def test_a_rise_of_a_model_that_is_no_better_than_chance_does_not_count():
     chance, worse, best = [0.44, 0.52, 0.46], [0.47, 0.55, 0.5], [0.2, 0.3, 0.2]
     assert not has_risen(np.array([chance, worse, worse]), 0.5)
-    assert not has_risen(np.array([best, worse, worse]))  # nothing is better than the largest alpha
     assert has_risen(np.array([worse, best, worse, worse]))
+    # If chance is unknown and nothing is better than the largest alpha, the others must be clearly worse.
+    doubtful = [0.45, 0.51, 0.48]
+    assert not has_risen(np.array([chance, doubtful, doubtful]))
+    assert has_risen(np.array([best, worse, worse]))
 
 
 def test_a_search_goes_on_while_large_features_are_noise():

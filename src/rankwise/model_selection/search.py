@@ -438,17 +438,26 @@ class AlphaSearch:
 def has_risen(errors: FloatArray, chance: float | None = None) -> bool:
     """Return whether something was learned, and the last candidates are worse than the best one.
 
+    If the error of chance is unknown, the first candidate takes its place. It may already be near the best:
+    then something was learned if the last candidates are clearly worse than the first.
+
     `errors` has shape (n_alphas, n_folds). One fold has no standard error, so that nothing is clear.
     """
     n_alphas, n_folds = errors.shape
     best = int(np.argmin(errors.mean(axis=1)))
     if n_folds == 1 or n_alphas - 1 - best < RISES:
         return False
-    start = errors[0] if chance is None else chance
-    differences = np.vstack([start - errors[best], errors[-RISES:] - errors[best]])
-    noise = differences.std(axis=1, ddof=1) / np.sqrt(n_folds)
-    least = np.array([LEARNED, *[STANDARD_ERRORS] * RISES])
-    return bool((differences.mean(axis=1) > least * noise).all())
+    start = errors[0] if chance is None else np.full(n_folds, chance)
+    learned = _is_clear(start - errors[best], LEARNED)
+    if chance is None and not learned:
+        learned = all(_is_clear(last - start, LEARNED) for last in errors[-RISES:])
+    return learned and all(_is_clear(last - errors[best], STANDARD_ERRORS) for last in errors[-RISES:])
+
+
+def _is_clear(differences: FloatVector, least: float) -> bool:
+    """Return whether the mean of differences over folds is more than so many of its standard errors."""
+    noise = differences.std(ddof=1) / np.sqrt(len(differences))
+    return bool(differences.mean() > least * noise)
 
 
 def _copied_bytes(X: Any, folds: list[Fold]) -> float:
