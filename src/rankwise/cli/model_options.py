@@ -135,7 +135,8 @@ def add_selection_options(parser: Any) -> None:
         dest="scoring",
         metavar="NAME",
         help="measure for the choice of alpha: error, concordance, ndcg@10, ndcg, map, mrr, p@5, tau or, "
-        "with rank-logistic, log-loss (default: log-loss for rank-logistic, error for the others)",
+        "with rank-logistic, log-loss and, with ordinal-svm, distance, the mean absolute error of predicted "
+        "ranks (default: log-loss for rank-logistic, distance for ordinal-svm, error for the others)",
     )
     parser.add_argument(
         "--undefined",

@@ -177,13 +177,17 @@ def check_preferences(options: argparse.Namespace, name: str) -> None:
 
 
 def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
-    """Return the measure for the choice of alpha; the default is the log loss for probabilistic models."""
-    is_probabilistic = has_probabilities(ranker)
+    """Return the measure for the choice of alpha, by default that of the CV class of the method."""
+    is_probabilistic, has_ranks = has_probabilities(ranker), options.method == "ordinal-svm"
     if options.scoring is None:
-        return "log_loss" if is_probabilistic else "error"
+        return "distance" if has_ranks else "log_loss" if is_probabilistic else "error"
     from rankwise.model_selection.scoring import as_scoring
 
     scoring = options.scoring.replace("-", "_")
+    if scoring == "distance":
+        if not has_ranks:
+            raise UsageError(f"--metric distance cannot be used with --method {options.method}.")
+        return scoring
     if scoring == "log_loss" and not is_probabilistic:
         raise UsageError(f"--metric log-loss cannot be used with --method {options.method}.")
     try:

@@ -91,7 +91,6 @@ class Training:
 
     def _search(self) -> AlphaSearch:
         """Return the search over alpha."""
-        from rankwise.model_selection.scoring import as_scoring
         from rankwise.model_selection.search import AlphaSearch
         from rankwise.model_selection.tunable import Problem
 
@@ -100,11 +99,23 @@ class Training:
         if found := getattr(ranker, "categories_", None):  # folds hold categories as numbers
             ranker.set_params(categorical_features=sorted(found))
         outputs = ranker.outputs(self.data.y, self.data.qid)
-        scoring = as_scoring(self.recipe.scoring, self.recipe.undefined)
+        scoring, labels = self._criterion(ranker)
         scaler = self.recipe.scaler(X)
         if scales_by_query(scaler):  # folds consist of whole queries, so all rows are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
-        return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring)
+        return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring, labels)
+
+    def _criterion(self, ranker: Any) -> tuple[Any, Any]:
+        """Return the criterion for alpha, and the labels if it compares these; set the ranker's classes."""
+        from rankwise.model_selection.scoring import as_scoring
+
+        if self.recipe.scoring != "distance":
+            return as_scoring(self.recipe.scoring, self.recipe.undefined), None
+        from rankwise.calibration.thresholds import ordered_classes
+        from rankwise.estimators.ordinal_svm_cv import distance_scoring
+
+        ranker.classes_ = ordered_classes(self.data.y, ranker.categories, None)[0]
+        return distance_scoring(self.recipe.ranker()), self.data.y
 
     def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
         """Return folds of queries, or the validation rows."""
@@ -120,7 +131,7 @@ class Training:
             X = fit_scaled(scaler, X, rows.qid)
         outputs = [as_preferences(output) for output in search.model.outputs(rows.y, rows.qid)]
         outputs[0].require_pairs()
-        return [Validation(X, outputs)]
+        return [Validation(X, outputs, None if search.y is None else rows.y)]
 
     def _visits(
         self, search: AlphaSearch, tried: Any, folds: list[Fold], progress: Progress

@@ -114,13 +114,20 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self.scoring
         if scoring is None or scoring == self.default_scoring:
-            distance = partial(distance_of_ranks, self.with_alpha(1.0))
-            scoring = Scoring(self.default_scoring, scorer=minus_distance, from_scores=distance)
+            scoring = distance_scoring(self.with_alpha(1.0))
         model = self.with_alpha(1.0)
         model.classes_ = self.classes_
         search = AlphaSearch(model, problem, scoring=scoring, y=y)
         self.scoring_ = search.scoring
         return search
+
+
+def distance_scoring(model: OrdinalSVM) -> Scoring:
+    """Return the criterion "distance", the mean absolute error of held-out ranks.
+
+    `model` has the parameters of the boundaries.
+    """
+    return Scoring("distance", scorer=minus_distance, from_scores=partial(distance_of_ranks, model))
 
 
 def distance_of_ranks(

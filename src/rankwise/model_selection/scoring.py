@@ -24,7 +24,7 @@ METRICS: dict[str, Callable[..., Any]] = {
     "p": metrics.precision,
     "log_loss": metrics.pair_log_loss,
 }
-LOWER_IS_BETTER = ("error", "log_loss")
+LOWER_IS_BETTER = ("error", "log_loss", "distance")
 # Measures with a cutoff, written after an at sign.
 RANKED = ("ndcg", "p")
 # Measures with a value for queries without relevant rows; precision is 0 there, and measures of pairs have

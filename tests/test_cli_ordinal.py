@@ -1,0 +1,76 @@
+"""Grades from the shell: the choice of alpha, labels, probabilities and measures of grades."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rankwise import OrdinalSVMCV, load_model
+from rankwise.cli.main import main
+from rankwise.datasets import make_ordinal
+
+WORDS = ["bad", "poor", "fair", "good", "best"]  # not in the order of the alphabet
+OF_WORDS = ["--label", "grade", "--categories", ",".join(WORDS)]
+KERNEL = ["--method", "ordinal-svm", "--kernel", "poly", "--degree", "2"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return make_ordinal(160, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def data(rows, tmp_path_factory):
+    """Return a table with grades that are words, and one with numbers."""
+    X, y = rows
+    folder = tmp_path_factory.mktemp("ordinal")
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    frame.assign(grade=np.array(WORDS)[y]).to_csv(folder / "words.csv", index=False)
+    frame.assign(grade=y).to_csv(folder / "numbers.csv", index=False)
+    return folder
+
+
+def run(capsys, *arguments):
+    """Run a command that must end well; return its JSON."""
+    capsys.readouterr()
+    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)
+
+
+def refusal(capsys, *arguments):
+    """Run a command that must be refused; return its exit code and its message."""
+    capsys.readouterr()
+    return main(list(map(str, arguments))), capsys.readouterr().err
+
+
+def test_tuning_chooses_the_alpha_of_the_cv_class(rows, data, tmp_path, capsys):
+    X, y = rows
+    expected = OrdinalSVMCV(kernel="poly", degree=2, categories=WORDS).fit(X, np.array(WORDS)[y])
+    found = run(capsys, "tune", data / "words.csv", *OF_WORDS, *KERNEL, "-o", tmp_path / "model.json")
+    assert found["scoring"] == "distance"
+    assert found["best_alpha"] == pytest.approx(expected.alpha_)
+    np.testing.assert_allclose(found["errors"], expected.cv_errors_, atol=1e-12)
+    np.testing.assert_array_equal(found["mean"], found["mean_error"])
+    assert load_model(tmp_path / "model.json").alpha == found["best_alpha"]
+
+
+@pytest.mark.filterwarnings("ignore::rankwise.model_selection.search.EdgeOfGridWarning")
+def test_tuning_compares_given_alphas_and_validation_rows_by_labels(rows, data, capsys):
+    X, y = rows
+    alphas = [1e-3, 1e-5]
+    tune = ["tune", data / "numbers.csv", "--label", "grade", *KERNEL, "--alphas", "1e-3,1e-5"]
+    expected = OrdinalSVMCV(alphas, kernel="poly", degree=2).fit(X, y)
+    np.testing.assert_allclose(run(capsys, *tune)["errors"], expected.cv_errors_, atol=1e-12)
+    expected.fit(X, y, validation=(X, y))
+    found = run(capsys, *tune, "--valid", data / "numbers.csv")
+    np.testing.assert_allclose(found["errors"], expected.cv_errors_, atol=1e-12)
+
+
+def test_the_distance_is_of_ranks_alone(data, capsys):
+    tune = ["tune", data / "numbers.csv", "--label", "grade", "--metric", "distance"]
+    code, message = refusal(capsys, *tune)
+    assert (code, "--metric distance cannot be used with --method rank-svm" in message) == (2, True)
+    assert run(capsys, *tune, *KERNEL, "--alphas", "1e-4")["scoring"] == "distance"
+    found = run(capsys, *tune[:4], *KERNEL, "--metric", "error", "--alphas", "1e-4")
+    assert found["scoring"] == "error"
