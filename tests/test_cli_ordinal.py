@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import OrdinalSVMCV, load_model
+from rankwise import OrdinalSVM, OrdinalSVMCV, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.datasets import make_ordinal
 
@@ -74,3 +74,57 @@ def test_the_distance_is_of_ranks_alone(data, capsys):
     assert run(capsys, *tune, *KERNEL, "--alphas", "1e-4")["scoring"] == "distance"
     found = run(capsys, *tune[:4], *KERNEL, "--metric", "error", "--alphas", "1e-4")
     assert found["scoring"] == "error"
+
+
+def calibrated(X, labels, **parameters):
+    return OrdinalSVM(1e-4, kernel="poly", degree=2, calibrated=True, **parameters).fit(X, labels)
+
+
+def test_the_expected_label_is_the_mean_by_the_probabilities(rows, tmp_path):
+    X, y = rows
+    model = calibrated(X, y + 1)
+    expected = model.predict_proba(X) @ [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(model.predict_expected(X), expected, rtol=1e-12)
+    assert np.mean((model.predict_expected(X) - y - 1) ** 2) < np.mean((model.predict(X) - y - 1) ** 2)
+    save_model(model, tmp_path / "model.json")
+    loaded = load_model(tmp_path / "model.json")
+    np.testing.assert_array_equal(loaded.predict_expected(X), model.predict_expected(X))
+    words = calibrated(X, np.array(WORDS)[y], categories=WORDS)  # 0 is the lowest rank
+    np.testing.assert_allclose(words.predict_expected(X), expected - 1, atol=1e-9)
+    assert not hasattr(OrdinalSVM(), "predict_expected")
+
+
+@pytest.mark.parametrize("scale", ["none", "standard"])
+def test_probabilities_are_columns(scale, rows, data, tmp_path, capsys):
+    X, y = rows
+    options = [*OF_WORDS, *KERNEL, "--scale", scale, "--alpha", "1e-4", "--calibrated"]
+    model = tmp_path / "model.json"
+    assert main(["train", str(data / "words.csv"), "-o", str(model), *options, "-q"]) == 0
+    out = tmp_path / "out.csv"
+    assert run(capsys, "predict", model, data / "words.csv", "--proba", "-o", out)["rows"] == len(y)
+    found = pd.read_csv(out)
+    assert found.columns.tolist() == ["predicted", "expected", *(f"P({word})" for word in WORDS)]
+    loaded = load_model(model)
+    assert found["predicted"].tolist() == loaded.predict(X).tolist()
+    np.testing.assert_array_equal(found.iloc[:, 2:], loaded.predict_proba(X))
+    np.testing.assert_allclose(found["expected"], loaded.predict_proba(X) @ np.arange(5), rtol=1e-12)
+
+
+def test_probabilities_go_to_standard_output_once_with_a_header(rows, data, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("rankwise.cli.data.CHUNK_ROWS", 50)
+    X, y = rows
+    save_model(calibrated(X, y), tmp_path / "model.json", feature_names=["a", "b"])
+    assert main(["predict", str(tmp_path / "model.json"), str(data / "numbers.csv"), "--proba"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "predicted,expected,P(0),P(1),P(2),P(3),P(4)"
+    assert len(lines) == 1 + len(y)
+
+
+def test_models_without_probabilities_are_refused(rows, data, tmp_path, capsys):
+    X, y = rows
+    save_model(OrdinalSVM().fit(X, y), tmp_path / "model.json", feature_names=["a", "b"])
+    code, message = refusal(capsys, "predict", tmp_path / "model.json", data / "numbers.csv", "--proba")
+    assert (code, "train it with --method ordinal-svm --calibrated" in message) == (1, True)
+    train = ["train", data / "numbers.csv", "-o", tmp_path / "m.json", "--label", "grade", "--calibrated"]
+    code, message = refusal(capsys, *train)
+    assert (code, "--calibrated cannot be used with --method rank-svm" in message) == (2, True)

@@ -118,6 +118,12 @@ def _add_class_options(group: Any) -> None:
     group.add_argument(
         "--slack-per", choices=("row", "edge"), help="one slack per row, or per row and edge (hull)"
     )
+    group.add_argument(
+        "--calibrated",
+        action="store_true",
+        default=None,
+        help="learn probabilities of the labels by cross-fitting, for predict --proba (ordinal-svm)",
+    )
 
 
 def add_selection_options(parser: Any) -> None:

@@ -28,6 +28,7 @@ SHARED = (
     "order",
     "slack",
     "slack_per",
+    "calibrated",
     "n_estimators",
     "learning_rate",
     "num_leaves",

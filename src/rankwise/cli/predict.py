@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from time import perf_counter
 from typing import IO, Any
@@ -14,6 +14,7 @@ from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
+  rankwise predict ordinal.json test.csv --proba -o probabilities.csv
   zcat test.txt.gz | rankwise predict model.json - | head
 """
 
@@ -27,16 +28,24 @@ def add_parser(commands: Any) -> None:
         run,
         "score rows with a model",
         "Write the exact score of each row, one per line; a higher score ranks higher. Ordinal models "
-        "predict labels. Memory does not grow with the data, unless the model scales features within "
-        "queries or the table has words or gaps. The model may be a model.dat of SVMrank.",
+        "predict labels, and with --proba their probabilities as CSV. Memory does not grow with the data, "
+        "unless the model scales features within queries or the table has words or gaps. The model may be a "
+        "model.dat of SVMrank.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model", "data"), writes=("output",), to_standard_output=True)
     parser.add_argument("model", help="file of the model")
     parser.add_argument("data", nargs="+", help="files with the rows; - is standard input")
     parser.add_argument("-o", "--output", default="-", help="file of the scores (default: standard output)")
-    parser.add_argument(
+    kind = parser.add_mutually_exclusive_group()
+    kind.add_argument(
         "--utility", action="store_true", help="write scores of an ordinal model rather than labels"
+    )
+    kind.add_argument(
+        "--proba",
+        action="store_true",
+        help="write a CSV file with the label that an ordinal model predicts, the expected label and the "
+        "probability of each label; the model must be trained with --calibrated",
     )
     arguments.add_data_options(parser)
 
@@ -45,26 +54,27 @@ def run(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model, load_scorer
-    from rankwise.cli.scores import model_scores
+    from rankwise.cli.probabilities import probability_lines
     from rankwise.io.table_readers import is_table
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
     model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
     take_columns_of([model], options)
+    write = probability_lines(model) if options.proba else score_lines(model, labels=not options.utility)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
         for X, qid in chunks_for(model, options):
-            lines = lines_of(model_scores(model, X, qid, labels=not options.utility))
-            file.write(for_stream(file, lines))
+            file.write(for_stream(file, write(X, qid)))
             rows += X.shape[0]
             progress.show(None, f"{plural(rows, 'row')}, {perf_counter() - start:.1f} s")
         if rows == 0:
             raise ValueError("The data has no rows.")
     values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}
+    written = "row" if options.proba else "score"
     if console.as_json or not console.taken:
         console.result(
-            values, [f"{plural(rows, 'score')} written to {options.output} in {values['seconds']:.2f} s"]
+            values, [f"{plural(rows, written)} written to {options.output} in {values['seconds']:.2f} s"]
         )
 
 
@@ -103,6 +113,13 @@ def opened(path: str) -> Iterator[IO[str]]:
 
     with nullcontext(standard_output()) if path == "-" else atomic_write(path, "w") as file:
         yield file
+
+
+def score_lines(model: Any, *, labels: bool) -> Callable[[Any, Any], str]:
+    """Return a function of rows and queries that formats their scores, or their labels."""
+    from rankwise.cli.scores import model_scores
+
+    return lambda X, qid: lines_of(model_scores(model, X, qid, labels=labels))
 
 
 def lines_of(scores: Any) -> str:

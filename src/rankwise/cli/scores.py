@@ -81,14 +81,19 @@ def read_scores(path: str) -> Any:
 
 def model_scores(model: Any, X: Any, qid: Any = None, *, labels: bool = False) -> Any:
     """Return the score of each row or, with `labels`, the predicted label of an ordinal model."""
-    if scales_queries(model) and qid is None:
-        raise ValueError("The model scales features within queries, but the data has none; use --qid.")
-    ranker, X = last_step(model), before_last_step(model, dense_if_shifted(model, X), qid)
+    ranker, X = ranker_and_rows(model, X, qid)
     if hasattr(ranker, "utility") and not labels:
         return ranker.utility(X)
     scores = ranker.predict(X)
     # A model.dat of SVM-light has a threshold b to subtract, which `predict` ignores.
     return scores - ranker.threshold_ if hasattr(ranker, "threshold_") else scores
+
+
+def ranker_and_rows(model: Any, X: Any, qid: Any = None) -> tuple[Any, Any]:
+    """Return the last step of a model, and the rows as it takes them."""
+    if scales_queries(model) and qid is None:
+        raise ValueError("The model scales features within queries, but the data has none; use --qid.")
+    return last_step(model), before_last_step(model, dense_if_shifted(model, X), qid)
 
 
 def dense_if_shifted(model: Any, X: Any) -> Any:

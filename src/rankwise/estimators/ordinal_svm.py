@@ -139,6 +139,29 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
         check_is_fitted(self, "slope_")
         return cumulative_shares(self.utility(X), self.slope_, self.cuts_)
 
+    @available_if(lambda self: self.calibrated)
+    def predict_expected(self, X: Any) -> FloatVector:
+        """Return the expected label of each row, for a fit with `calibrated=True`.
+
+        It is the mean of the labels by `predict_proba` or, if labels are not numbers, of their ranks, 0 for
+        the lowest label that occurs. It minimises the squared error if the probabilities are right.
+
+        Returns
+        -------
+        expected : array of shape (n_rows,)
+
+        Examples
+        --------
+        >>> from rankwise import OrdinalSVM
+        >>> from rankwise.datasets import make_ordinal
+        >>> X, y = make_ordinal(300, random_state=0)
+        >>> model = OrdinalSVM(1e-4, kernel="poly", degree=2, calibrated=True).fit(X, y)
+        >>> model.predict_expected([[0.9, 0.9], [0.1, 0.9]]).round(1)
+        array([4., 0.])
+        """
+        numeric = self.classes_.dtype.kind in "iufb"
+        return self.predict_proba(X) @ (self.classes_ if numeric else np.arange(len(self.classes_)))
+
     def check_parameters(self) -> None:
         """Check the parameters of the solver and of the boundaries."""
         super().check_parameters()
