@@ -8,7 +8,10 @@ import pytest
 
 from rankwise import OrdinalSVM, OrdinalSVMCV, load_model, save_model
 from rankwise.cli.main import main
-from rankwise.datasets import make_ordinal
+from rankwise.datasets import make_ordinal, make_ranking
+from rankwise.evaluation import evaluate, grade_agreement
+from rankwise.io.svmlight import dump_svmlight
+from rankwise.metrics import ndcg
 
 WORDS = ["bad", "poor", "fair", "good", "best"]  # not in the order of the alphabet
 OF_WORDS = ["--label", "grade", "--categories", ",".join(WORDS)]
@@ -128,3 +131,47 @@ def test_models_without_probabilities_are_refused(rows, data, tmp_path, capsys):
     train = ["train", data / "numbers.csv", "-o", tmp_path / "m.json", "--label", "grade", "--calibrated"]
     code, message = refusal(capsys, *train)
     assert (code, "--calibrated cannot be used with --method rank-svm" in message) == (2, True)
+
+
+def test_grades_are_evaluated(rows, data, tmp_path, capsys):
+    X, y = rows
+    model = OrdinalSVM(1e-4, kernel="poly", degree=2, categories=WORDS).fit(X[:100], np.array(WORDS)[y[:100]])
+    save_model(model, tmp_path / "model.json", feature_names=["a", "b"])
+    found = run(capsys, "evaluate", tmp_path / "model.json", data / "words.csv", "--label", "grade")
+    expected = grade_agreement(np.array(WORDS)[y], model.predict(X), categories=WORDS)
+    grades = found["models"][0]["grades"]
+    for name, (low, high) in expected.intervals.items():
+        assert grades[name] == pytest.approx({"value": getattr(expected, name), "low": low, "high": high})
+    assert grades["confusion"] == expected.confusion.tolist()
+    assert grades["classes"] == WORDS
+    python = evaluate(model, X, np.array(WORDS)[y])
+    assert python.grades.intervals == expected.intervals
+    assert main(["evaluate", str(tmp_path / "model.json"), str(data / "words.csv"), "--label", "grade"]) == 0
+    shown = capsys.readouterr().out
+    assert "Quadratic kappa" in shown
+    assert "label \\ predicted  bad" in shown
+
+
+def test_grades_that_the_model_does_not_know_are_counted(rows, data, tmp_path, capsys):
+    X, y = rows
+    model = OrdinalSVM(1e-4, kernel="poly", degree=2).fit(X[y < 4], y[y < 4])
+    save_model(model, tmp_path / "model.json", feature_names=["a", "b"])
+    found = run(capsys, "evaluate", tmp_path / "model.json", data / "numbers.csv", "--label", "grade")
+    assert np.shape(found["models"][0]["grades"]["confusion"]) == (5, 5)
+
+
+def test_undefined_queries_count_as_asked(tmp_path, capsys):
+    X, y, qid = make_ranking(200, 3, n_queries=10, n_levels=3, random_state=0)
+    y = np.where(qid < 3, 0, y)
+    dump_svmlight(X, y, tmp_path / "rows.txt", qid=qid)
+    (tmp_path / "scores.txt").write_text("".join(f"{score}\n" for score in X[:, 0].tolist()))
+    command = ["evaluate", tmp_path / "scores.txt", tmp_path / "rows.txt"]
+    for option, value in ((["--undefined", "0"], 0), (["--undefined", "skip"], "skip"), ([], "skip")):
+        found = run(capsys, *command, *option)["models"][0]
+        expected = ndcg(y, X[:, 0], qid, k=5, undefined=value, per_query=True)
+        assert found["mean"]["ndcg@5"] == pytest.approx(np.nanmean(expected))
+        assert found["defined"]["ndcg@5"] == np.sum(~np.isnan(expected))
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, command), "--undefined", "none"])
+    assert ended.value.code == 2
+    assert "must be a number or the word skip" in capsys.readouterr().err

@@ -31,7 +31,8 @@ def add_parser(commands: Any) -> None:
         "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
         "the mean over the queries for which each is defined. With a second model the differences over the "
         "queries are tested for significance. For models with probabilities of pairs, their log loss and "
-        "calibration are printed too. With --survival, it is the concordance with survival times.",
+        "calibration are printed too; for models that predict grades, accuracy, absolute error, quadratic "
+        "kappa and the confusion matrix. With --survival, it is the concordance with survival times.",
         EXAMPLE,
     )
     arguments.add_ranking(parser)
@@ -41,6 +42,17 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--test", choices=("permutation", "wilcoxon"), default="permutation", help="paired test over queries"
     )
+    add_measure_options(parser)
+    parser.add_argument("--per-query", action="store_true", help="add a row per query")
+    parser.add_argument(
+        "--seed", type=arguments.WHOLE, default=0, help="random seed of the permutations (default: 0)"
+    )
+    arguments.add_survival_option(parser)
+    arguments.add_data_options(parser)
+
+
+def add_measure_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of NDCG, MAP, MRR and precision."""
     parser.add_argument(
         "--at",
         type=arguments.COUNTS,
@@ -58,17 +70,25 @@ def add_parser(commands: Any) -> None:
     parser.add_argument(
         "--gain", choices=("exponential", "linear"), default="exponential", help="gain of a label in NDCG"
     )
-    parser.add_argument("--per-query", action="store_true", help="add a row per query")
     parser.add_argument(
-        "--seed", type=arguments.WHOLE, default=0, help="random seed of the permutations (default: 0)"
+        "--undefined",
+        type=arguments.value(undefined, "a number or the word skip"),
+        default="skip",
+        metavar="VALUE",
+        help="value of ndcg, map and mrr for a query without relevant rows; 0 is LETOR's convention "
+        "(default: skip, which omits the query)",
     )
-    arguments.add_survival_option(parser)
-    arguments.add_data_options(parser)
+
+
+def undefined(text: str) -> str | float:
+    """Read the value of a measure for queries without relevant rows."""
+    return text if text == "skip" else arguments.number(text)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
+    from rankwise.cli.grades import agreement_of, agreement_values, grade_lines
     from rankwise.cli.scores import ScoreSource, read_for
 
     check_data_options(options)
@@ -99,10 +119,17 @@ def run(options: argparse.Namespace, console: Console) -> None:
     for model, found, has_probabilities in zip(values["models"], scores, probable, strict=True):
         if has_probabilities:
             model["reliability"] = reliability_of(data, found)
+    grades = [agreement_of(ranking, data, options) for ranking in rankings]
+    for model, agreement in zip(values["models"], grades, strict=True):
+        if agreement is not None:
+            model["grades"] = agreement_values(agreement)
     if options.per_query:
         values["per_query"] = listed(measured, data)
     values["seconds"] = perf_counter() - start
-    console.result(values, lines_of(values, len(measured)))
+    lines = lines_of(values, len(measured))
+    for ranking, agreement in zip(rankings, grades, strict=True):
+        lines += grade_lines(ranking.path, agreement)
+    console.result(values, lines)
 
 
 def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = False) -> list[Any]:
@@ -115,7 +142,7 @@ def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = Fals
     more = ["log_loss"] if log_loss else []
     above = float(np.nextafter(options.relevant_at, -np.inf))
     return [
-        named_measure(key, relevant_above=above, gain=options.gain)
+        named_measure(key, relevant_above=above, gain=options.gain, undefined=options.undefined)
         for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more)
     ]
 

@@ -119,7 +119,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inf
     """Evaluate the models, which are named by their files."""
     import numpy as np
 
-    from rankwise.cli.scores import dense_if_shifted
+    from rankwise.cli.scores import dense_if_shifted, labels_for
     from rankwise.core.columns import fitted_columns
     from rankwise.report import Report
 
@@ -146,18 +146,6 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inf
         },
         inference=inference,
     )
-
-
-def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
-    """Return the labels as classes if the model has classes that are words, else unchanged."""
-    import numpy as np
-
-    from rankwise.core.pipelines import last_step
-
-    classes = getattr(last_step(model), "classes_", np.empty(0))
-    if options.categories is None or classes.dtype.kind not in "UO":
-        return y
-    return np.array(options.categories)[np.asarray(y, dtype=int)]
 
 
 def distinct_names(paths: list[str]) -> list[str]:

@@ -47,9 +47,29 @@ def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:
     from rankwise.cli.training import require_rows
 
     take_columns_of([ranking.model for ranking in rankings if ranking.model is not None], options)
+    take_categories(rankings, options)
     data = read_data(options)
     require_rows(data)
     return data
+
+
+def labels_for(model: Any, y: Any, options: argparse.Namespace) -> Any:
+    """Return the labels as classes if the model has classes that are words, else unchanged."""
+    classes = getattr(last_step(model), "classes_", np.empty(0))
+    if options.categories is None or classes.dtype.kind not in "UO":
+        return y
+    return np.array(options.categories)[np.asarray(y, dtype=int)]
+
+
+def take_categories(rankings: list[ScoreSource], options: argparse.Namespace) -> None:
+    """Set the order of labels that are words to that of a model that predicts them, unless it is given."""
+    if options.categories is not None or options.label is None:
+        return
+    for ranking in rankings:
+        classes = getattr(last_step(ranking.model), "classes_", np.empty(0))
+        if classes.dtype.kind in "UO" and hasattr(last_step(ranking.model), "thresholds_"):
+            options.categories = [str(word) for word in classes]
+            return
 
 
 def holds_scores(path: str) -> bool:

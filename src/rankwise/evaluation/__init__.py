@@ -1,17 +1,23 @@
 """Measures of models with confidence intervals, paired tests of their differences, and calibration."""
 
 from rankwise.evaluation.comparison import Comparison, compare, compare_values
+from rankwise.evaluation.grades import GradeAgreement, grade_agreement
 from rankwise.evaluation.measures import Measure, Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.evaluation.reliability import Reliability, reliability
+from rankwise.evaluation.single import Evaluation, evaluate
 
 __all__ = [
     "Comparison",
     "Difference",
+    "Evaluation",
+    "GradeAgreement",
     "Measure",
     "Measured",
     "Reliability",
     "compare",
     "compare_values",
+    "evaluate",
+    "grade_agreement",
     "reliability",
 ]

@@ -25,6 +25,7 @@ from rankwise.evaluation.measures import (
 )
 from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
 from rankwise.metrics.intervals import mean_estimate
+from rankwise.metrics.rows import Undefined, check_undefined
 from rankwise.preferences import Preferences
 
 RANKS = (5, 10)
@@ -96,6 +97,7 @@ def compare(
     test: str = "auto",
     confidence: float = CONFIDENCE,
     random_state: int = 0,
+    undefined: Undefined = "skip",
 ) -> Comparison:
     """Compare rankings of the same rows: mean differences of measures, with intervals and p-values.
 
@@ -130,6 +132,9 @@ def compare(
         The confidence level of the intervals.
     random_state : int
         The seed of the resamples and the permutations.
+    undefined : "skip" or float
+        The value of NDCG, MAP and MRR for a query without relevant rows, which is left out by default; 0 is
+        the convention of LETOR.
 
     Returns
     -------
@@ -149,16 +154,18 @@ def compare(
     NDCG@10        one feature  0.3555     +0.2700  +0.1522  +0.3878  0.0010
     """
     _check(scores, "scores", test, confidence)
+    check_undefined(undefined)
     labels, query = _rows(y, qid)
     named = {
         name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
         for name, found in scores.items()
     }
     if measures is None:
-        chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above)
+        chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above, undefined)
     else:
         keys = [measures] if isinstance(measures, str) else measures
-        chosen = [named_measure(key, relevant_above=relevant_above) for key in keys]
+        options = {"relevant_above": relevant_above, "undefined": undefined}
+        chosen = [named_measure(key, **options) for key in keys]
     return compare_metrics(labels, named, query, chosen, test, confidence, random_state)
 
 

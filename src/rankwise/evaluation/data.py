@@ -199,7 +199,7 @@ def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:
     return y, y.groups() if y.has_queries else None
 
 
-def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
+def class_numbers(y: Any, classes: Any, n_rows: int | None = None, name: str = "y") -> IntArray:
     """Return the index of each label among the classes.
 
     Examples
@@ -209,8 +209,8 @@ def class_numbers(y: Any, classes: Any, n_rows: int | None = None) -> IntArray:
     """
     names = as_array(classes).tolist()
     number = {value: k for k, value in enumerate(names)}
-    distinct, codes = as_codes(y, "y", n_rows)
+    distinct, codes = as_codes(y, name, n_rows)
     unknown = [value for value in distinct.tolist() if value not in number]
     if unknown:
-        raise ValueError(f"y contains {unknown[0]!r}, which is not among the classes {names}.")
+        raise ValueError(f"{name} contains {unknown[0]!r}, which is not among the classes {names}.")
     return np.array([number[value] for value in distinct.tolist()], dtype=np.int64)[codes]

@@ -20,6 +20,7 @@ from rankwise.evaluation.bootstrap import (
 from rankwise.evaluation.names import measure_name
 from rankwise.metrics.concordance import concordance_estimate
 from rankwise.metrics.intervals import Estimate, error_estimate, mean_estimate, units_of
+from rankwise.metrics.rows import Undefined
 from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
@@ -30,9 +31,9 @@ LARGEST_GRADE = 31
 BOUNDS = {"tau": (-1.0, 1.0), "log_loss": None}
 # The options of each measure beside labels, scores and queries.
 OPTIONS = {
-    "ndcg": ("gain",),
-    "map": ("relevant_above",),
-    "mrr": ("relevant_above",),
+    "ndcg": ("gain", "undefined"),
+    "map": ("relevant_above", "undefined"),
+    "mrr": ("relevant_above", "undefined"),
     "p": ("relevant_above",),
 }
 
@@ -104,7 +105,8 @@ class Measured:
 def named_measure(key: str, **options: Any) -> Metric:
     """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg@10", "p@5" or "log_loss".
 
-    `options` are `relevant_above` (of map, mrr and p) and `gain` (of ndcg); other measures ignore them.
+    `options` are `relevant_above` (of map, mrr and p), `gain` (of ndcg) and `undefined` (of ndcg, map and
+    mrr); other measures ignore them.
 
     Examples
     --------
@@ -143,14 +145,18 @@ def n_queries_of(y: Any, query: IntArray | None) -> int:
 
 
 def measures_for(
-    y: FloatArray | Preferences, n_queries: int, at: Sequence[int], relevant_above: float
+    y: FloatArray | Preferences,
+    n_queries: int,
+    at: Sequence[int],
+    relevant_above: float,
+    undefined: Undefined = "skip",
 ) -> tuple[list[Metric], list[str]]:
     """Return the measures that are defined for these labels or preferences, and notes on the others."""
     if not isinstance(y, Preferences):
-        return _measures_of_labels(y, n_queries, at, relevant_above)
+        return _measures_of_labels(y, n_queries, at, relevant_above, undefined)
     if y.labels is None or not y.orders_labels:
         return _measures_of_pairs(y)
-    chosen, notes = _measures_of_labels(y.labels, n_queries, at, relevant_above)
+    chosen, notes = _measures_of_labels(y.labels, n_queries, at, relevant_above, undefined)
     if not y.counts_pairs:
         notes.append("Weights of pairs enter the ranking error only.")
     return chosen, notes
@@ -182,7 +188,7 @@ def _wmw_of_graph(y: Preferences, scores: FloatArray, query: IntArray) -> FloatA
 
 
 def _measures_of_labels(
-    y: FloatArray, n_queries: int, at: Sequence[int], relevant_above: float
+    y: FloatArray, n_queries: int, at: Sequence[int], relevant_above: float, undefined: Undefined
 ) -> tuple[list[Metric], list[str]]:
     keys, notes = ["error"], []
     name = measure_name("map") if n_queries > 1 else "Average precision"
@@ -198,7 +204,8 @@ def _measures_of_labels(
         notes.append(f"{name}: labels of at least {y[relevant].min():g} are relevant.")
     else:
         notes.append("MAP is left out: all rows are relevant, or none.")
-    found = [named_measure(key, relevant_above=relevant_above) for key in [*keys, "tau"]]
+    options = {"relevant_above": relevant_above, "undefined": undefined}
+    found = [named_measure(key, **options) for key in [*keys, "tau"]]
     return [replace(one, name=name) if one.key == "map" else one for one in found], notes
 
 

@@ -53,6 +53,13 @@ def summary(
     return float(share(np.atleast_1d(importance @ values), np.atleast_1d(importance.sum()))[0])
 
 
+def check_undefined(undefined: Any) -> None:
+    """Refuse a value of undefined queries that is neither "skip" nor a finite number."""
+    is_number = isinstance(undefined, Real) and not isinstance(undefined, bool)
+    if undefined != "skip" and not (is_number and np.isfinite(float(undefined))):
+        raise ValueError(f"undefined must be 'skip' or a number; got {undefined!r}.")
+
+
 class Columns(NamedTuple):
     """Checked labels and scores of the rows, and the number of each row's query in sorted order."""
 

@@ -14,8 +14,9 @@ from rankwise.evaluation import Difference, Measured
 from rankwise.evaluation.comparison import RANKS, compare_metrics
 from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import Metric, graph_measures, measured, measures_for, named_measure
+from rankwise.evaluation.measures import measured, named_measure
 from rankwise.evaluation.models import has_probabilities
+from rankwise.evaluation.single import metrics_of
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
@@ -121,8 +122,8 @@ class Report:
         self.data = EvaluationData(model, X, y, qid, models or {}, name, feature_names)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
         self.pair, self.about, self.inference = pair, dict(about or {}), inference
-        chosen, self.notes = self._metrics(at, relevant_above)
         data = self.data
+        chosen, self.notes = metrics_of(data, at, relevant_above)
         found = compare_metrics(data.target, data.scores, data.query, chosen, seed=random_state)
         self.measures: dict[str, list[Measured]] = found.measures
         self.differences: list[Difference] = found.differences
@@ -168,12 +169,6 @@ class Report:
             f'<iframe title="{text(self.title)}" style="width:100%;height:{FRAME_HEIGHT}px;border:0" '
             f'srcdoc="{escape(self.to_html())}"></iframe>'
         )
-
-    def _metrics(self, at: Sequence[int], relevant_above: float) -> tuple[list[Metric], list[str]]:
-        data = self.data
-        if data.preferences is None and data.edges is not None:
-            return graph_measures(data.y, data.class_of_row, data.edges), []
-        return measures_for(data.target, data.n_queries, at, relevant_above)
 
     def _log_loss(self, seed: int) -> list[Measured]:
         """Measure the probabilities of the main model, if it has any; other models may have none."""

@@ -1,0 +1,59 @@
+"""The agreement of the grades that models predict, for `rankwise evaluate`."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rankwise.cli.scores import ScoreSource, labels_for, model_scores
+
+if TYPE_CHECKING:
+    from rankwise.cli.data import Data
+    from rankwise.evaluation.grades import GradeAgreement
+
+
+def agreement_of(ranking: ScoreSource, data: Data, options: argparse.Namespace) -> GradeAgreement | None:
+    """Return the agreement of the grades that a model predicts, None if it predicts none."""
+    from rankwise.core.pipelines import last_step
+    from rankwise.evaluation.grades import grade_agreement
+    from rankwise.evaluation.single import predicts_grades
+
+    model = ranking.model
+    if not predicts_grades(model):
+        return None
+    labels, classes = labels_for(model, data.y, options), last_step(model).classes_
+    words = classes.dtype.kind in "UO"
+    return grade_agreement(
+        labels,
+        model_scores(model, data.rows_for(model), data.qid, labels=True),
+        categories=options.categories if words else np.union1d(labels, classes).tolist(),
+        cluster=data.qid,
+    )
+
+
+def agreement_values(found: GradeAgreement | None) -> dict[str, Any] | None:
+    """Return the result for machines."""
+    if found is None:
+        return None
+    from rankwise.evaluation.grades import NAMES
+
+    measures = {
+        name: {
+            "value": getattr(found, name),
+            "low": found.intervals[name][0],
+            "high": found.intervals[name][1],
+        }
+        for name in NAMES
+    }
+    return measures | {"classes": found.classes, "confusion": found.confusion}
+
+
+def grade_lines(path: str, found: GradeAgreement | None) -> list[str]:
+    """Return the result for people."""
+    if found is None:
+        return []
+    from rankwise.evaluation.grades import agreement_lines
+
+    return ["", f"{path}: predicted grades", *agreement_lines(found)]

@@ -1,0 +1,171 @@
+"""The evaluation of a single model: its measures with intervals and, for grades, their agreement."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.text import plural, table
+from rankwise.evaluation.bootstrap import CONFIDENCE
+from rankwise.evaluation.comparison import RANKS
+from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.grades import GradeAgreement, agreement_lines, grade_agreement
+from rankwise.evaluation.measures import (
+    Measured,
+    Metric,
+    graph_measures,
+    measured,
+    measures_for,
+    named_measure,
+)
+from rankwise.metrics.rows import Undefined, check_undefined
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation:
+    """The result of `evaluate`. It prints as a table, and `evaluation["ndcg@10"]` is one of its measures.
+
+    Attributes
+    ----------
+    measures : list of Measured
+        Each has ``mean``, its interval ``low`` to ``high``, and ``values`` per query.
+    grades : GradeAgreement or None
+        The agreement of predicted grades, for models that predict grades.
+    notes : list of str
+        The measures that are left out, and why.
+    n_rows, n_queries : int
+    confidence : float
+        The confidence level of the intervals.
+    """
+
+    measures: list[Measured]
+    grades: GradeAgreement | None
+    notes: list[str]
+    n_rows: int
+    n_queries: int
+    confidence: float = field(default=CONFIDENCE)
+
+    def __getitem__(self, key: str) -> Measured:
+        """Return the measure with a key such as "error" or "ndcg@10"."""
+        for one in self.measures:
+            if one.measure.key == key:
+                return one
+        known = ", ".join(one.measure.key for one in self.measures)
+        raise KeyError(f"{key!r} was not measured; the measures are {known}.")
+
+    def __repr__(self) -> str:
+        title = f"{plural(self.n_rows, 'row')}, {plural(self.n_queries, 'query')}, "
+        rows = [
+            [one.measure.name, *(f"{value:.4f}" for value in (one.mean, one.low, one.high)), _units(one)]
+            for one in self.measures
+        ]
+        lines = [
+            f"{title}{self.confidence:.0%} intervals",
+            *table(["measure", "mean", "from", "to", ""], rows),
+        ]
+        return "\n".join(lines + ([] if self.grades is None else ["", *agreement_lines(self.grades)]))
+
+
+def _units(one: Measured) -> str:
+    return f"over {plural(one.n_defined, 'query') if one.units == 'queries' else one.units}"
+
+
+def evaluate(
+    model: Any,
+    X: Any,
+    y: Any,
+    *,
+    qid: ArrayLike | None = None,
+    measures: str | Sequence[str] | None = None,
+    relevant_above: float = 0.0,
+    undefined: Undefined = "skip",
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+) -> Evaluation:
+    """Evaluate one model on rows that it was not fitted to: measures with confidence intervals.
+
+    The intervals are those of `compare`: over queries or, if there is one query, over rows. For models that
+    predict grades, such as `OrdinalSVM`, the accuracy, the absolute error, the quadratic kappa and the
+    confusion matrix of the grades are computed, too; see `grade_agreement`.
+
+    Parameters
+    ----------
+    model : estimator, pipeline, or array of shape (n_rows,)
+        A fitted model of this library or of scikit-learn, or the scores of the rows.
+    X : array, sparse matrix or frame of shape (n_rows, n_features)
+    y : array of shape (n_rows,), or Preferences
+        Labels, higher is better; for models of classes their classes.
+    qid : array of shape (n_rows,), optional
+        The query of each row.
+    measures, relevant_above, confidence, random_state :
+        As in `compare`.
+    undefined : "skip" or float
+        The value of NDCG, MAP and MRR for a query without relevant rows, which is left out by default; 0 is
+        the convention of LETOR.
+
+    Returns
+    -------
+    evaluation : Evaluation
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> from rankwise.datasets import make_ranking
+    >>> from rankwise.evaluation import evaluate
+    >>> X, y, qid = make_ranking(400, 3, n_queries=20, n_levels=3, noise=0.5, random_state=0)
+    >>> train, test = qid < 10, qid >= 10
+    >>> model = RankSVM().fit(X[train], y[train], qid=qid[train])
+    >>> evaluate(model, X[test], y[test], qid=qid[test], measures=["error", "ndcg@10"])
+    216 rows, 10 queries, 95% intervals
+    measure          mean    from      to
+    Ranking error  0.0852  0.0612  0.1176  over 10 queries
+    NDCG@10        0.9302  0.8874  0.9575  over 10 queries
+    """
+    check_undefined(undefined)
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
+    data = EvaluationData(model, X, y, qid, {}, "model", None)
+    if measures is None:
+        chosen, notes = metrics_of(data, RANKS, relevant_above, undefined)
+    else:
+        keys = [measures] if isinstance(measures, str) else measures
+        options = {"relevant_above": relevant_above, "undefined": undefined}
+        chosen, notes = [named_measure(key, **options) for key in keys], []
+    found = measured(data.target, data.scores, data.query, chosen, random_state, confidence)["model"]
+    grades = agreement_of(data, confidence)
+    return Evaluation(found, grades, notes, len(data.y), data.n_queries, confidence)
+
+
+def metrics_of(
+    data: EvaluationData, at: Sequence[int], relevant_above: float, undefined: Undefined = "skip"
+) -> tuple[list[Metric], list[str]]:
+    """Return the measures that are defined for these data, and notes on the others."""
+    if data.preferences is None and data.edges is not None:
+        return graph_measures(data.y, data.class_of_row, data.edges), []
+    return measures_for(data.target, data.n_queries, at, relevant_above, undefined)
+
+
+def agreement_of(data: EvaluationData, confidence: float = CONFIDENCE) -> GradeAgreement | None:
+    """Return the agreement of the grades that the main model predicts, None if it predicts none."""
+    model = data.models[data.name]
+    if data.label_names is None or not predicts_grades(model):
+        return None
+    classes = last_step(model).classes_
+    predicted = last_step(model).predict(before_last_step(model, data.X, data.qid))[data.row_numbers]
+    return grade_agreement(
+        classes[data.class_of_row],
+        predicted,
+        categories=classes.tolist(),
+        cluster=data.query if data.n_queries > 1 else None,
+        confidence=confidence,
+    )
+
+
+def predicts_grades(model: Any) -> bool:
+    """Return whether a model predicts grades: a utility with boundaries between classes."""
+    ranker = last_step(model)
+    return hasattr(ranker, "thresholds_") and hasattr(ranker, "classes_")
