@@ -25,8 +25,9 @@ from sklearn.base import clone
 
 from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
 from rankwise.datasets import load_diabetes_ranking
-from rankwise.evaluation import compare
+from rankwise.evaluation import compare, grade_agreement
 from rankwise.evaluation.conformal import METHODS
+from rankwise.evaluation.grades import NAMES
 from rankwise.leaderboard import leaderboards_by
 from rankwise.metrics import concordance_index, concordance_interval
 
@@ -103,6 +104,64 @@ def error_of_one_ranking(n, n_levels):
         result = compare(y, {"x": x, "z": z}, measures="error")
         mean = result.measures["x"][0]
         return {"error": (mean.mean, mean.low, mean.high), "difference": interval_of(result.differences[0])}
+
+    return found
+
+
+def auc_of_classes(n_positive, n_rows, shift=1.0):
+    """Intervals of the AUC of a marker, and of the difference of two; the sizes of the classes are given."""
+
+    def found(rng, large=False):
+        scale = MANY // n_rows if large else 1
+        y = np.arange(n_rows * scale) < n_positive * scale
+        x, z = rng.normal(size=(2, len(y))) + np.outer([shift, 0.5], y)
+        index = concordance_interval(y, x)
+        apart = compare(y.astype(float), {"x": x, "z": z}, measures="error").differences[0]
+        return {
+            "index": (index.estimate, index.low, index.high),
+            "difference": (-apart.mean, -apart.high, -apart.low),
+        }
+
+    return found
+
+
+def concordance_of_pairs(n_pairs, n_rows=None):
+    """Intervals of the fraction of listed pairs in the right order: disjoint, or of few rows."""
+
+    def found(rng, large=False):
+        scale = MANY // n_pairs if large else 1
+        if n_rows is None:
+            first, second = np.arange(2 * n_pairs * scale).reshape(2, -1)
+        else:
+            first = rng.integers(n_rows * scale, size=n_pairs * scale)
+            second = (first + rng.integers(1, n_rows * scale, size=n_pairs * scale)) % (n_rows * scale)
+        quality = rng.normal(size=max(first.max(), second.max()) + 1)
+        above = quality[first] + rng.gumbel(size=len(first)) > quality[second] + rng.gumbel(size=len(first))
+        pairs = Preferences.from_pairs(
+            np.where(above, first, second), np.where(above, second, first), n_rows=len(quality)
+        )
+        x, z = quality + rng.normal(size=(2, len(quality))) * np.array([[0.5], [1.5]])
+        index = concordance_interval(pairs, x)
+        apart = compare(pairs, {"x": x, "z": z}, measures="error").differences[0]
+        return {
+            "index": (index.estimate, index.low, index.high),
+            "difference": (-apart.mean, -apart.high, -apart.low),
+        }
+
+    return found
+
+
+def agreement_of_grades(n_rows):
+    """Intervals of the accuracy, the absolute error and the quadratic kappa of predicted grades."""
+
+    def found(rng, large=False):
+        x, noise = rng.normal(size=(2, MANY if large else n_rows))
+        y, predicted = (np.digitize(values, [-1.0, 0.0, 1.0]) for values in (x + 0.7 * noise, x))
+        agreement = grade_agreement(y, predicted, categories=range(4))
+        return {
+            title.lower(): (getattr(agreement, name), *agreement.intervals[name])
+            for name, title in NAMES.items()
+        }
 
     return found
 
@@ -646,6 +705,14 @@ CASES = {
     "ranking error, one ranking of 40 rows": error_of_one_ranking(40, 0),
     "ranking error, one ranking of 200 rows": error_of_one_ranking(200, 0),
     "AUC, two classes, 100 rows": error_of_one_ranking(100, 2),
+    **{
+        f"AUC, {n_positive} of {n_rows} rows positive": auc_of_classes(n_positive, n_rows)
+        for n_positive, n_rows in ((20, 40), (8, 40), (4, 40), (12, 100))
+    },
+    "AUC of a strong marker, 20 of 40 rows positive": auc_of_classes(20, 40, 2.5),
+    **{f"{n} pairs of different rows": concordance_of_pairs(n) for n in (40, 100)},
+    "200 pairs among 40 rows": concordance_of_pairs(200, 40),
+    **{f"grades of {n} rows": agreement_of_grades(n) for n in (40, 100, 400)},
     "ranking error, 20 prompts x 20 votes": error_of_prompts(20, 20),
     "ranking error, 10 prompts x 20 votes": error_of_prompts(10, 20),
 }
@@ -758,6 +825,22 @@ def tables():
                 if f"conformal: {title}" in known
             ],
         ),
+        "concordances": markdown(
+            ["", "index: coverage, length", "difference: coverage, length"],
+            [
+                [title, *map(coverage_and_length, known[title]["quantities"].values())]
+                for title in CASES
+                if is_concordance(known.get(title, {}).get("quantities", {}))
+            ],
+        ),
+        "grades": markdown(
+            ["", *(f"{title.lower()}: coverage, length" for title in NAMES.values())],
+            [
+                [title, *map(coverage_and_length, known[title]["quantities"].values())]
+                for title in CASES
+                if title.startswith("grades of") and title in known
+            ],
+        ),
         "leaderboards": markdown(
             ["", *(f"{name}: coverage, length" for name in OF_LEADERBOARDS)],
             [
@@ -767,6 +850,11 @@ def tables():
             ],
         ),
     }
+
+
+def is_concordance(quantities):
+    """Return whether a case has an index and the difference of two."""
+    return set(quantities) == {"index", "difference"}
 
 
 OF_LEADERBOARDS = ("score", "best - worst", "rank")

@@ -75,7 +75,7 @@ def test_intervals_of_grades_are_those_of_the_infinitesimal_jackknife(grades, cl
     for name, measure in by_weight.items():
         error, n_units = standard_error_by_definition(measure, 60, unit), unit.max() + 1
         influence = np.full(n_units, error * np.sqrt((n_units - 1) / n_units) / np.sqrt(n_units))
-        expected = Estimate(getattr(found, name), influence, n_units - 1.0).interval(0.9, bounds[name])
+        expected = Estimate(getattr(found, name), influence, n_units).interval(0.9, bounds[name])
         np.testing.assert_allclose(found.intervals[name], expected, rtol=1e-5)
 
 

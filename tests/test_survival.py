@@ -161,8 +161,9 @@ def test_what_can_be_given_and_what_is_refused():
     event, time, scores = [True, False, True], [1.0, 2.0, 3.0], [1.0, 3.0, 2.0]
     table = np.array(list(zip(event, time, strict=True)), dtype=[("died", bool), ("months", float)])
     assert concordance_index(table, scores) == concordance_index((event, time), scores) == 1.0
-    with pytest.raises(TypeError, match=r"y must be a Preferences\.from_survival"):
-        concordance_index(Preferences.from_scores(time), scores)
+    with pytest.raises(TypeError, match=r"censoring must be a Preferences\.from_survival"):
+        concordance_index((event, time), scores, censoring=Preferences.from_scores(time))
+    assert concordance_index(Preferences.from_scores(time), scores) == pytest.approx(2 / 3)
     with pytest.raises(ValueError, match="weights must be one of 'harrell', 'uno'; got 'gehan'"):
         concordance_index((event, time), scores, weights="gehan")
     with pytest.raises(ValueError, match="concordance_index is undefined"):

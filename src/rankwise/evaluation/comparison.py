@@ -107,7 +107,8 @@ def compare(
     ranking error has the interval and the test of its infinitesimal jackknife, other measures a percentile
     interval of a bootstrap over rows and no test. Pass rows that no model was fitted to.
 
-    With ten queries, intervals of measures that are 1 for most queries, such as MRR, are too short.
+    With ten queries, intervals of differences of measures that are 1 for most queries, such as MRR, are too
+    short.
 
     Cost: O(m log m) per measure and model.
 

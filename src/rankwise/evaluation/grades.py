@@ -36,7 +36,7 @@ class GradeAgreement:
         Cohen's kappa with squared distances as weights: 0 for predictions that are independent of the labels,
         1 for right ones, NaN if all labels and predictions are the same grade.
     intervals : dict of name to (low, high)
-        Their confidence intervals.
+        Their confidence intervals; NaN for a kappa of 1.
     classes : list
         The grades from the lowest to the highest.
     confusion : array of int of shape (n_classes, n_classes)
@@ -164,18 +164,18 @@ def _quadratic_kappa(given: FloatArray, found: FloatArray) -> Estimate:
     to_given = (found - given.mean()) ** 2 + given.var()
     to_found = (given - found.mean()) ** 2 + found.var()
     chance, mean = float(to_given.mean()), float(observed.mean())
-    if chance == 0:
-        return mean_estimate(np.empty(0))
+    if chance == 0 or mean == 0:  # undefined, or 1 without a known error
+        return Estimate(1.0 if chance else float("nan"), np.zeros(n_rows), 1.0)
     by_row = (observed - mean) / chance - mean * (to_given + to_found - 2 * chance) / chance**2
-    return Estimate(1 - mean / chance, -by_row / n_rows, n_rows - 1.0)
+    return Estimate(1 - mean / chance, -by_row / n_rows, n_rows)
 
 
 def _by_unit(estimate: Estimate, units: IntArray | None) -> Estimate:
     """Return the estimate with the influences of clusters of rows."""
-    if units is None or len(estimate.influence) == 0:
+    if units is None or estimate.n_effective <= 1:
         return estimate
     influence: Any = np.bincount(units, estimate.influence)
-    return Estimate(estimate.value, influence, len(influence) - 1.0)
+    return Estimate(estimate.value, influence, len(influence))
 
 
 def agreement_lines(found: GradeAgreement) -> list[str]:

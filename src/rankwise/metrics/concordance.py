@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.core.checks import as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.losses.pair_sums import partner_sums
-from rankwise.metrics.intervals import Estimate
+from rankwise.metrics.intervals import Estimate, error_estimate, estimate_over_rows
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
 from rankwise.preferences.survival import lives
@@ -36,7 +37,7 @@ def concordance_index(
     tau: float | None = None,
     censoring: Any = None,
 ) -> float:
-    """Fraction of the comparable pairs of survival times that the scores put in the right order.
+    """Fraction of the comparable pairs, of survival times or others, that the scores put in the right order.
 
         1/W * sum over pairs (event of i observed before t_j) of w_i ([s_i < s_j] + [s_i = s_j] / 2),
 
@@ -46,12 +47,16 @@ def concordance_index(
     et al. 2011). A higher score means longer survival: pass minus a risk. Pairs of different strata are not
     compared; the pairs of all strata have the same weight. O(m log m).
 
+    For labels of two classes it is the AUC, and for other labels and listed pairs 1 minus the ranking error.
+
     Parameters
     ----------
     y : Preferences.from_survival, pair (event, time), or structured array with these two fields
-        Whether the event was observed, and the follow-up time. Weights of rows multiply those of pairs.
+        Whether the event was observed, and the follow-up time. Weights of rows multiply those of pairs. Or an
+        array of labels, or a `Preferences` of another kind without queries.
     scores : array of shape (m,)
     weights : {"harrell", "uno"}
+        "uno" is for survival times, as are `tau` and `censoring`.
     tau : float, optional
         Restrict the pairs to those whose earlier time is below tau. In the tail few subjects are at risk, and
         Uno's weights are unbounded.
@@ -66,8 +71,10 @@ def concordance_index(
     --------
     >>> concordance_index(([True, False, True, True], [1.0, 2.0, 3.0, 4.0]), [0.1, 0.9, 0.4, 0.3])
     0.75
+    >>> concordance_index([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])  # the AUC
+    0.75
     """
-    return _Concordance(y, scores, weights, tau, censoring).index()
+    return _concordance(y, scores, weights, tau, censoring).index()
 
 
 def concordance_interval(
@@ -86,8 +93,10 @@ def concordance_interval(
 
     "analytic" is the infinitesimal jackknife, the sum over rows of the squared derivatives of the index by
     the weight of the row, in O(m log m); it treats G as known. Its interval is symmetric on the scale of log
-    odds, by quantiles of Student's t; `rankwise.evaluation` uses the same. "bootstrap" resamples rows,
-    estimates G for each resample unless `censoring` is given, and takes quantiles.
+    odds, by quantiles of Student's t; `rankwise.evaluation` uses the same. The standard error of an AUC is
+    DeLong's, with the degrees of freedom of Satterthwaite; listed pairs are independent, or their groups
+    are. "bootstrap", for survival times, resamples rows, estimates G for each resample unless `censoring` is
+    given, and takes quantiles.
 
     Parameters
     ----------
@@ -111,16 +120,24 @@ def concordance_interval(
     >>> found = concordance_interval((time % 3 > 0, time), time + 40 * np.sin(time))
     >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
     '0.746 from 0.696 to 0.790'
+
+    The AUC of few rows:
+
+    >>> found = concordance_interval([0, 0, 0, 0, 1, 1, 1, 1], [0.1, 0.3, 0.2, 0.6, 0.5, 0.4, 0.8, 0.9])
+    >>> f"{found.estimate:.3f} from {found.low:.3f} to {found.high:.3f}"
+    '0.875 from 0.184 to 0.995'
     """
     check_choice(method, "method", INTERVALS)
     check_count("n_resamples", n_resamples)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
-    found = _Concordance(y, scores, weights, tau, censoring)
+    found = _concordance(y, scores, weights, tau, censoring)
     index = found.index()
     if method == "analytic":
         estimate = found.estimate()
         return Concordance(index, estimate.standard_error, *estimate.interval(confidence, (0.0, 1.0)))
+    if not isinstance(found, _Concordance):
+        raise ValueError("method='bootstrap' is for survival times; use method='analytic'.")
     draws = found.resampled(n_resamples, np.random.default_rng(random_state))
     low, high = np.quantile(draws, [(1 - confidence) / 2, (1 + confidence) / 2])
     return Concordance(index, float(draws.std(ddof=1)), float(low), float(high))
@@ -128,7 +145,43 @@ def concordance_interval(
 
 def concordance_estimate(y: Any, scores: ArrayLike, weights: str = "harrell") -> Estimate:
     """Return the index with the influence of each row, for intervals of differences of two models."""
-    return _Concordance(y, scores, weights, None, None).estimate()
+    return _concordance(y, scores, weights, None, None).estimate()
+
+
+def _concordance(
+    y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any
+) -> _Concordance | _PairConcordance:
+    """Return the concordance with survival times, or with other preferences."""
+    other = y.event is None if isinstance(y, Preferences) else not _holds_survival(y)
+    if not other:
+        return _Concordance(y, scores, weights, tau, censoring)
+    check_choice(weights, "weights", WEIGHTS)
+    if weights != "harrell" or tau is not None or censoring is not None:
+        raise ValueError("weights='uno', tau and censoring are for survival times; y has none.")
+    return _PairConcordance(y, scores)
+
+
+class _PairConcordance:
+    """Preferences without queries, and scores."""
+
+    def __init__(self, y: Any, scores: ArrayLike):
+        self.preferences = y if isinstance(y, Preferences) else Preferences.from_scores(y)
+        if self.preferences.has_queries:
+            raise ValueError(
+                "y has queries; `rankwise.evaluation.evaluate` computes the interval of the ranking error "
+                "over queries."
+            )
+        self.preferences.require_pairs()
+        self.scores = as_vector(scores, "scores", len(self.preferences))
+
+    def index(self) -> float:
+        """Return the index."""
+        return self.estimate().value
+
+    def estimate(self) -> Estimate:
+        """Return 1 minus the ranking error, with its influences."""
+        error = error_estimate(self.preferences, self.scores, "pairs")
+        return replace(error, value=1 - error.value, influence=-error.influence)
 
 
 class _Concordance:
@@ -152,7 +205,7 @@ class _Concordance:
         right, total = self._by_row()
         whole = float(total.sum()) / 2
         index = _fraction(float(right.sum()), 2 * whole)
-        return Estimate(index, (right - index * total) / whole, len(total) - 1.0)
+        return estimate_over_rows(self.ranking, index, (right - index * total) / whole)
 
     def resampled(self, n_resamples: int, generator: np.random.Generator) -> FloatArray:
         """Return the indices of bootstrap resamples, of those that have pairs."""
@@ -196,6 +249,12 @@ class _Concordance:
         ranks = np.unique(self.scores, return_inverse=True)[1].astype(np.float64)
         given: tuple[tuple[Any, float], ...] = ((ranks, 0.0), (ranks, 0.5), (None, 1.0))
         return [partner_sums(self.ranking, values, moment, margin=margin) for values, margin in given]
+
+
+def _holds_survival(y: Any) -> bool:
+    """Return whether y is a pair (event, time), or a structured array."""
+    is_structured = getattr(getattr(y, "dtype", None), "names", None) is not None
+    return is_structured or (isinstance(y, tuple) and len(y) == 2)
 
 
 def as_survival(y: Any, name: str) -> Ranking:

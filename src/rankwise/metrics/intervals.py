@@ -18,6 +18,8 @@ from rankwise.preferences import Preferences
 # Groups of rows joined by pairs are the units, unless one has more than this fraction of the pairs.
 LARGEST_GROUP = 0.1
 TINY = np.finfo(np.float64).tiny
+# A fraction of the way between bounds that is closer to one of them than this is at it.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -29,39 +31,70 @@ class Estimate:
     value : float
     influence : array of shape (n_units,)
         By how much the estimate changes per unit of additional weight; the influences sum to 0.
-    degrees : float
-        Degrees of freedom of the standard error: one less than the (effective) number of units.
+    n_effective : float
+        The (effective) number of units.
+    sample : array of int of shape (n_units,), optional
+        The sample of each unit, such as its class, if the units are several samples of given sizes.
+    n_trials : float, optional
+        The number of independent values, such as disjoint pairs; by default that of the units.
     """
 
     value: float
     influence: FloatArray
-    degrees: float
+    n_effective: float
+    sample: IntArray | None = None
+    n_trials: float | None = None
 
     def __sub__(self, other: Estimate) -> Estimate:
         """Return the estimate of the difference on the same units."""
-        degrees = min(self.degrees, other.degrees)
-        return Estimate(self.value - other.value, self.influence - other.influence, degrees)
+        n_effective = min(self.n_effective, other.n_effective)
+        return Estimate(self.value - other.value, self.influence - other.influence, n_effective, self.sample)
 
     @property
     def standard_error(self) -> float:
-        """The square root of the sum of squared influences, with n / (n - 1) for n units; NaN for one."""
-        if not self.degrees > 0:
-            return float("nan")
-        correction = (self.degrees + 1) / self.degrees
-        return float(np.sqrt(correction * np.sum(self.influence**2)))
+        """The square root of the sum of squared influences, with n / (n - 1) for n units; NaN for one.
+
+        With several samples, the sums of each have its own n, as in DeLong et al. (1988).
+        """
+        return float(np.sqrt(self._variances[0].sum()))
+
+    @property
+    def degrees(self) -> float:
+        """The degrees of freedom of the standard error; of several samples, those of Satterthwaite."""
+        variances, degrees = self._variances
+        if len(variances) == 1 or not variances.sum() > 0:
+            return float(degrees.sum())
+        return float(variances.sum() ** 2 / np.sum(variances**2 / degrees))
+
+    @property
+    def _variances(self) -> tuple[FloatArray, FloatArray]:
+        """The variance of each sample, NaN if it has one unit, and its degrees of freedom."""
+        if self.sample is None:
+            sizes, squares = np.array([self.n_effective]), np.array([np.sum(self.influence**2)])
+        else:
+            sizes = np.bincount(self.sample).astype(np.float64)
+            squares = np.bincount(self.sample, self.influence**2)
+        degrees = np.where(sizes > 1, sizes - 1, np.nan)
+        return sizes / degrees * squares, degrees
 
     def interval(self, confidence: float, bounds: tuple[float, float] | None = None) -> tuple[float, float]:
         """Return the ends of the interval by quantiles of Student's t, NaN if there are too few units.
 
         If the measure has bounds, the interval is symmetric on the scale of log odds, and stays within them.
+        An estimate at a bound has the values of all units there. The probability of that is at most p^n for n
+        independent values and a mean p of the way to the bound, which gives the other end.
         """
         from scipy.special import expit, logit, stdtrit
 
         half_width = float(stdtrit(self.degrees, (1 + confidence) / 2)) * self.standard_error
-        if bounds is None or not np.isfinite(bounds).all() or self.value in bounds:
+        if bounds is None or not np.isfinite(bounds).all() or np.isnan(half_width):
             return self.value - half_width, self.value + half_width
         low, high = bounds
         fraction = (self.value - low) / (high - low)
+        if min(fraction, 1 - fraction) < ROUNDING:
+            n_trials = self.n_effective if self.n_trials is None else self.n_trials
+            reach = (high - low) * ((1 - confidence) / 2) ** (1 / n_trials)
+            return (low + reach, high) if fraction > 0.5 else (low, high - reach)
         stretch = half_width / (high - low) / (fraction * (1 - fraction))
         ends = expit(logit(fraction) + np.array([-stretch, stretch]))
         return tuple((low + (high - low) * ends).tolist())
@@ -93,15 +126,15 @@ def mean_estimate(values: FloatArray, weight: FloatArray | None = None) -> Estim
         return Estimate(float("nan"), np.empty(0), 0.0)
     mean = float(weight @ values) / total
     effective = total**2 / float(weight @ weight)
-    return Estimate(mean, weight * (values - mean) / total, effective - 1.0)
+    return Estimate(mean, weight * (values - mean) / total, effective)
 
 
 def error_estimate(y: Preferences, scores: FloatVector, average: str = "queries") -> Estimate:
     """Return the fraction of pairs in the wrong order, ties counting one half; the units are rows.
 
     Pairs that form many groups, or that were given with groups, have the groups as units. The derivatives by
-    the weights of rows are those of the infinitesimal jackknife, the Hajek projection of a U-statistic.
-    O(m log m) for a ranking.
+    the weights of rows are those of the infinitesimal jackknife, the Hajek projection of a U-statistic. The
+    rows of two classes are two samples, so that the standard error is DeLong's. O(m log m) for a ranking.
 
     Examples
     --------
@@ -119,8 +152,24 @@ def error_estimate(y: Preferences, scores: FloatVector, average: str = "queries"
     influence = wrong - error * total
     units = units_of(y)
     if units is not None:  # a pair lies within a group, and both of its rows have counted it
-        influence = np.bincount(units, influence / 2)[np.bincount(units, total) > 0]
-    return Estimate(float(wrong.sum()) / 2, influence, len(influence) - 1.0)
+        summed: Any = np.bincount(units, influence / 2)
+        influence = summed[np.bincount(units, total) > 0]
+        return Estimate(float(wrong.sum()) / 2, influence, len(influence))
+    return estimate_over_rows(y, float(wrong.sum()) / 2, influence)
+
+
+def estimate_over_rows(y: Preferences, value: float, influence: FloatArray) -> Estimate:
+    """Return an estimate whose units are rows: one sample, or the two classes of labels without queries.
+
+    Of n rows, n / 2 disjoint pairs are independent, and of two classes as many as the smaller one has rows.
+    """
+    n_rows = len(influence)
+    if y.labels is None or y.has_queries or y.event is not None:
+        return Estimate(value, influence, n_rows, n_trials=n_rows // 2)
+    classes, sample = np.unique(y.labels, return_inverse=True)
+    if len(classes) != 2:
+        return Estimate(value, influence, n_rows, n_trials=n_rows // 2)
+    return Estimate(value, influence, n_rows, sample, n_trials=int(np.bincount(sample).min()))
 
 
 def sums_by_row(y: Preferences, scores: FloatVector) -> tuple[FloatVector, FloatVector]:
