@@ -11,6 +11,7 @@ from rankwise.plotting.pair_explanation import PairExplanationDisplay
 from rankwise.plotting.query_quality import QueryQualityDisplay
 from rankwise.plotting.ratings import RatingsDisplay
 from rankwise.plotting.reliability import ReliabilityDisplay
+from rankwise.plotting.survival import SurvivalDisplay
 from rankwise.plotting.utility import UtilityDisplay
 from rankwise.plotting.weights import WeightsDisplay
 
@@ -27,6 +28,7 @@ __all__ = [
     "QueryQualityDisplay",
     "RatingsDisplay",
     "ReliabilityDisplay",
+    "SurvivalDisplay",
     "UtilityDisplay",
     "WeightsDisplay",
 ]

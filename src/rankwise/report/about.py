@@ -28,6 +28,9 @@ def about(data: EvaluationData, first: Measured, given: Mapping[str, str]) -> st
 
 def _data(data: EvaluationData) -> str:
     size = f"{plural(len(data.y), 'row')}, {plural(data.X.shape[1], 'feature')}"
+    if data.event is not None:
+        n_events = int(np.count_nonzero(data.event))
+        size += f", {plural(n_events, 'event')}, {len(data.y) - n_events:,} censored"
     if data.n_queries == 1:
         return f"{size}, one ranking"
     return f"{size}, " + (

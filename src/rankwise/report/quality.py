@@ -24,6 +24,7 @@ from rankwise.report.page import (
     table,
 )
 from rankwise.report.queries import MAX_NAMED, documents_panel, named_queries, worst_first
+from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, padded
 
 LISTED = 8
@@ -51,7 +52,9 @@ def how(data: EvaluationData, measured: Sequence[Measured]) -> str:
 
 def _how_of(units: str, n_rows: int, n_queries: int) -> str:
     if units == "queries":
-        few = " With so few, those of measures that are 1 for most queries are too short." * (n_queries < FEW)
+        few = " With so few, those of differences of measures that are 1 for most queries are too short." * (
+            n_queries < FEW
+        )
         return f"95% intervals: Student's t over {plural(n_queries, 'query')}.{few}"
     if units in ("rows", "groups"):
         whose = "rows" if units == "rows" else "groups of rows joined by pairs"
@@ -167,7 +170,11 @@ def score_chart(data: EvaluationData) -> str:
         f"row {data.row_numbers[k]}: label {data.label(k)}, score {short(float(scores[k]))}"
         for k in rows.tolist()
     ]
-    chart.points(scores[rows], y[rows], titles=titles, radius=2.6)
+    censored = np.zeros(len(rows), dtype=bool) if data.event is None else np.asarray(data.event)[rows] == 0
+    for style, group in enumerate((~censored, censored)):
+        chosen = [title for title, one in zip(titles, group.tolist(), strict=True) if one]
+        chart.points(scores[rows][group], y[rows][group], style, chosen, 2.6)
     sample = f" A sample of {MAX_POINTS:,} rows." if len(rows) < len(y) else ""
     drawn = figure(chart.render(), f"Each dot is a row; a perfect ranking rises from left to right.{sample}")
-    return f'<div class="figures">{drawn}</div>'
+    key = legend(["event", "censored"], dots=True) if censored.any() else ""
+    return f'<div class="figures">{drawn}{key}</div>'

@@ -28,6 +28,7 @@ from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
+from rankwise.report.survival import survival_section
 from rankwise.report.versus import versus_section
 
 if TYPE_CHECKING:
@@ -149,6 +150,7 @@ class Report:
         sections = [
             versus_section(data, self.measures, self.differences),
             quality_section(data, ours, self.notes),
+            survival_section(data),
             shapes_section(data),
             reliability_section(data),
             curves_section(data),
