@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankRLS, RankSVM
+from rankwise import BoostedRanker, CurveRanker, KernelRanker, RankLogistic, RankRLS, RankSVM
 from rankwise.data.dates import with_days
 from rankwise.preprocessing import QueryScaler
 
@@ -20,6 +20,7 @@ RANKERS = (
     RankLogistic(),
     RankRLS(),
     CurveRanker(),
+    KernelRanker(),
     BoostedRanker(n_estimators=3, min_child_samples=1),
 )
 

@@ -35,6 +35,7 @@ from rankwise import (
     BoostedRanker,
     CurveRanker,
     HullRanker,
+    KernelRanker,
     OrdinalSVM,
     RankRLS,
     RankRLSCV,
@@ -47,6 +48,7 @@ from rankwise.io.model_file import ModelFileError, load_model, model_info, save_
 from rankwise.io.model_layout import read_layout, write_layout
 from rankwise.io.model_values import decode, encode
 from rankwise.model_selection import alpha_path
+from rankwise.preprocessing import TableEncoder
 
 random = np.random.RandomState(0)
 X = np.abs(random.randn(40, 4)) * [1.0, 10.0, 0.1, 3.0]
@@ -505,6 +507,11 @@ NEVER_LEARNED = [
         "pair_counts_",
         [None, [], [None] * 5, [np.ones(1)] * 5],
     ),
+    (KernelRanker(), "feature_importances_", [None, np.ones(2), np.full(5, np.nan)]),
+    (KernelRanker(), "kernel_", [None, "rbf", "poly"]),
+    (KernelRanker(), "n_features_in_", [None, 4, 6]),
+    (KernelRanker(), "encoder_", ["passthrough", TableEncoder().fit(X)]),
+    (KernelRanker(), "ranker_", [RankSVM().fit(X, Y), RankSVM(kernel="rbf").fit(X, Y)]),
 ]
 
 
@@ -512,7 +519,7 @@ NEVER_LEARNED = [
     ("model", "name", "values"), NEVER_LEARNED, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_values_that_no_fit_leaves_are_refused_at_once(model, name, values, tmp_path):
-    takes_categories = isinstance(model, BoostedRanker | CurveRanker)
+    takes_categories = isinstance(model, BoostedRanker | CurveRanker | KernelRanker)
     if isinstance(model, BoostedRanker):
         pytest.importorskip("lightgbm")
     fitted = round_trip(model.fit(FRAME if takes_categories else X, Y), tmp_path / "model.json")

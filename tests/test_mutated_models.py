@@ -19,6 +19,7 @@ from rankwise import (
     BradleyTerry,
     CurveRanker,
     HullRanker,
+    KernelRanker,
     ModelFileError,
     OrdinalSVM,
     RankLogistic,
@@ -57,6 +58,8 @@ def fitted():
     yield HullRanker(kernel="poly").fit(ROWS, LABELS)
     yield CurveRanker().fit(ROWS, LABELS)
     yield CurveRanker(interactions=1).fit(ROWS, LABELS)
+    yield KernelRanker().fit(ROWS, LABELS)
+    yield KernelRanker("logistic").fit(np.where(ROWS > 1, np.nan, ROWS), LABELS)
     yield BoostedRanker(n_estimators=3, min_child_samples=1).fit(ROWS, LABELS)
     yield make_pipeline(StandardScaler(), RankSVM(kernel="poly")).fit(ROWS, LABELS)
     yield make_pipeline(QueryScaler("minmax"), RankSVM()).fit(ROWS, LABELS)

@@ -87,6 +87,10 @@ SIGNATURES = {
         interaction_bins=64, monotone=None, categorical_features=None, average="queries",
         pair_weight=None, solver="auto", tol=0.001, max_iter=1000, callback=None, n_jobs=None, verbose=0
     """,
+    "KernelRanker": """
+        loss="squared_hinge", *, alpha="learned", kernel="auto", n_components=None, average="queries",
+        pair_weight=None, tol=0.001, max_iter=1000, callback=None, n_jobs=None, random_state=0, verbose=0
+    """,
     "BradleyTerry": """
         alpha=None, *, ties="half", order_effect=False, feature_alpha=None, half_life=None, tol=1e-16,
         max_iter=100, verbose=0, callback=None, intervals="debiased"

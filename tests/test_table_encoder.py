@@ -187,3 +187,9 @@ def test_later_rows_may_have_any_number_of_unknown_words(library, model):
         {name: values[:1] if name != "grape" else [None] for name, values in COLUMNS.items()}
     )
     np.testing.assert_array_equal(model.predict(later), np.repeat(model.predict(missing), 300))
+
+
+def test_an_array_of_numbers_is_refused_if_the_fit_had_categories():
+    encoder = TableEncoder().fit(np.array([[1.0, "merlot"], [2.0, "syrah"]], dtype=object))
+    with pytest.raises(ValueError, match="column 1 held categories in the fit; pass a frame"):
+        encoder.transform(np.ones((2, 2)))

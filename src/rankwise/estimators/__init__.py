@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from rankwise.curves.ranker import CurveRanker
     from rankwise.curves.ranker_cv import CurveRankerCV
     from rankwise.estimators.boosted_ranker import BoostedRanker
+    from rankwise.estimators.kernel_ranker import KernelRanker
     from rankwise.estimators.ordinal_svm import OrdinalSVM
     from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
     from rankwise.estimators.rank_logistic import RankLogistic, RankLogisticCV
@@ -28,6 +29,7 @@ __all__ = [
     "CurveRankerCV",
     "HullRanker",
     "HullRankerCV",
+    "KernelRanker",
     "OrdinalSVM",
     "OrdinalSVMCV",
     "RankLogistic",
@@ -44,6 +46,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.curves.ranker": ["CurveRanker"],
         "rankwise.curves.ranker_cv": ["CurveRankerCV"],
         "rankwise.estimators.boosted_ranker": ["BoostedRanker"],
+        "rankwise.estimators.kernel_ranker": ["KernelRanker"],
         "rankwise.estimators.ordinal_svm": ["OrdinalSVM"],
         "rankwise.estimators.ordinal_svm_cv": ["OrdinalSVMCV"],
         "rankwise.estimators.rank_logistic": ["RankLogistic", "RankLogisticCV"],

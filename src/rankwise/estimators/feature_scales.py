@@ -103,6 +103,7 @@ def learn_scales(
     path: WeightsPath | None = None,
     n_threads: int = 1,
     random_state: Any = None,
+    n_fitted: int = FITTED_ROWS,
 ) -> FeatureScales:
     """Learn the scale of each feature in a ranking, and the width of the kernel.
 
@@ -121,11 +122,14 @@ def learn_scales(
         How errors are averaged.
     path : callable, optional
         The weights of another loss for each of some falling alphas, which chooses alpha in its place.
+    n_fitted : int
+        The most rows from which gradients are learned.
     """
     check_choice(kernel, f"kernel, with gamma={LEARNED[full]!r},", LEARNING_KERNELS)
     if sp.issparse(X):
         raise ValueError(f"gamma={LEARNED[full]!r} needs dense rows; got a sparse matrix.")
-    task = _Task.drawn(X, preferences, kernel, average, n_threads, check_random_state(random_state))
+    random = check_random_state(random_state)
+    task = _Task.drawn(X, preferences, kernel, average, n_threads, random, n_fitted)
     n_features = X.shape[1]
     equal = np.eye(n_features) if full else np.ones(n_features)
     found = [_best(task.best_fit(equal, width, ALPHAS) for width in WIDTHS[kernel])]
@@ -182,9 +186,10 @@ class _Task:
         average: str,
         n_threads: int,
         random: np.random.RandomState,
+        n_fitted: int,
     ) -> _Task:
         """Draw rows to fit and rows to judge by; where either have no pairs, all rows are both."""
-        judged, fitted = _parts(preferences.groups(), FITTED_ROWS, random)
+        judged, fitted = _parts(preferences.groups(), n_fitted, random)
         if not (preferences[judged].n_pairs and preferences[fitted].n_pairs):
             judged = fitted = np.arange(len(X))
         sample = np.asarray(X[fitted], np.float64)

@@ -220,6 +220,17 @@ class Trees:
     lightgbm_parameters: dict[str, Any] | None = None
 
 
+@dataclass(eq=False, repr=False)
+class LearnedKernel:
+    """The loss of a pair, which may be given by position, and a kernel whose scales are learned."""
+
+    loss: str = "squared_hinge"
+    _: KW_ONLY
+    alpha: float | str = "learned"
+    kernel: str | Callable = "auto"
+    n_components: int | None = None
+
+
 @dataclass(eq=False, repr=False, kw_only=True)
 class Running(Verbosity, Randomness, Jobs, Callback):
     """How a fit runs."""
@@ -258,3 +269,10 @@ class HullParameters(Running, Stopping, Method, Kernel, Hulls):
 
     tol: float = 1e-9
     max_iter: int = 200
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class KernelRankerParameters(Running, Stopping, PairWeight, Average, LearnedKernel):
+    """All parameters of KernelRanker."""
+
+    random_state: RandomState = 0

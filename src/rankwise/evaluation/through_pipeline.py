@@ -76,7 +76,7 @@ def explain_pair(model: Any, a: Any, b: Any, *, inference: Inference | None = No
     Parameters
     ----------
     model : estimator, Pipeline, or fitted search with a best estimator
-        Linear, or a model of trees or curves.
+        Linear, a model of trees or curves, or a `KernelRanker`.
     a, b : arrays of shape (n_features,), or frames of one row
     inference : Inference, optional
         From `model.inference` or `rankwise.inference`, for standard errors.
@@ -120,7 +120,7 @@ def explain_pair(model: Any, a: Any, b: Any, *, inference: Inference | None = No
     found = pair_parts(model, a, b)
     if found is None:
         raise ValueError(
-            f"explain_pair needs a linear model with one output, trees or curves; the score of "
+            f"explain_pair needs a linear model with one output, trees, curves or KernelRanker; the score of "
             f"{type(last_step(model)).__name__} is not a sum over features."
         )
     if inference is None:

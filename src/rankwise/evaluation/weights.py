@@ -128,7 +128,7 @@ def pair_parts(
     """Return the names of the features and their contributions to f(a) - f(b), None if there are none."""
     ranker = last_step(model)
     pair = [row.tocsr() if sp.issparse(row) else one_row(row, name) for row, name in ((a, "a"), (b, "b"))]
-    if hasattr(ranker, "contributions"):
+    if hasattr(ranker, "contributions") or has_interactions(ranker):
         rows = [before_last_step(model, row) for row in pair]
         names = feature_names(pair[0], model, given_names, ranker.n_features_in_)
         return names, ranker.explain_pair(*rows)
@@ -138,6 +138,11 @@ def pair_parts(
     rows = [one.rows.toarray() if sp.issparse(one.rows) else one.rows for one in (first, second)]
     apart = np.subtract(*(np.asarray(row, dtype=np.float64).ravel() for row in rows))
     return by_column(model, first.names, first.weights * apart)
+
+
+def has_interactions(ranker: Any) -> bool:
+    """Return whether a ranker has the methods `interactions` and `explain_pair` of KernelRanker."""
+    return callable(getattr(ranker, "interactions", None))
 
 
 def by_column(model: Any, names: list[str], parts: FloatArray) -> tuple[list[str], FloatArray]:

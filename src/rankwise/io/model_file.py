@@ -51,8 +51,11 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "BoostedRanker",
         "CurveRanker",
         "CurveRankerCV",
+        "KernelRanker",
     )
 }
+# Estimators that others hold, by the attribute, and the classes that it may have.
+HELD = {"KernelRanker": {"encoder_": (), "ranker_": ("RankSVM", "RankLogistic", "RankRLS")}}
 # Models of items, which have no rows to score.
 LEADERBOARDS: dict[str, type[BaseEstimator]] = {"BradleyTerry": estimators.BradleyTerry}
 MODELS = RANKERS | LEADERBOARDS
@@ -215,17 +218,38 @@ def _ranker_to_node(
     check_fitted(ranker)
     if callable(getattr(ranker, "kernel", None)):
         raise ModelFileError("its kernel is a function, and only named and precomputed kernels can be stored")
-    parameters = ranker.get_params(deep=False)
-    learned = {name: value for name, value in vars(ranker).items() if name not in {*parameters, *NOT_STORED}}
-    return to_node(ranker, learned, contents)
+    held = HELD.get(type(ranker).__name__, {})
+    omitted = {*ranker.get_params(deep=False), *NOT_STORED, *held}
+    learned = {name: value for name, value in vars(ranker).items() if name not in omitted}
+    node = to_node(ranker, learned, contents)
+    if held:
+        node["held"] = {name: _held_to_node(ranker, name, held[name], contents) for name in held}
+    return node
+
+
+def _held_to_node(ranker: Any, name: str, kinds: Sequence[str], contents: Contents) -> dict[str, Any]:
+    """Return a ranker of these classes that another one holds, or a step, as a node."""
+    part = getattr(ranker, name)
+    if not kinds:
+        return step_to_node(part, contents)
+    return _ranker_to_node(part, {kind: RANKERS[kind] for kind in kinds}, contents)
 
 
 def _model_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
     if "pipeline" in node:
         *front, (name, ranker) = node["pipeline"]
         steps = [(title, step_from_node(step, arrays)) for title, step in front]
-        return Pipeline([*steps, (name, from_node(RANKERS, ranker, arrays))])
-    return from_node(MODELS, node, arrays)
+        return Pipeline([*steps, (name, _ranker_from_node(RANKERS, ranker, arrays))])
+    return _ranker_from_node(MODELS, node, arrays)
+
+
+def _ranker_from_node(classes: dict[str, type[BaseEstimator]], node: dict[str, Any], arrays: Arrays) -> Any:
+    ranker = from_node(classes, node, arrays)
+    for name, kinds in HELD.get(type(ranker).__name__, {}).items():
+        part = node["held"][name]
+        known = {kind: RANKERS[kind] for kind in kinds}
+        setattr(ranker, name, from_node(known, part, arrays) if kinds else step_from_node(part, arrays))
+    return ranker
 
 
 def _check_scores(model: Any) -> None:
@@ -245,8 +269,9 @@ def _check_scores(model: Any) -> None:
         raise ModelFileError(f"its scores of one row have shape {np.shape(scores)}")
     if np.asarray(scores).dtype.kind == "f" and not np.isfinite(scores).all():
         raise ModelFileError("its score of a row is not finite")
-    if getattr(ranker, "basis_", None) is not None:
-        _check_basis_scores(ranker)
+    function = getattr(ranker, "ranker_", ranker)
+    if getattr(function, "basis_", None) is not None:
+        _check_basis_scores(function)
 
 
 def _check_basis_scores(ranker: Any) -> None:

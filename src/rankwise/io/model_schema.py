@@ -17,12 +17,14 @@ import scipy.sparse as sp
 
 from rankwise.curves.ranker import BaseCurveRanker
 from rankwise.estimators.boosted_ranker import BoostedRanker
+from rankwise.estimators.kernel_ranker import KERNELS, KernelRanker
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
 from rankwise.estimators.rank_rls import BaseRankRLS
 from rankwise.hull.ranker import BaseHullRanker
 from rankwise.io.model_layout import ModelFileError
 from rankwise.leaderboard.bradley_terry import BradleyTerry, parameters_fit
 from rankwise.leaderboard.judge_uncertainty import JudgeState
+from rankwise.preprocessing import TableEncoder
 
 Checks = Iterator[tuple[str, Any]]
 
@@ -57,6 +59,8 @@ def _function(ranker: Any) -> Checks:
     elif isinstance(ranker, BaseCurveRanker):
         yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
         yield "tables", ranker.tables_fit()
+    elif isinstance(ranker, KernelRanker):
+        yield from _learned_kernel(ranker)
     elif hasattr(ranker, "coef_"):
         yield "coef_", _is_weights(ranker, ranker.coef_, ranker.n_features_in_)
     else:
@@ -69,6 +73,21 @@ def _trees(ranker: BoostedRanker) -> Checks:
     importances = ranker.feature_importances_
     yield "feature_importances_", _is_finite(importances) and importances.shape == (ranker.n_features_in_,)
     yield "n_iter_", type(ranker.n_iter_) is int and ranker.n_iter_ >= 0
+
+
+def _learned_kernel(ranker: KernelRanker) -> Checks:
+    encoder, function, n_features = ranker.encoder_, ranker.ranker_, ranker.n_features_in_
+    yield "encoder_", isinstance(encoder, TableEncoder) and encoder.n_features_in_ == n_features
+    first, second = (getattr(one, "feature_names_in_", ()) for one in (encoder, ranker))
+    yield "encoder_", np.array_equal(first, second)
+    yield "ranker_", function.n_features_in_ == len(encoder.source_columns_)
+    yield from _ranker(function)
+    scales, gamma = function.feature_scales_, function.gamma_
+    yield "feature_scales_", _is_finite(scales) and scales.shape == (function.n_features_in_,)
+    yield "gamma_", _is_number(gamma) and 0.0 < gamma < math.inf
+    yield "kernel_", ranker.kernel_ == function.kernel and ranker.kernel_ in KERNELS
+    importances = ranker.feature_importances_
+    yield "feature_importances_", _is_finite(importances) and importances.shape == (n_features,)
 
 
 def _kernel(ranker: Any) -> Checks:

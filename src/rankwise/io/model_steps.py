@@ -203,6 +203,7 @@ def _thawed(step: Any, own: Any) -> Any:
 def sample_row(model: Any) -> Any:
     """Return a row that the steps of a model accept: zeros, and the first of the categories."""
     front = model.steps[0][1] if isinstance(model, Pipeline) else model
+    front = getattr(front, "encoder_", front)
     if isinstance(front, ColumnTransformer):
         names = getattr(front, "feature_names_in_", None)
         return _row_for(front.transformers_, names, front.n_features_in_)

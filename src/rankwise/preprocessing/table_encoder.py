@@ -117,6 +117,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         columns = self._columns(X, reset=False)
+        self._require_words(columns)
         n_rows = len(columns[0])
         require_memory(8 * n_rows * len(self.source_columns_), "The encoded table", "leave out columns")
         encoded = np.empty((n_rows, len(self.source_columns_)))
@@ -151,6 +152,15 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found += levels if self.kinds_[place] == CATEGORY else [name]
             found += [f"{name} is missing"] * bool(self.has_missing_[place])
         return np.array(found, dtype=object)
+
+    def _require_words(self, columns: list[Any]) -> None:
+        """Refuse an array of numbers if the fit had categories."""
+        held = [place for place in self.categories_ if isinstance(columns[place], np.ndarray)]
+        if held:
+            name = getattr(self, "feature_names_in_", np.arange(len(columns)))[held[0]]
+            raise ValueError(
+                f"X is an array of numbers, but column {name!s} held categories in the fit; pass a frame."
+            )
 
     def _width(self, place: int) -> int:
         own = len(self.categories_[place]) if self.kinds_[place] == CATEGORY else 1
