@@ -16,14 +16,17 @@ from rankwise import (
     BoostedRanker,
     CurveRanker,
     CurveRankerCV,
+    KernelRanker,
     RankLogistic,
     RankLogisticCV,
     RankSVM,
     save_model,
 )
 from rankwise.cli.main import main
+from rankwise.datasets import make_ranking
 from rankwise.io import table_readers
 from rankwise.io.model_file import load_model
+from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.preprocessing import TableEncoder
 
@@ -32,6 +35,7 @@ OPTIONS = ["--label", "rating", "--features", ",".join(FEATURES), "--categorical
 METHODS = {
     "boosted": lambda: BoostedRanker(n_estimators=20, random_state=0, n_jobs=1),
     "curve": lambda: CurveRanker(),
+    "kernel": lambda: KernelRanker(),
     "rank-logistic": lambda: make_pipeline(TableEncoder(), StandardScaler(), RankLogistic()),
     "rank-svm": lambda: make_pipeline(TableEncoder(), StandardScaler(), RankSVM()),
 }
@@ -215,7 +219,7 @@ def test_later_rows_with_unknown_words_and_new_gaps(folder, tmp_path, capsys, me
     path.write_text(
         "note,code,grape,price,organic,tasted\nx,99,zinfandel,,TRUE,2026-01-01\ny,,,,,\nz,2,01,7,1,2023-02-01T12:00\n"
     )
-    if method in ("rank-logistic", "rank-svm"):
+    if method in ("kernel", "rank-logistic", "rank-svm"):
         path.write_text(path.read_text().replace(",1,2023", ",true,2023"))
     model = load_model(tmp_path / "model.json")
     table = {
@@ -411,3 +415,27 @@ def test_errors(folder, tmp_path, capsys):
     assert "The data has no rows." in fails(capsys, 1, "predict", tmp_path / "m.json", bad)
     said = fails(capsys, 1, "export", tmp_path / "m.json", "-o", tmp_path / "m.sql", "--format", "sql")
     assert "got TableEncoder" in said
+
+
+def test_the_learned_kernel_in_the_commands(folder, tmp_path, capsys):
+    model, page = tmp_path / "model.json", tmp_path / "page.html"
+    data = [folder / "wines.csv", "-o", model, "--method", "kernel", *OPTIONS]
+    found = run(capsys, "train", *data, "--loss", "logistic", "--kernel", "rbf", "--n-components", 40)
+    assert 0 < found["alpha"] < 1
+    assert found["gap"] < 1e-2
+    capsys.readouterr()
+    assert main(["report", str(model), str(folder / "later.csv"), "-o", str(page), "--label", "rating"]) == 0
+    assert "Which features matter and interact" in page.read_text()
+    assert "chooses alpha in its fit" in fails(capsys, 2, "train", *data, "--tune")
+    assert "chooses alpha in its fit" in fails(capsys, 2, "tune", *data)
+    message = "--kernel must be one of auto, laplacian, exponential, rbf with --method kernel; got poly."
+    assert message in fails(capsys, 2, "train", *data, "--kernel", "poly")
+
+
+def test_the_learned_kernel_of_an_svmlight_file(tmp_path, capsys):
+    X, y, qid = make_ranking(60, 4, n_queries=6, n_levels=3, random_state=0)
+    dump_svmlight(X, y, tmp_path / "rows.txt", qid=qid)
+    data, model = tmp_path / "rows.txt", tmp_path / "model.json"
+    assert main(["train", str(data), "-o", str(model), "--method", "kernel"]) == 0
+    ours = KernelRanker().fit(X, y, qid=qid)
+    np.testing.assert_array_equal(scores(capsys, model, data), ours.predict(X))

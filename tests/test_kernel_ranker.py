@@ -14,6 +14,7 @@ from rankwise.estimators.kernel_ranker import LOSSES, basis_rows
 from rankwise.io.model_file import model_info
 from rankwise.kernels.columns import ColumnFunction
 from rankwise.preprocessing import TableEncoder
+from rankwise.report import Report
 
 DRAWN = "rows are drawn, so that a repeated row is not a doubled weight"
 WEIGHTS = dict.fromkeys(
@@ -274,3 +275,13 @@ def test_the_parts_of_a_pair_add_up(fitted):
     found = explain_pair(fitted, a, b)
     assert found.names == list(X.columns)
     np.testing.assert_array_equal(found.parts, parts)
+
+
+def test_the_report_shows_what_matters_and_interacts(fitted):
+    X, y = wines(seed=1)
+    html = Report(fitted, X, y).to_html()
+    assert "Which features matter and interact" in html
+    assert "grape the largest" in html or "price the largest" in html
+    assert '<th scope="row">grape</th><td>price</td>' in html
+    assert "its score is not a sum over features" not in html
+    assert "(chosen with the scales)" in html

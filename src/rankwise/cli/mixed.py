@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rankwise.io.mixed_tables import MixedTable
 
 # The methods whose estimators take categories and missing values.
-NATIVE = ("curve", "boosted")
+NATIVE = ("curve", "boosted", "kernel")
 # The number of characters of a list of columns in a message.
 LONGEST_LIST = 200
 
@@ -38,8 +38,8 @@ def framed(X: Any, names: list[str]) -> Any:
 def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Recipe:
     """Find out what the columns of a table are, for a training; return the recipe with a scale for them.
 
-    Curves and trees get a frame, other methods the numbers of a `TableEncoder`. It learns levels and medians
-    from all rows, also for cross-validation: they do not depend on the labels.
+    Curves, trees and the learned kernel get a frame, other methods the numbers of a `TableEncoder`. It learns
+    levels and medians from all rows, also for cross-validation: they do not depend on the labels.
     """
     if is_mixed(data.X):
         check_categorical(data, options)
@@ -112,6 +112,7 @@ def column_kinds(model: Any) -> list[Any] | None:
     from rankwise.preprocessing import TableEncoder
 
     front = model.steps[0][1] if hasattr(model, "steps") else model
+    front = getattr(front, "encoder_", front)
     if isinstance(front, TableEncoder):
         return [front.categories_.get(place, kind) for place, kind in enumerate(front.kinds_)]
     if isinstance(front, ColumnTransformer):

@@ -19,7 +19,7 @@ from rankwise.cli.arguments import (
     value,
 )
 
-METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve")
+METHODS = ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "hull", "boosted", "curve", "kernel")
 SCALES = ("none", "standard", "minmax", "maxabs", "query-minmax", "query-standard", "query-rank")
 
 
@@ -66,7 +66,8 @@ def _add_loss_options(group: Any) -> None:
     group.add_argument(
         "--loss",
         choices=LossNames(),
-        help="loss of a pair (rank-svm, ordinal-svm, boosted, curve; least-squares: only boosted)",
+        help="loss of a pair (rank-svm, ordinal-svm, boosted, curve, kernel; least-squares: only boosted and "
+        "kernel)",
     )
     group.add_argument(
         "--cost", choices=("magnitude", "unit", "relative"), help="target difference of a pair (rank-rls)"
@@ -81,7 +82,9 @@ def _add_loss_options(group: Any) -> None:
 
 def _add_kernel_options(group: Any) -> None:
     group.add_argument(
-        "--kernel", help="linear, exponential, or a kernel of scikit-learn such as rbf or poly"
+        "--kernel",
+        help="linear, exponential, or a kernel of scikit-learn such as rbf or poly (kernel: auto, laplacian, "
+        "exponential or rbf)",
     )
     group.add_argument(
         "--gamma", type=GAMMA, help="width of the kernel: a number, scale, learned or learned-matrix"
@@ -89,7 +92,9 @@ def _add_kernel_options(group: Any) -> None:
     group.add_argument("--degree", type=POSITIVE, help="degree of the polynomial kernel")
     group.add_argument("--coef0", type=NUMBER, help="constant of the polynomial and the sigmoid kernel")
     group.add_argument(
-        "--n-components", type=COUNT, help="number of basis rows of a kernel (default: all rows)"
+        "--n-components",
+        type=COUNT,
+        help="number of basis rows of a kernel (default: all rows; kernel: 2,000 to 3,000)",
     )
 
 

@@ -46,6 +46,7 @@ ESTIMATORS = {
     "hull": "HullRanker",
     "boosted": "BoostedRanker",
     "curve": "CurveRanker",
+    "kernel": "KernelRanker",
 }
 
 
@@ -117,13 +118,13 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
             raise UsageError(f"--{name.replace('_', '-')} cannot be used with --method {options.method}.")
     if options.categories is not None and "categories" in known:
         given["categories"] = options.categories
-    if given.get("loss") == "least-squares" and options.method != "boosted":
+    if given.get("loss") == "least-squares" and options.method not in ("boosted", "kernel"):
         raise UsageError(
             f"--loss least-squares cannot be used with --method {options.method}; use --method rank-rls."
         )
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
-    check_kernel(given.get("kernel", "linear"))
+    check_kernel(given.get("kernel"), options)
     for name in ("alpha", "alphas"):
         if "alpha" not in known and getattr(options, name, None) is not None:
             raise UsageError(f"--{name} cannot be used with --method {options.method}.")
@@ -197,9 +198,12 @@ def scoring_of(options: argparse.Namespace, ranker: Any) -> str:
         raise UsageError(str(error).replace("scoring must", "--metric must")) from None
 
 
-def check_kernel(kernel: str) -> None:
+def check_kernel(kernel: str | None, options: argparse.Namespace) -> None:
     """Refuse an unknown kernel, and a precomputed one."""
-    if kernel == "linear":
+    if options.method == "kernel":
+        check_learned_kernel(kernel, options)
+        return
+    if kernel in (None, "linear"):
         return
     from rankwise.kernels import kernel_names
 
@@ -207,6 +211,17 @@ def check_kernel(kernel: str) -> None:
         raise UsageError("--kernel precomputed needs a kernel matrix, which data files do not contain.")
     if kernel not in kernel_names():
         raise UsageError(f"--kernel must be one of {', '.join(kernel_names())}; got {kernel}.")
+
+
+def check_learned_kernel(kernel: str | None, options: argparse.Namespace) -> None:
+    """Refuse a kernel whose scales cannot be learned, and a choice of alpha by cross-validation."""
+    from rankwise.estimators.kernel_ranker import KERNELS
+
+    if kernel not in (None, "auto", *KERNELS):
+        accepted = ", ".join(("auto", *KERNELS))
+        raise UsageError(f"--kernel must be one of {accepted} with --method kernel; got {kernel}.")
+    if getattr(options, "tune", True):  # the command `tune` has no such option
+        raise UsageError("--method kernel chooses alpha in its fit; use `rankwise train` without --tune.")
 
 
 def takes_queries(ranker: Any) -> bool:

@@ -16,6 +16,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.txt.gz -o model.json --tune --scale standard
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
   rankwise train wines.csv -o model.json --label rating --method boosted     (words, dates and gaps)
+  rankwise train wines.csv -o model.json --label rating --method kernel      (no parameter to tune)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)

@@ -45,12 +45,13 @@ def model_facts(data: EvaluationData) -> list[tuple[str, Cell]]:
         found.append(("Minimises", objective))
     alpha = getattr(ranker, "alpha_", getattr(ranker, "alpha", None))
     if isinstance(alpha, int | float | np.number):
-        chosen = " (chosen by cross-validation)" if hasattr(ranker, "alpha_") else ""
+        way = "with the scales" if getattr(ranker, "alpha", None) == "learned" else "by cross-validation"
+        chosen = f" (chosen {way})" if hasattr(ranker, "alpha_") else ""
         found.append(("Alpha", Number(float(alpha), f"{alpha:.4g}{chosen}")))
     temperature = getattr(ranker, "temperature_", 1.0)
     if temperature != 1.0:
         found.append(("Temperature of its probabilities", Number(float(temperature))))
-    kernel = getattr(ranker, "kernel", None)
+    kernel = getattr(ranker, "kernel_", getattr(ranker, "kernel", None))
     if kernel is not None:
         found.append(("Kernel", kernel if isinstance(kernel, str) else "a function"))
     if hasattr(ranker, "feature_scales_"):

@@ -8,7 +8,7 @@ from rankwise.core.text import plural
 from rankwise.evaluation.contributions import Contributions
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
-from rankwise.evaluation.weights import Weights, by_size, largest_parts
+from rankwise.evaluation.weights import Weights, by_size, has_interactions, largest_parts
 from rankwise.report.about import LEAST_SPREAD, widest_spread
 from rankwise.report.page import (
     TIMES,
@@ -41,7 +41,7 @@ def reasons_section(
     data: EvaluationData, weights: Weights | None, errors: np.ndarray, pair: tuple[int, int] | None
 ) -> str:
     """Show the effects of the features on the scores."""
-    if data.ranker is None:
+    if data.ranker is None or has_interactions(data.ranker):
         return ""
     if weights is None:
         why = "The model is not linear: its score is not a sum over features, so it has no weights."

@@ -22,6 +22,7 @@ from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
+from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
 from rankwise.report.page import page, share, short, text
 from rankwise.report.quality import quality_section
@@ -154,6 +155,7 @@ class Report:
             shapes_section(data),
             reliability_section(data),
             curves_section(data),
+            interactions_section(data),
             reasons_section(data, self._effects(), self._query_errors(), self.pair),
             learned_section(data),
         ]
