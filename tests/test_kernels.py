@@ -343,6 +343,22 @@ def test_scale_is_fixed_by_the_training_rows():
 
 
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix])
+def test_median_is_the_inverse_of_a_typical_distance(container):
+    X = np.random.default_rng(0).normal(size=(400, 4))
+    difference = X[:, None] - X
+    squared = np.median((difference**2).sum(axis=2))
+    absolute = np.median(np.abs(difference).sum(axis=2))
+    assert resolve_gamma("median", container(X), "rbf") == pytest.approx(0.5 / squared, rel=0.1)
+    assert resolve_gamma("median", container(X), "exponential") == pytest.approx(squared**-0.5, rel=0.1)
+    assert resolve_gamma("median", container(X), "laplacian") == pytest.approx(1 / absolute, rel=0.1)
+    assert resolve_gamma("median", container(1e3 * X)) == pytest.approx(
+        1e-6 * resolve_gamma("median", container(X))
+    )
+    with pytest.raises(ValueError, match="kernel, with gamma='median', must be one of 'exponential'"):
+        resolve_gamma("median", container(X), "poly")
+
+
+@pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.csr_matrix])
 @pytest.mark.parametrize("scale", [1e200, 1e160, 1e-160, 1e-200])
 def test_a_scale_that_no_number_holds_is_refused(container, scale):
     with pytest.raises(ValueError, match=r"gamma='scale'.*entries from 0 to .*: scale the features.*ten\.$"):
@@ -400,7 +416,7 @@ def wrong_precomputed(K):
         (lambda: KernelMap(n_components=0).fit(rows()), "n_components must be.*at least 1; got 0"),
         (lambda: KernelMap(n_components=2.0).fit(rows()), "n_components must be.*got 2.0"),
         (lambda: KernelMap(n_components=True).fit(rows()), "n_components must be.*got True"),
-        (lambda: KernelMap(gamma="auto").fit(rows()), "gamma must be None, 'scale' or.*got 'auto'"),
+        (lambda: KernelMap(gamma="auto").fit(rows()), "gamma must be None, 'scale', 'median' or.*got 'auto'"),
         (lambda: KernelMap(gamma=-1.0).fit(rows()), "gamma must be.*positive number; got -1.0"),
         (
             lambda: kernel_values(rows(), gamma="scale"),

@@ -896,7 +896,7 @@ BAD_PARAMETERS = [
     ({"average": "x"}, "average must be one of 'queries', 'pairs'; got 'x'"),
     ({"pair_weight": "x"}, "pair_weight must be one of 'difference'; got 'x'"),
     ({"kernel": "x"}, "kernel, unless it is callable, must be one of .*; got 'x'"),
-    ({"kernel": "rbf", "gamma": -1}, "gamma must be None, 'scale' or a positive number; got -1"),
+    ({"kernel": "rbf", "gamma": -1}, "gamma must be None, 'scale', 'median' or a positive number; got -1"),
     (
         {"kernel": "rbf", "n_components": 0},
         "n_components must be None or a whole number of at least 1; got 0",

@@ -68,7 +68,7 @@ def thread_count(text: str) -> int:
 
 def gamma(text: str) -> float | str:
     """Read the width of a kernel: a number, or the word scale, learned or learned-matrix."""
-    return text if text in ("scale", "learned", "learned-matrix") else positive_number(text)
+    return text if text in ("scale", "median", "learned", "learned-matrix") else positive_number(text)
 
 
 def level(text: str) -> float:
@@ -144,7 +144,7 @@ WHOLE = value(whole_number, "an integer of at least 0")
 FOLDS = value(fold_count, "an integer of at least 2")
 THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
 LEVEL = value(level, "a number between 0 and 1")
-GAMMA = value(gamma, "a positive number or the word scale, learned or learned-matrix")
+GAMMA = value(gamma, "a positive number or the word scale, median, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
 COUNTS = value(counts, "integers of at least 1, separated by commas")
 

@@ -87,7 +87,7 @@ def _add_kernel_options(group: Any) -> None:
         "exponential or rbf)",
     )
     group.add_argument(
-        "--gamma", type=GAMMA, help="width of the kernel: a number, scale, learned or learned-matrix"
+        "--gamma", type=GAMMA, help="width of the kernel: a number, scale, median, learned or learned-matrix"
     )
     group.add_argument("--degree", type=POSITIVE, help="degree of the polynomial kernel")
     group.add_argument("--coef0", type=NUMBER, help="constant of the polynomial and the sigmoid kernel")

@@ -28,6 +28,7 @@ from rankwise.core.threads import in_order
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
 from rankwise.kernels import KernelMap, centred_gram, kernel_values, positive_factor, scaled_rows
+from rankwise.kernels.distances import typical_distance
 from rankwise.kernels.parameters import LEARNED
 from rankwise.losses import LeastSquares
 from rankwise.model_selection.scoring import held_out_error
@@ -65,8 +66,6 @@ NO_DISTANCE = 84
 BLOCK_ENTRIES = 1 << 19
 # A feature is not scaled down further than this share of the largest scale: a later round may find it of use.
 SMALLEST_SCALE = 1e-3
-# Pairs of rows from which a typical distance is measured.
-N_PAIRS = 2000
 
 # Solves for each alpha on a design: of it, the preferences and the alphas.
 WeightsPath = Callable[[Any, Preferences, FloatArray], Iterable[FloatArray]]
@@ -217,7 +216,7 @@ class _Task:
         return LeastSquares(self.preferences[: self.n_sample], average=self.average, ties="keep")
 
     def _gamma(self, rows: FloatArray, width: float) -> float:
-        inverse = width / _typical_distance(rows, self.kernel, self.seed)
+        inverse = width / typical_distance(rows, self.kernel, self.seed)
         return inverse**2 if self.kernel == "rbf" else inverse
 
     def best_fit(self, scales: FloatArray, width: float, alphas: FloatArray) -> _Fit:
@@ -347,14 +346,6 @@ def _equal_spread(X: FloatArray) -> FloatArray:
     two_values = ((lowest == X) | (highest == X)).all(axis=0)
     spread = np.where(two_values, highest - lowest, X.std(axis=0))
     return np.divide(1.0, spread, where=spread > 0, out=np.zeros_like(spread))
-
-
-def _typical_distance(X: FloatArray, kernel: str, seed: int) -> float:
-    """Return the median distance of two rows, as the kernel measures it."""
-    first, second = np.random.default_rng(seed).integers(len(X), size=(2, N_PAIRS))
-    difference = X[first] - X[second]
-    order = 1 if kernel == "laplacian" else 2
-    return float(np.median(np.linalg.norm(difference, order, axis=1))) or 1.0
 
 
 def _root_of_gradients(gradients: FloatArray, full: bool) -> FloatArray:

@@ -91,7 +91,9 @@ class RankLogistic(BaseRankLogistic, Running, WarmStart, PairwiseParameters, Str
     kernel : "linear", "precomputed", "exponential", any kernel of scikit-learn, or callable
         `gamma`, `degree`, `coef0` and `kernel_params` are passed on to it; "exponential" is
         exp(-gamma ||x - z||).
-    gamma : float, "scale", "learned", "learned-matrix" or None
+    gamma : float, "scale", "median", "learned", "learned-matrix" or None
+        None is 1 / n_features. "median", for features of similar scale, is 1 / (2 d^2) for "rbf" and 1 / d
+        for "laplacian" and "exponential", with the median distance d of two rows.
         With "learned", the kernels "exponential", "laplacian" and "rbf" learn a scale for each feature and
         their width, from the mean squared gradients of fits, validated on held-out queries or rows; with
         "learned-matrix" the features are also rotated.

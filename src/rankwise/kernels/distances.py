@@ -14,13 +14,34 @@ from rankwise.data.design import row_blocks
 from rankwise.data.scores import dense_rows
 from rankwise.data.sparse_rows import kept_entries
 
-__all__ = ["sparse_squared_distances"]
+__all__ = ["sparse_squared_distances", "typical_distance"]
 
 # Distances, and entries of differences of rows, that are worked on at a time.
 _BLOCK_ENTRIES = 1 << 18
 # A squared distance below this fraction of |x|^2 + |z|^2 is summed from differences: the others
 # have lost two digits at most.
 _LEAST_SHARE = 1e-2
+# Pairs of rows from which a typical distance is measured.
+_N_PAIRS = 2000
+
+
+def typical_distance(X: Any, kernel: str, seed: int = 0) -> float:
+    """Return the median distance of two rows as a kernel measures it, from random pairs; 1 if it is zero.
+
+    Examples
+    --------
+    >>> typical_distance(3 * np.eye(10), "laplacian")
+    6.0
+    """
+    first, second = np.random.default_rng(seed).integers(X.shape[0], size=(2, _N_PAIRS))
+    difference = X[first] - X[second]
+    if hasattr(difference, "toarray"):
+        size = abs(difference) if kernel == "laplacian" else difference.multiply(difference)
+        found = np.asarray(size.sum(axis=1)).ravel()
+        found = found if kernel == "laplacian" else np.sqrt(found)
+    else:
+        found = np.linalg.norm(difference, 1 if kernel == "laplacian" else 2, axis=1)
+    return float(np.median(found)) or 1.0
 
 
 def sparse_squared_distances(X: Any, Z: Any, n_threads: int = 1) -> FloatArray:

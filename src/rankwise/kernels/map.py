@@ -74,9 +74,10 @@ class KernelMap:
         A name known to `sklearn.metrics.pairwise.kernel_metrics`, "precomputed", or a function of two rows
         that gives a number. It must be positive semidefinite, which "additive_chi2" never and "sigmoid"
         seldom is; ``fit`` refuses a kernel matrix that is not.
-    gamma : float, "scale" or None
+    gamma : float, "scale", "median" or None
         None is scikit-learn's default, ``1 / n_features`` (1 for "chi2"); "scale" is
-        ``1 / (n_features * X.var())`` of the rows given to ``fit``.
+        ``1 / (n_features * X.var())`` of the rows given to ``fit``, and "median" is by their median distance:
+        see `resolve_gamma`.
     degree, coef0 : float
         Of the polynomial and the sigmoid kernel; other kernels ignore them.
     kernel_params : dict or None
@@ -197,7 +198,7 @@ class KernelMap:
         n_basis = _n_basis(self.n_components, X.shape[0])
         check_memory(X, n_basis, self._precomputed, keeps_values)
         self._n_rows = X.shape[0]
-        self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X)
+        self.gamma_ = None if self._precomputed else resolve_gamma(self.gamma, X, self.kernel)
         self.basis_indices_ = self._draw(X, n_basis)
         if self._precomputed:
             self.basis_ = None

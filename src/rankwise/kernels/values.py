@@ -16,7 +16,7 @@ from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray
 from rankwise.data.design import row_blocks
 from rankwise.data.scores import dense_rows, row_scores, sparse_rows
-from rankwise.kernels.distances import sparse_squared_distances
+from rankwise.kernels.distances import sparse_squared_distances, typical_distance
 
 __all__ = [
     "BLOCK_BYTES",
@@ -173,10 +173,12 @@ def kernel_names() -> list[str]:
     return sorted([*_pairwise().kernel_metrics(), *_OWN_KERNELS])
 
 
-def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
-    """Turn "scale" into ``1 / (n_features * X.var())``; refuse all but "scale", None and positive numbers.
+def resolve_gamma(gamma: float | str | None, X: Any, kernel: Kernel = "rbf") -> float | None:
+    """Turn "scale" and "median" into a number; refuse all but these, None and positive numbers.
 
-    The variance is that of all entries, zeros of a CSR matrix included; if all are equal the result is 1.
+    "scale" is ``1 / (n_features * X.var())``. The variance is that of all entries, zeros of a CSR matrix
+    included; if all are equal the result is 1. "median" is ``1 / (2 d^2)`` for "rbf" and ``1 / d`` for
+    "laplacian" and "exponential", with the median distance d of two rows.
 
     Examples
     --------
@@ -186,7 +188,9 @@ def resolve_gamma(gamma: float | str | None, X: Any) -> float | None:
     """
     if isinstance(gamma, str) and gamma == "scale":
         return _gamma_of_scale(X)
-    _check_gamma(gamma, "None, 'scale' or a positive number")
+    if isinstance(gamma, str) and gamma == "median":
+        return _gamma_of_median(X, kernel)
+    _check_gamma(gamma, "None, 'scale', 'median' or a positive number")
     return None if gamma is None else float(gamma)
 
 
@@ -228,13 +232,24 @@ def _kernel_parameters(
 def _gamma_of_scale(X: Any) -> float:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         variance = _variance(X)
-        gamma = float(1 / np.float64(X.shape[1] * variance))
+        return _as_gamma("scale", float(1 / np.float64(X.shape[1] * variance)), X)
+
+
+def _gamma_of_median(X: Any, kernel: Kernel) -> float:
+    check_choice(kernel, "kernel, with gamma='median',", OF_DISTANCES)  # type: ignore[arg-type]
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        distance = np.float64(typical_distance(X, str(kernel)))
+        return _as_gamma("median", float(0.5 / distance**2 if kernel == "rbf" else 1 / distance), X)
+
+
+def _as_gamma(word: str, gamma: float, X: Any) -> float:
+    """Return a gamma, 1 if all entries are equal; refuse one that no number holds."""
     if 0 < gamma < np.inf:
         return gamma
     if X.min() == X.max():
         return 1.0
     raise ValueError(
-        "gamma='scale' needs features whose variance is neither too large nor too small for a number; got "
+        f"gamma={word!r} needs features whose variance is neither too large nor too small for a number; got "
         f"entries from {X.min():.3g} to {X.max():.3g}: scale the features by a power of ten."
     )
 
