@@ -51,6 +51,7 @@ X = GENERATOR.normal(size=(500, 4))
 Y = np.round(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] + 0.2 * GENERATOR.normal(size=500), 1)
 QID = GENERATOR.integers(0, 12, 500)
 TRAIN, TEST = np.arange(350), np.arange(350, 500)
+WHOLE = {"subsample": 1.0, "colsample_bynode": 1.0, "learning_rate": 0.1}  # nothing is drawn
 
 
 @parametrize_with_checks([BoostedRanker(), BoostedRanker("logistic", n_estimators=5)])
@@ -71,13 +72,14 @@ def test_scikit_learn_contract(estimator, check):
     ids=["scores", "queries", "survival", "order", "pairs"],
 )
 def test_any_preferences_and_loss_are_learned(preferences, loss):
-    model = BoostedRanker(loss, n_estimators=30).fit(X, preferences)
+    model = BoostedRanker(loss, n_estimators=60, **WHOLE).fit(X, preferences)
     assert ranking_error(preferences, model.predict(X)) < 0.15
     assert model.n_pairs_ == preferences.n_pairs
 
 
 def test_it_is_lightgbm_with_the_objective():
-    model = BoostedRanker("logistic", n_estimators=20, num_leaves=7, reg_lambda=1.0).fit(X, Y, qid=QID)
+    options = {"n_estimators": 20, "num_leaves": 7, "reg_lambda": 1.0}
+    model = BoostedRanker("logistic", **options, **WHOLE).fit(X, Y, qid=QID)
     objective = objectives.lightgbm(Preferences.from_scores(Y, QID), "logistic")
     parameters = {
         "objective": objective, "num_leaves": 7, "lambda_l2": 1.0, "verbose": -1, "num_threads": 1,
@@ -246,10 +248,10 @@ def test_pipelines_and_searches_pass_the_queries_on():
 
 
 def test_warm_start_adds_trees_to_those_there_are():
-    model = BoostedRanker(n_estimators=4, warm_start=True).fit(X, Y)
+    model = BoostedRanker(n_estimators=4, warm_start=True, **WHOLE).fit(X, Y)
     first = model.predict(X)
     model.set_params(n_estimators=10).fit(X, Y)
-    whole = BoostedRanker(n_estimators=10).fit(X, Y)
+    whole = BoostedRanker(n_estimators=10, **WHOLE).fit(X, Y)
     assert model.n_iter_ == 10
     np.testing.assert_allclose(model.predict(X), whole.predict(X), rtol=1e-6, atol=1e-9)
     assert np.abs(model.predict(X) - first).max() > 0.1
@@ -269,10 +271,10 @@ def test_warm_start_goes_on_from_a_file_and_stops_by_validation_rows(tmp_path):
 
 
 def test_trees_learn_what_to_add_to_scores_to_begin_with():
-    first = BoostedRanker("logistic", n_estimators=4).fit(X, Y, qid=QID)
+    first = BoostedRanker("logistic", n_estimators=4, **WHOLE).fit(X, Y, qid=QID)
     start = first.predict(X)
-    second = BoostedRanker("logistic", n_estimators=6).fit(X, Y, qid=QID, init_score=start)
-    whole = BoostedRanker("logistic", n_estimators=10).fit(X, Y, qid=QID)
+    second = BoostedRanker("logistic", n_estimators=6, **WHOLE).fit(X, Y, qid=QID, init_score=start)
+    whole = BoostedRanker("logistic", n_estimators=10, **WHOLE).fit(X, Y, qid=QID)
     np.testing.assert_allclose(start + second.predict(X), whole.predict(X), rtol=1e-6, atol=1e-9)
 
 

@@ -72,10 +72,11 @@ SIGNATURES = {
         tol=1e-09, max_iter=200, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "BoostedRanker": """
-        loss="squared_hinge", *, n_estimators=100, learning_rate=0.1, num_leaves=31, max_depth=-1,
-        min_child_samples=20, subsample=1.0, colsample_bytree=1.0, reg_lambda=0.0,
+        loss="squared_hinge", *, n_estimators=None, learning_rate=0.05, num_leaves=15, max_depth=-1,
+        min_child_samples=20, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7, reg_lambda=0.0,
         early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
-        average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0
+        average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0,
+        early_stopping="auto", validation_fraction=0.2, scoring=None
     """,
     "CurveRanker": """
         alpha="auto", *, loss="hinge", n_bins=128, shape="steps", interactions=0, interaction_bins=64,

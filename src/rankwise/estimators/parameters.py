@@ -207,13 +207,14 @@ class Trees:
 
     loss: str = "squared_hinge"
     _: KW_ONLY
-    n_estimators: int = 100
-    learning_rate: float = 0.1
-    num_leaves: int = 31
+    n_estimators: int | None = None
+    learning_rate: float = 0.05
+    num_leaves: int = 15
     max_depth: int = -1
     min_child_samples: int = 20
-    subsample: float = 1.0
+    subsample: float = 0.8
     colsample_bytree: float = 1.0
+    colsample_bynode: float = 0.7
     reg_lambda: float = 0.0
     early_stopping_rounds: int = 50
     categorical_features: Sequence[int | str] | None = None
@@ -229,6 +230,15 @@ class LearnedKernel:
     alpha: float | str = "learned"
     kernel: str | Callable = "auto"
     n_components: int | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class EarlyStopping:
+    """Whether held-out parts of the training rows choose the number of trees, and by what measure."""
+
+    early_stopping: bool | str = "auto"
+    validation_fraction: float = 0.2
+    scoring: str | None = None
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

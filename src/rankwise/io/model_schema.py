@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.curves.ranker import BaseCurveRanker
-from rankwise.estimators.boosted_ranker import BoostedRanker
+from rankwise.estimators.boosted_base import BaseBoostedRanker
 from rankwise.estimators.kernel_ranker import KERNELS, KernelRanker
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM
 from rankwise.estimators.rank_rls import BaseRankRLS
@@ -54,7 +54,7 @@ def _ranker(ranker: Any) -> Checks:
 
 def _function(ranker: Any) -> Checks:
     """Check the scoring function: trees, tables, weights of features or of kernel values."""
-    if isinstance(ranker, BoostedRanker):
+    if isinstance(ranker, BaseBoostedRanker):
         yield from _trees(ranker)
     elif isinstance(ranker, BaseCurveRanker):
         yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
@@ -67,7 +67,7 @@ def _function(ranker: Any) -> Checks:
         yield from _kernel(ranker)
 
 
-def _trees(ranker: BoostedRanker) -> Checks:
+def _trees(ranker: BaseBoostedRanker) -> Checks:
     yield "categories_", _are_categories(ranker.categories_, ranker.n_features_in_)
     ranker.check_trees()
     importances = ranker.feature_importances_
