@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from rankwise.data.on_disk import arrays_on_disk
     from rankwise.estimators import (
         BoostedRanker,
+        BoostedRankerCV,
         BradleyTerry,
         BradleyTerryCV,
         CurveRanker,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 __all__ = [
     "BoostedRanker",
+    "BoostedRankerCV",
     "BradleyTerry",
     "BradleyTerryCV",
     "ConformalRanks",
@@ -89,6 +91,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.datasets": ["datasets"],
         "rankwise.estimators": [
             "BoostedRanker",
+            "BoostedRankerCV",
             "BradleyTerry",
             "BradleyTerryCV",
             "CurveRanker",

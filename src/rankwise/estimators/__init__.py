@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from rankwise.curves.ranker import CurveRanker
     from rankwise.curves.ranker_cv import CurveRankerCV
     from rankwise.estimators.boosted_ranker import BoostedRanker
+    from rankwise.estimators.boosted_ranker_cv import BoostedRankerCV
     from rankwise.estimators.kernel_ranker import KernelRanker
     from rankwise.estimators.ordinal_svm import OrdinalSVM
     from rankwise.estimators.ordinal_svm_cv import OrdinalSVMCV
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoostedRanker",
+    "BoostedRankerCV",
     "BradleyTerry",
     "BradleyTerryCV",
     "CurveRanker",
@@ -46,6 +48,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.curves.ranker": ["CurveRanker"],
         "rankwise.curves.ranker_cv": ["CurveRankerCV"],
         "rankwise.estimators.boosted_ranker": ["BoostedRanker"],
+        "rankwise.estimators.boosted_ranker_cv": ["BoostedRankerCV"],
         "rankwise.estimators.kernel_ranker": ["KernelRanker"],
         "rankwise.estimators.ordinal_svm": ["OrdinalSVM"],
         "rankwise.estimators.ordinal_svm_cv": ["OrdinalSVMCV"],

@@ -242,6 +242,13 @@ class EarlyStopping:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class TreeCandidates(Comparison):
+    """Parameters of trees to compare, and how."""
+
+    param_grid: dict[str, Any] | Sequence[dict[str, Any]] | None = None
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Running(Verbosity, Randomness, Jobs, Callback):
     """How a fit runs."""
 

@@ -49,6 +49,7 @@ RANKERS: dict[str, type[BaseEstimator]] = {
         "HullRanker",
         "HullRankerCV",
         "BoostedRanker",
+        "BoostedRankerCV",
         "CurveRanker",
         "CurveRankerCV",
         "KernelRanker",
