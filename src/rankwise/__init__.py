@@ -7,6 +7,7 @@ from rankwise.data import backends
 
 if TYPE_CHECKING:
     from rankwise import datasets, evaluation, metrics, model_selection, objectives, plotting
+    from rankwise.auto.ranker import AutoRanker
     from rankwise.calibration.thresholds import fit_thresholds
     from rankwise.data.on_disk import arrays_on_disk
     from rankwise.estimators import (
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "AutoRanker",
     "BoostedRanker",
     "BoostedRankerCV",
     "BradleyTerry",
@@ -85,6 +87,7 @@ backends.announce("rankwise.distributed")
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "rankwise.auto.ranker": ["AutoRanker"],
         "rankwise.calibration.temperature": ["fit_temperature"],
         "rankwise.calibration.thresholds": ["fit_thresholds"],
         "rankwise.data.on_disk": ["arrays_on_disk"],

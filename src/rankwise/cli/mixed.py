@@ -108,11 +108,15 @@ def column_kinds(model: Any) -> list[Any] | None:
     from sklearn.compose import ColumnTransformer
     from sklearn.impute import SimpleImputer
 
+    from rankwise.estimators.model_scores import ModelScores
     from rankwise.io.mixed_tables import ANY_NUMBER
     from rankwise.preprocessing import TableEncoder
 
     front = model.steps[0][1] if hasattr(model, "steps") else model
     front = getattr(front, "encoder_", front)
+    if isinstance(front, ModelScores):
+        found = [column_kinds(one) for _, one in front.models]
+        return max(found, key=lambda kinds: sum(kind != ANY_NUMBER for kind in kinds or []))
     if isinstance(front, TableEncoder):
         return [front.categories_.get(place, kind) for place, kind in enumerate(front.kinds_)]
     if isinstance(front, ColumnTransformer):

@@ -35,11 +35,11 @@ class LossNames:
         return name in list(self)
 
 
-def add_model_options(parser: Any) -> None:
+def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
     """Add the parameters of estimators; their defaults are those of the estimator."""
     group = parser.add_argument_group("model")
     group.add_argument(
-        "--method", choices=METHODS, default="rank-svm", help="estimator (default: %(default)s)"
+        "--method", choices=methods, default="rank-svm", help="estimator (default: %(default)s)"
     )
     _add_loss_options(group)
     _add_kernel_options(group)

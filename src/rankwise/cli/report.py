@@ -145,7 +145,16 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inf
             "Command": shlex.join(["rankwise", *options.arguments]),
         },
         inference=inference,
+        tried=None if first.model is None else tried_by(first.path),
     )
+
+
+def tried_by(path: str) -> Any:
+    """Return the models that a search has tried, from the metadata of a model file, or None."""
+    from rankwise.io.model_file import model_info
+    from rankwise.io.model_layout import is_model_file
+
+    return model_info(path).metadata.get("tried") if is_model_file(path) else None
 
 
 def distinct_names(paths: list[str]) -> list[str]:

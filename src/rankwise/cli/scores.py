@@ -118,8 +118,15 @@ def ranker_and_rows(model: Any, X: Any, qid: Any = None) -> tuple[Any, Any]:
 
 def dense_if_shifted(model: Any, X: Any) -> Any:
     """Return sparse rows as an array if a scaler shifts features."""
-    shifts = any(
-        type(step).__name__ == "MinMaxScaler" or getattr(step, "with_mean", False)
-        for _, step in getattr(model, "steps", [])
+    return X.toarray() if hasattr(X, "toarray") and _needs_table(model) else X
+
+
+def _needs_table(model: Any) -> bool:
+    """Return whether a step of a model, or of one of the models that it mixes, takes no sparse rows."""
+    steps = [step for _, step in getattr(model, "steps", [])] or [model]
+    mixed = [one for step in steps for _, one in getattr(step, "models", [])]
+    return any(map(_needs_table, mixed)) or any(
+        type(step).__name__ in ("MinMaxScaler", "TableEncoder", "KernelRanker")
+        or getattr(step, "with_mean", False)
+        for step in steps
     )
-    return X.toarray() if shifts and hasattr(X, "toarray") else X

@@ -8,6 +8,7 @@ from typing import Any
 
 from rankwise.cli import arguments, model_options, training_report
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.auto import add_auto_options, check_auto_options
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.output import Console
 from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, check_stream_options
@@ -17,6 +18,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train train.csv -o model.json --label grade --qid query --method rank-rls
   rankwise train wines.csv -o model.json --label rating --method boosted     (words, dates and gaps)
   rankwise train wines.csv -o model.json --label rating --method kernel      (no parameter to tune)
+  rankwise train wines.csv -o model.json --label rating --method auto --time 60   (tries several models)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
@@ -58,12 +60,13 @@ def add_parser(commands: Any) -> None:
         "(rank-logistic)",
     )
     model_options.add_checkpoint_options(parser)
-    model_options.add_model_options(parser)
+    model_options.add_model_options(parser, (*model_options.METHODS, "auto"))
     arguments.add_survival_option(parser)
     arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
     add_stream_option(parser)
     add_dask_option(parser)
+    add_auto_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -72,6 +75,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
     from rankwise.cli.models import recipe_of
     from rankwise.cli.training import check_output, learn, require_rows
 
+    check_auto_options(options)
+    if options.method == "auto":
+        return search(options, console)
     if options.alphas is not None and not options.tune:
         raise UsageError("--alphas are candidates for --tune; use --tune, or a single --alpha.")
     for name, value in (("valid", options.valid), ("metric", options.scoring)):
@@ -107,6 +113,20 @@ def run(options: argparse.Namespace, console: Console) -> None:
     values = training_report.report_values(options, data, outcome, reading)
     save(options, data, outcome)
     console.result({"command": "train"} | values, training_report.report_lines(values))
+
+
+def search(options: argparse.Namespace, console: Console) -> None:
+    """Read, try several models, write the chosen one, report."""
+    from rankwise.cli.auto import train_auto
+    from rankwise.cli.data import check_data_options, read_data
+    from rankwise.cli.training import check_output, require_rows
+
+    check_data_options(options)
+    check_output(options.output)
+    start = perf_counter()
+    data = read_data(options, options.n_features)
+    require_rows(data)
+    train_auto(options, console, data, perf_counter() - start)
 
 
 def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:

@@ -20,6 +20,7 @@ from sklearn.pipeline import Pipeline
 
 from rankwise import estimators
 from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import (
     VERSION,
     Arrays,
@@ -114,9 +115,10 @@ def save_model(
     model : ranker, Pipeline that ends in one, fitted search over these, or BradleyTerry
         The steps before a ranker may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler`, `RobustScaler`,
         `QueryScaler`, `SimpleImputer`, `OneHotEncoder`, `OrdinalEncoder` and a `ColumnTransformer` of these,
-        alone or in pipelines. For a search such as GridSearchCV, the best estimator is stored. Kernels must
-        be named or precomputed, since a function cannot be stored. Parameters that hold functions or other
-        objects (callback, a random state, a splitter) are omitted.
+        alone or in pipelines. For a search such as GridSearchCV, the best estimator is stored; for an
+        `AutoRanker`, what was tried is stored as metadata. Kernels must be named or precomputed, since a
+        function cannot be stored. Parameters that hold functions or other objects (callback, a random state,
+        a splitter) are omitted.
     path : path
     feature_names : sequence of str, optional
         For a model that was not fitted to named columns; `export_model` uses them.
@@ -137,6 +139,8 @@ def save_model(
     >>> bool((loaded.predict(X) == model.predict(X)).all())
     True
     """
+    if hasattr(model, "tried_"):
+        metadata = {"tried": model.tried_.as_dicts()} | (metadata or {})
     model = getattr(model, "best_estimator_", model)
     contents = Contents()
     try:
@@ -202,6 +206,13 @@ def _description(model: Any) -> str:
 
 
 def _model_to_node(model: Any, contents: Contents) -> dict[str, Any]:
+    if isinstance(model, Pipeline) and isinstance(model.steps[0][1], ModelScores):
+        (_, scores), (_, mix) = model.steps
+        return {
+            "models": [[name, _model_to_node(one, contents)] for name, one in scores.models],
+            "scales": [float(scale) for scale in scores.scales],
+            "mix": _ranker_to_node(mix, RANKERS, contents),
+        }
     if isinstance(model, Pipeline):
         *front, (name, ranker) = model.steps
         steps = [[title, step_to_node(step, contents)] for title, step in front]
@@ -237,6 +248,14 @@ def _held_to_node(ranker: Any, name: str, kinds: Sequence[str], contents: Conten
 
 
 def _model_from_node(node: dict[str, Any], arrays: Arrays) -> Any:
+    if "models" in node:
+        models = [(str(name), _model_from_node(one, arrays)) for name, one in node["models"]]
+        for _, one in models:
+            check_attributes(last_step(one))
+        scores = ModelScores(models, [float(scale) for scale in node["scales"]])
+        if len(scores.models) != len(scores.scales) or not all(scale > 0 for scale in scores.scales):
+            raise ModelFileError("the scales of its models are inconsistent")
+        return Pipeline([("models", scores), ("mix", from_node(RANKERS, node["mix"], arrays))])
     if "pipeline" in node:
         *front, (name, ranker) = node["pipeline"]
         steps = [(title, step_from_node(step, arrays)) for title, step in front]

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.data.column_kinds import CATEGORY, KINDS, ORDERED
+from rankwise.estimators.model_scores import ModelScores
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 from rankwise.io.model_values import decode, encode, from_node, to_node
 from rankwise.io.table_readers import reader_of
@@ -200,10 +201,19 @@ def _thawed(step: Any, own: Any) -> Any:
     return own if isinstance(step, FrozenEstimator) else step
 
 
+def _front(model: Any) -> Any:
+    """Return the first step of a pipeline, or the encoder inside a model, or the model."""
+    front = model.steps[0][1] if isinstance(model, Pipeline) else model
+    return getattr(front, "encoder_", front)
+
+
 def sample_row(model: Any) -> Any:
     """Return a row that the steps of a model accept: zeros, and the first of the categories."""
-    front = model.steps[0][1] if isinstance(model, Pipeline) else model
-    front = getattr(front, "encoder_", front)
+    front = _front(model)
+    if isinstance(front, ModelScores):
+        return sample_row(
+            max((one for _, one in front.models), key=lambda one: isinstance(_front(one), TableEncoder))
+        )
     if isinstance(front, ColumnTransformer):
         names = getattr(front, "feature_names_in_", None)
         return _row_for(front.transformers_, names, front.n_features_in_)

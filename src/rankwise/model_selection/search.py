@@ -448,16 +448,13 @@ def has_risen(errors: FloatArray, chance: float | None = None) -> bool:
     if n_folds == 1 or n_alphas - 1 - best < RISES:
         return False
     start = errors[0] if chance is None else np.full(n_folds, chance)
-    learned = _is_clear(start - errors[best], LEARNED)
-    if chance is None and not learned:
-        learned = all(_is_clear(last - start, LEARNED) for last in errors[-RISES:])
-    return learned and all(_is_clear(last - errors[best], STANDARD_ERRORS) for last in errors[-RISES:])
-
-
-def _is_clear(differences: FloatVector, least: float) -> bool:
-    """Return whether the mean of differences over folds is more than so many of its standard errors."""
-    noise = differences.std(ddof=1) / np.sqrt(len(differences))
-    return bool(differences.mean() > least * noise)
+    rises = [*(errors[-RISES:] - errors[best]), *(errors[-RISES:] - start)]
+    differences = np.stack([start - errors[best], *rises])
+    noise = differences.std(axis=1, ddof=1) / np.sqrt(n_folds)
+    least = np.array([LEARNED, *[STANDARD_ERRORS] * RISES, *[LEARNED] * RISES])
+    learned, *rest = (differences.mean(axis=1) > least * noise).tolist()
+    from_best, from_start = rest[:RISES], rest[RISES:]
+    return all(from_best) and (learned or (chance is None and all(from_start)))
 
 
 def _copied_bytes(X: Any, folds: list[Fold]) -> float:

@@ -17,6 +17,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import measured, named_measure
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.single import metrics_of
+from rankwise.evaluation.through_pipeline import fitted_model
 from rankwise.evaluation.weights import Weights, weights_of
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
@@ -30,6 +31,7 @@ from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
 from rankwise.report.survival import survival_section
+from rankwise.report.tried import tried_section
 from rankwise.report.versus import versus_section
 
 if TYPE_CHECKING:
@@ -51,7 +53,7 @@ class Report:
 
     Parameters
     ----------
-    model : estimator, Pipeline, or array of shape (n_rows,)
+    model : estimator, Pipeline, fitted search, or array of shape (n_rows,)
         A fitted ranker of this library, a scikit-learn estimator with one score per row, or the scores.
     X : array, sparse matrix or frame of shape (n_rows, n_features)
     y : array of shape (n_rows,), or Preferences
@@ -82,6 +84,9 @@ class Report:
     inference : Inference, optional
         From `model.inference` or `rankwise.inference` and the training data: the weights get standard errors,
         intervals and p-values, and the explanation of a pair states whether its order is sure.
+
+    tried : sequence of dict, optional
+        What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
 
     Attributes
     ----------
@@ -120,8 +125,11 @@ class Report:
         random_state: int = 0,
         about: Mapping[str, str] | None = None,
         inference: Inference | None = None,
+        tried: Sequence[Mapping[str, Any]] | None = None,
     ) -> None:
-        self.data = EvaluationData(model, X, y, qid, models or {}, name, feature_names)
+        self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
+        model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
+        self.data = EvaluationData(model, X, y, qid, others, name, feature_names)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
         self.pair, self.about, self.inference = pair, dict(about or {}), inference
         data = self.data
@@ -158,6 +166,7 @@ class Report:
             interactions_section(data),
             reasons_section(data, self._effects(), self._query_errors(), self.pair),
             learned_section(data),
+            tried_section(self.tried),
         ]
         return page(self.title, self._lead(), sections, self._footer())
 

@@ -1,0 +1,118 @@
+"""`train --method auto`: try several models and keep the simplest good one."""
+
+from __future__ import annotations
+
+import argparse
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.mixed import check_categorical, check_words, framed, is_mixed
+from rankwise.cli.models import SHARED, save_any_model
+from rankwise.core.text import plural
+
+if TYPE_CHECKING:
+    from rankwise.cli.data import Data
+    from rankwise.cli.output import Console
+
+PREFERENCES = ("simple", "best", "blend")
+# Options of `train` that choose or run one model.
+OF_ONE_MODEL = (*SHARED, "alpha", "alphas", "valid", "calibrate", "stream", "dask", "order", "undefined")
+
+
+def add_auto_options(parser: Any) -> None:
+    """Add the options of `--method auto`."""
+    from rankwise.cli.arguments import POSITIVE
+
+    group = parser.add_argument_group("search (auto)")
+    group.add_argument(
+        "--time", type=POSITIVE, metavar="SECONDS", help="time for the search (auto; default: 60)"
+    )
+    group.add_argument(
+        "--prefer",
+        choices=PREFERENCES,
+        help="the simplest model that is not clearly worse than the best, the best, or a mix of the best of "
+        "each kind (auto; default: simple)",
+    )
+
+
+def check_auto_options(options: argparse.Namespace) -> None:
+    """Refuse options of one model with `--method auto`, and its own options with another method."""
+    if options.method != "auto":
+        for name in ("time", "prefer"):
+            if getattr(options, name, None) is not None:
+                raise UsageError(f"--{name} is for --method auto.")
+        return
+    for name in OF_ONE_MODEL:
+        if getattr(options, name, None) is not None:
+            shown = name.replace("_", "-")
+            raise UsageError(f"--{shown} cannot be used with --method auto, which chooses the model.")
+    if options.tune or options.resume or options.scale != "auto":
+        raise UsageError("--tune, --resume and --scale cannot be used with --method auto.")
+
+
+def train_auto(options: argparse.Namespace, console: Console, data: Data, reading: float) -> None:
+    """Search, write the chosen model, and print what was tried."""
+    from rankwise.auto import AutoRanker
+    from rankwise.cli.interruption import Interruption
+
+    start = perf_counter()
+    X = rows_of(data, options)
+    with Interruption(), console.progress() as progress:
+
+        def draw(step: Any) -> None:
+            share = min(1.0, step.seconds / step.budget)
+            text = f"fold {step.fold} of {step.n_folds}, {step.candidate}; best: {step.best}"
+            progress.show(share, f"{text}, {step.best_error:.4f}")
+
+        model = AutoRanker(
+            60.0 if options.time is None else options.time,
+            prefer=options.prefer or "simple",
+            scoring=options.scoring or "error",
+            cv=options.folds,
+            random_state=options.seed,
+            n_jobs=options.jobs,
+            callback=draw,
+        )
+        model.fit(X, data.y, qid=data.qid)
+    seconds = perf_counter() - start
+    metadata = {"method": "auto", "model": model.best_name_, "rows": len(data.y)}
+    names = None if hasattr(model.best_estimator_, "feature_names_in_") else data.feature_names
+    save_any_model(model, options.output, feature_names=names, metadata=metadata)
+    values = {
+        "command": "train",
+        "method": "auto",
+        "model": model.best_name_,
+        "measure": model.tried_.measure,
+        "estimate": model.estimate_,
+        "estimate_low": model.estimate_interval_[0],
+        "estimate_high": model.estimate_interval_[1],
+        "tried": model.tried_.as_dicts(),
+        "rows": len(data.y),
+        "reading_seconds": reading,
+        "seconds": seconds,
+        "output": options.output,
+    }
+    console.result(values, lines_of(model, values))
+
+
+def lines_of(model: Any, values: dict[str, Any]) -> list[str]:
+    """Return the lines to print."""
+    low, high = model.estimate_interval_
+    expected = f"{values['measure']} of new rows: {model.estimate_:.4f} ({low:.4f} to {high:.4f})"
+    return [
+        *str(model.tried_).splitlines(),
+        f"Chosen: {model.best_name_}. {expected}.",
+        f"Trained on {plural(values['rows'], 'row')} in {values['seconds']:.1f} s. "
+        f"Written to {values['output']}",
+    ]
+
+
+def rows_of(data: Data, options: argparse.Namespace) -> Any:
+    """Return the rows as a frame with the kinds of its columns, or as numbers."""
+    if is_mixed(data.X):
+        check_categorical(data, options)
+        data.X, data.kinds = data.X.inferred(options.categorical or ())
+        check_words(data.X)
+        return data.X
+    return data.X if data.feature_names is None else framed(data.X, data.feature_names)
