@@ -111,7 +111,7 @@ def test_shell_and_python_choose_the_same_alpha_on_the_same_folds(method, with_q
 def test_ordinal_models_and_hulls_are_searched_in_the_same_way(method, model, tmp_path, capsys):
     X, y, _ = data(n=60)
     dump_svmlight(X, y, tmp_path / "train.txt")
-    options = ["--method", method, "--folds", "3", "--tol", str(model.tol)]
+    options = ["--method", method, "--folds", "3", "--tol", str(model.tol), "--metric", "error"]
     values, _ = tune(capsys, tmp_path / "train.txt", *options)
     search = AlphaSearch(model, Problem(X, model.outputs(y, None)))
     alphas = search.candidates()
