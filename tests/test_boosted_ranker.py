@@ -333,9 +333,19 @@ def test_wrong_parameters_are_refused(options, message):
 
 def test_too_few_rows_for_a_split_are_logged(caplog):
     with caplog.at_level(logging.WARNING, "rankwise"):
-        model = BoostedRanker().fit(X[:30], Y[:30])
+        model = BoostedRanker().fit(X[:15], Y[:15])
     assert not model.predict(X).any()
     assert "No tree has a split" in caplog.text
+    assert "min_child_samples=10 rows, and there are 15" in caplog.text
+
+
+def test_leaves_of_few_rows_have_fewer_by_default():
+    for n_rows, in_leaf in ((499, 10), (500, 20)):
+        model, given = (
+            BoostedRanker(n_estimators=3, min_child_samples=n).fit(X[:n_rows], Y[:n_rows])
+            for n in (None, in_leaf)
+        )
+        np.testing.assert_array_equal(model.predict(X), given.predict(X))
 
 
 def test_verbose_prints_the_errors(capsys):

@@ -73,15 +73,15 @@ SIGNATURES = {
     """,
     "BoostedRanker": """
         loss="squared_hinge", *, n_estimators=None, learning_rate=0.05, num_leaves=15, max_depth=-1,
-        min_child_samples=20, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7, reg_lambda=0.0,
-        early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
+        min_child_samples=None, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7,
+        reg_lambda=0.0, early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
         average="queries", pair_weight=None, warm_start=False, n_jobs=None, random_state=None, verbose=0,
         early_stopping="auto", validation_fraction=0.2, scoring=None
     """,
     "BoostedRankerCV": """
         loss="squared_hinge", *, n_estimators=None, learning_rate=0.05, num_leaves=15, max_depth=-1,
-        min_child_samples=20, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7, reg_lambda=0.0,
-        early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
+        min_child_samples=None, subsample=0.8, colsample_bytree=1.0, colsample_bynode=0.7,
+        reg_lambda=0.0, early_stopping_rounds=50, categorical_features=None, lightgbm_parameters=None,
         average="queries", pair_weight=None, n_jobs=None, random_state=None, verbose=0, cv=5,
         scoring=None, param_grid=None
     """,

@@ -44,6 +44,8 @@ GROWTH = (
     "colsample_bynode",
     "reg_lambda",
 )
+# The default rows per leaf: fewer if there are few rows.
+FEW_ROWS, FEW_IN_LEAF, MANY_IN_LEAF = 500, 10, 20
 # Parameters of LightGBM that BoostedRanker sets.
 OWN = ("objective", "metric", "num_class", "linear_tree", "data", "valid")
 
@@ -216,15 +218,17 @@ class BaseBoostedRanker(PairProbability, BaseRanker):
         return Grower(
             self.loss,
             self.average,
-            self._parameters(seed),
+            self._parameters(X.shape[0], seed),
             places,
             self._criterion(),
             thread_count(self.n_jobs),
         )
 
-    def _parameters(self, seed: int, **changes: Any) -> dict[str, Any]:
+    def _parameters(self, n_rows: int, seed: int, **changes: Any) -> dict[str, Any]:
         """Return LightGBM's parameters; changes replace those of the model."""
         grown = {name: getattr(self, name) for name in GROWTH} | changes
+        if grown["min_child_samples"] is None:
+            grown["min_child_samples"] = FEW_IN_LEAF if n_rows < FEW_ROWS else MANY_IN_LEAF
         return {
             "metric": "None",
             **grown,

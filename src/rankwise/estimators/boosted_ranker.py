@@ -63,7 +63,9 @@ class BoostedRanker(
         stopping, and 100 without.
     learning_rate : float
         Factor of each tree.
-    num_leaves, max_depth, min_child_samples, subsample, colsample_bytree, colsample_bynode, reg_lambda :
+    min_child_samples : int, optional
+        The fewest rows of a leaf; by default 20, or 10 if there are fewer than 500 rows.
+    num_leaves, max_depth, subsample, colsample_bytree, colsample_bynode, reg_lambda :
         As in LightGBM. If `subsample` is below 1, rows are drawn anew for each tree, and if
         `colsample_bynode` is, so are features for each split. The defaults are those of many data sets
         (`benchmarks/defaults.py`).

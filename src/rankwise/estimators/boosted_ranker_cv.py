@@ -123,7 +123,8 @@ random_state, verbose :
         rows, grower = TreeRows(problem.X, problem.preferences), self._grower(problem.X, seed)
         parts = self._parts(rows, y, qid, validation)
         growers = [
-            replace(grower, parameters=self._parameters(seed, **candidate)) for candidate in self.candidates_
+            replace(grower, parameters=self._parameters(problem.X.shape[0], seed, **candidate))
+            for candidate in self.candidates_
         ]
         errors = [self._errors(each, parts) for each in growers]
         self.scoring_ = grower.criterion.key

@@ -211,7 +211,7 @@ class Trees:
     learning_rate: float = 0.05
     num_leaves: int = 15
     max_depth: int = -1
-    min_child_samples: int = 20
+    min_child_samples: int | None = None
     subsample: float = 0.8
     colsample_bytree: float = 1.0
     colsample_bynode: float = 0.7
