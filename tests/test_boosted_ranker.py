@@ -491,6 +491,24 @@ def test_the_command_chooses_the_number_of_trees(files, capsys, tmp_path):
     assert told["iterations"] == told["cross_validation"]["best_n_estimators"]
 
 
+def test_the_command_stops_as_the_estimator_does(files, tmp_path, capsys):
+    command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "-q", "--method", "boosted"]
+    options = {"early_stopping": True, "validation_fraction": 0.5, "min_child_samples": 30}
+    options |= {"n_estimators": 40, "learning_rate": 0.3, "scoring": "ndcg@5"}
+    given = ["--early-stopping", "yes", "--validation-fraction", "0.5", "--min-child-samples", "30"]
+    given += ["--n-estimators", "40", "--learning-rate", "0.3", "--metric", "ndcg@5"]
+    dump_svmlight(X, np.clip(Y, 0, 3), files / "graded.txt", qid=np.sort(QID))
+    command[1] = str(files / "graded.txt")
+    assert main([*command, *given]) == 0
+    expected = BoostedRanker(**options).fit(X, np.clip(Y, 0, 3), qid=np.sort(QID))
+    model = load_model(tmp_path / "m")
+    assert model.n_iter_ == expected.n_iter_ == 1 + np.argmin(expected.validation_errors_)
+    np.testing.assert_array_equal(model.predict(X), expected.predict(X))
+    with pytest.raises(SystemExit):
+        main([*command, "--validation-fraction", "0.7"])
+    assert "must be a number above 0 and at most 0.5; got '0.7'" in capsys.readouterr().err
+
+
 def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys):
     command = ["train", str(files / "train.txt"), "-o", str(tmp_path / "m"), "-q", "--loss", "least-squares"]
     assert main([*command, "--method", "boosted", "--n-estimators", "5"]) == 0

@@ -124,6 +124,14 @@ def separator(text: str) -> str:
     return text
 
 
+def part(text: str) -> float:
+    """Read a fraction of at most one half."""
+    found = positive_number(text)
+    if found > 0.5:
+        raise ValueError
+    return found
+
+
 def value(read: Callable[[str], Any], accepted: str) -> Callable[[str], Any]:
     """Return a type for argparse whose errors name the accepted values."""
 
@@ -146,6 +154,7 @@ THREADS = value(thread_count, "an integer of at least 1, or -1 for all cores")
 LEVEL = value(level, "a number between 0 and 1")
 GAMMA = value(gamma, "a positive number or the word scale, median, learned or learned-matrix")
 NUMBERS = value(numbers, "positive numbers separated by commas")
+PART = value(part, "a number above 0 and at most 0.5")
 COUNTS = value(counts, "integers of at least 1, separated by commas")
 
 

@@ -11,6 +11,7 @@ from rankwise.cli.arguments import (
     GAMMA,
     NUMBER,
     NUMBERS,
+    PART,
     POSITIVE,
     SECONDS,
     THREADS,
@@ -60,6 +61,7 @@ def add_model_options(parser: Any, methods: tuple[str, ...] = METHODS) -> None:
     group.add_argument("--max-iter", type=COUNT, help="maximal number of iterations")
     group.add_argument("--seed", type=WHOLE, default=0, help="random seed (default: 0)")
     group.add_argument("--jobs", type=THREADS, default=1, help="threads, -1 for all cores (default: 1)")
+    _add_growth_options(group)
 
 
 def _add_loss_options(group: Any) -> None:
@@ -99,13 +101,28 @@ def _add_kernel_options(group: Any) -> None:
 
 
 def _add_tree_and_curve_options(group: Any) -> None:
-    group.add_argument("--n-estimators", type=COUNT, help="number of trees (boosted; default: 100)")
-    group.add_argument("--learning-rate", type=POSITIVE, help="factor of each tree (boosted; default: 0.1)")
-    group.add_argument("--num-leaves", type=COUNT, help="leaves per tree (boosted; default: 31)")
+    group.add_argument("--n-estimators", type=COUNT, help="number of trees (boosted; default: chosen)")
+    group.add_argument("--learning-rate", type=POSITIVE, help="factor of each tree (boosted; default: 0.05)")
+    group.add_argument("--num-leaves", type=COUNT, help="leaves per tree (boosted; default: 15)")
     group.add_argument("--n-bins", type=COUNT, help="bins per feature (curve; default: 128)")
     group.add_argument("--shape", choices=("steps", "lines"), help="shape of the curves (curve)")
     group.add_argument(
         "--interactions", type=WHOLE, help="number of pairs of features with a table (curve; default: 0)"
+    )
+
+
+def _add_growth_options(group: Any) -> None:
+    group.add_argument(
+        "--min-child-samples", type=COUNT, help="fewest rows of a leaf (boosted; default: 20, or 10 of few)"
+    )
+    group.add_argument(
+        "--early-stopping",
+        choices=("auto", "yes", "no"),
+        help="choose the number of trees on held-out parts of the training rows, by --metric (boosted; "
+        "default: auto, which is yes without --n-estimators and with at least 100 rows)",
+    )
+    group.add_argument(
+        "--validation-fraction", type=PART, help="fraction of such a part (boosted; default: 0.2)"
     )
 
 

@@ -37,6 +37,9 @@ SHARED = (
     "interactions",
     "tol",
     "max_iter",
+    "min_child_samples",
+    "early_stopping",
+    "validation_fraction",
 )
 ESTIMATORS = {
     "rank-svm": "RankSVM",
@@ -124,6 +127,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
         )
     for name in {"loss", "thresholds"} & set(given):
         given[name] = given[name].replace("-", "_")
+    if "early_stopping" in given:
+        given["early_stopping"] = {"yes": True, "no": False}.get(given["early_stopping"], "auto")
     check_kernel(given.get("kernel"), options)
     for name in ("alpha", "alphas"):
         if "alpha" not in known and getattr(options, name, None) is not None:
@@ -132,6 +137,8 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     given |= {name: value for name, value in always.items() if name in known}
     undefined = "skip" if options.undefined is None else options.undefined
     scoring = scoring_of(options, kind(**given))
+    if "early_stopping" in known and options.scoring is not None:
+        given["scoring"] = scoring  # of the held-out rows that end a fit
     return Recipe(options.method, given, options.scale, scoring, undefined, light)
 
 

@@ -81,7 +81,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.alphas is not None and not options.tune:
         raise UsageError("--alphas are candidates for --tune; use --tune, or a single --alpha.")
     for name, value in (("valid", options.valid), ("metric", options.scoring)):
-        if value is not None and not options.tune:
+        if value is not None and not options.tune and (name, options.method) != ("metric", "boosted"):
             raise UsageError(f"--{name} is for the choice of alpha; use it with --tune.")
     check_data_options(options)
     check_dask_options(options)
