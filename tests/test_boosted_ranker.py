@@ -25,6 +25,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from html_page import Page
 from rankwise import (
     BoostedRanker,
+    BoostedRankerCV,
     ModelFileError,
     Preferences,
     export_model,
@@ -507,6 +508,23 @@ def test_the_command_stops_as_the_estimator_does(files, tmp_path, capsys):
     with pytest.raises(SystemExit):
         main([*command, "--validation-fraction", "0.7"])
     assert "must be a number above 0 and at most 0.5; got '0.7'" in capsys.readouterr().err
+
+
+def test_the_command_chooses_the_size_of_trees(files, tmp_path, capsys):
+    quick = ["--method", "boosted", "--learning-rate", "0.5", "--folds", "2", "--metric", "ndcg@5"]
+    dump_svmlight(X, np.clip(Y, 0, 3), files / "graded.txt", qid=np.sort(QID))
+    options = {"learning_rate": 0.5, "cv": 2, "scoring": "ndcg@5", "random_state": 0}
+    expected = BoostedRankerCV(**options).fit(X, np.clip(Y, 0, 3), qid=np.sort(QID))
+    assert main(["tune", str(files / "graded.txt"), "--json", *quick]) == 0
+    found = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(found["errors"], expected.cv_errors_, rtol=1e-12)
+    assert found["trees"] == expected.n_trees_.tolist()
+    assert found["candidates"] == expected.candidates_
+    command = ["--scale", "standard", "--valid", str(files / "graded.txt"), "-o", str(tmp_path / "m")]
+    assert main(["tune", str(files / "graded.txt"), *quick, *command]) == 0
+    assert "num leaves 15, min child samples 5" in capsys.readouterr().out
+    assert main(["train", str(files / "graded.txt"), "--tune", "-q", "-o", str(tmp_path / "m"), *quick]) == 0
+    np.testing.assert_array_equal(load_model(tmp_path / "m").predict(X), expected.predict(X))
 
 
 def test_the_command_takes_least_squares_for_trees_alone(files, tmp_path, capsys):

@@ -49,7 +49,8 @@ def add_parser(commands: Any) -> None:
     strength.add_argument(
         "--tune",
         action="store_true",
-        help="choose alpha (boosted: the number of trees) by cross-validation over queries",
+        help="choose alpha (boosted: the size of the trees or, with --n-estimators, their number) by "
+        "cross-validation over queries",
     )
     model_options.add_selection_options(parser)
     parser.add_argument(

@@ -72,8 +72,12 @@ class Training:
     @with_one_blas_thread
     def choose(self, options: argparse.Namespace, progress: Progress) -> Choice:
         """Cross-validate over queries; folds or candidates of a checkpoint are not repeated."""
+        from rankwise.cli.tree_choice import choose_trees, chooses_size
         from rankwise.model_selection.search import Choice
 
+        if chooses_size(self.recipe):
+            progress.show(0.0, "sizes of trees")
+            return choose_trees(options, self.recipe, self.data, self.validation)
         search = self._search()
         tried, folds = search.candidates(options.alphas), self._folds(search, options)
         may_stop = options.alphas is None and not search.model.fits_all_at_once
@@ -170,10 +174,10 @@ class Training:
             announce(model, progress, number / len(folds), f"fold {number + 1} of {len(folds)}")
             yield folds[number]
 
-    def fit(self, chosen: float | None, progress: Progress) -> Outcome:
-        """Fit to all rows with the chosen value, from the weights of a checkpoint if there are any."""
+    def fit(self, chosen: dict[str, Any], progress: Progress) -> Outcome:
+        """Fit to all rows with the chosen values, from the weights of a checkpoint if there are any."""
         start = perf_counter()
-        ranker = self.recipe.ranker(**({} if chosen is None else {self.recipe.tuned: chosen}))
+        ranker = self.recipe.ranker(**chosen)
         watch = self._watch(ranker, progress)
         scaler = self.recipe.scaler(self.data.X)
         X = fit_scaled(scaler, self.data.X, self.data.qid)
@@ -275,7 +279,8 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     with Interruption() as interruption, console.progress() as progress:
         try:
             choice = training.choose(options, progress) if tune else None
-            chosen = alpha if choice is None else value_of(choice, recipe)
+            given = {} if alpha is None else {recipe.tuned: alpha}
+            chosen = given if choice is None else chosen_parameters(choice, recipe)
             outcome = training.fit(chosen, progress)
             outcome.choice = choice
         except KeyboardInterrupt:
@@ -297,9 +302,11 @@ def announce(model: Any, progress: Progress, share: float, text: str) -> None:
         model.set_params(callback=draw)
 
 
-def value_of(choice: Choice, recipe: Recipe) -> float:
-    """Return the best candidate, as an integer if it is a number of trees."""
-    return choice.alpha if recipe.tuned == "alpha" else int(choice.alpha)
+def chosen_parameters(choice: Choice, recipe: Recipe) -> dict[str, Any]:
+    """Return the parameters of the best candidate; a number of trees is an integer."""
+    if hasattr(choice, "parameters"):
+        return dict(choice.parameters)
+    return {recipe.tuned: choice.alpha if recipe.tuned == "alpha" else int(choice.alpha)}
 
 
 def choose(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data) -> Choice:

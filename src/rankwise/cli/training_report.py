@@ -41,7 +41,8 @@ def choice_values(choice: Any, tuned: str) -> dict[str, Any]:
     from rankwise.model_selection.scoring import measure_of
 
     values = measure_of(choice.errors, choice.scoring)
-    return {
+    sizes = {"candidates": choice.candidates} if hasattr(choice, "candidates") else {}
+    return sizes | {
         CANDIDATES[tuned]: choice.alphas,
         "mean": values.mean(axis=1),
         "std": values.std(axis=1),
@@ -96,5 +97,10 @@ def choice_lines(choice: Any, tuned: str) -> list[str]:
             zip(choice.alphas, measure_of(choice.errors, choice.scoring), strict=True)
         )
     ]
-    strength = "alpha" if tuned == "alpha" else "trees"
-    return table([strength, scoring_name(choice.scoring), "deviation", ""], rows)
+    header = ["alpha" if tuned == "alpha" else "trees", scoring_name(choice.scoring), "deviation", ""]
+    if not hasattr(choice, "candidates"):
+        return table(header, rows)
+    from rankwise.cli.tree_choice import candidate_text
+
+    named = [[candidate_text(size), *row] for size, row in zip(choice.candidates, rows, strict=True)]
+    return table(["candidate", *header], named)

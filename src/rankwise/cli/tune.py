@@ -23,9 +23,10 @@ def add_parser(commands: Any) -> None:
         "data [data ...] [-o model] [options]",
         run,
         "compare alphas by cross-validation",
-        "Print a measure of each alpha (boosted: number of trees) on held-out queries, mean and standard "
-        "deviation over folds: that of --metric, by default the ranking error, for rank-logistic the log "
-        "loss of a pair, and for ordinal-svm the mean absolute error of predicted ranks.",
+        "Print a measure of each alpha (boosted: size of the trees or, with --n-estimators, their number) on "
+        "held-out queries, mean and standard deviation over folds: that of --metric, by default the ranking "
+        "error, for rank-logistic the log loss of a pair, and for ordinal-svm the mean absolute error of "
+        "predicted ranks.",
         EXAMPLE,
     )
     parser.set_defaults(reads=("data", "valid"), writes=("output",), checkpoints=True)
