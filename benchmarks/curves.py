@@ -65,7 +65,14 @@ def contenders(bags):
         "`CurveRankerCV`, `interactions=10`": lambda: CurveRankerCV(interactions=10, n_jobs=1),
     }
     if importlib.util.find_spec("lightgbm"):
-        models["200 boosted trees of depth 6"] = lambda: BoostedRanker(n_estimators=200, max_depth=6)
+        models["200 boosted trees of depth 6"] = lambda: BoostedRanker(
+            n_estimators=200,
+            max_depth=6,
+            learning_rate=0.1,
+            num_leaves=31,
+            subsample=1.0,
+            colsample_bynode=1.0,
+        )
     if importlib.util.find_spec("interpret"):
         bag = "bag" if bags == 1 else "bags"
         models[f"explainable boosting, {bags} {bag}"] = partial(RanksRegressor, bags)

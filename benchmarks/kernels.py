@@ -81,9 +81,12 @@ def contestants(name, n_basis):
         "learned, kmeans, squared hinge": lambda: RankSVM("learned", basis="kmeans", **hinge, **learned),
     }
     if importlib.util.find_spec("lightgbm") is not None:
-        found["BoostedRanker, 200 trees of depth 6"] = lambda: BoostedRanker(n_estimators=200, max_depth=6)
+        whole = {"learning_rate": 0.1, "subsample": 1.0, "colsample_bynode": 1.0}
+        found["BoostedRanker, 200 trees of depth 6"] = lambda: BoostedRanker(
+            n_estimators=200, max_depth=6, num_leaves=31, **whole
+        )
         found["BoostedRanker, 1,000 trees of 63 leaves"] = lambda: BoostedRanker(
-            n_estimators=1000, num_leaves=63
+            n_estimators=1000, num_leaves=63, **whole
         )
     return found
 

@@ -48,8 +48,16 @@ def regression(y):
 
 
 def boosted(loss, y):
-    """The same trees over all pairs."""
-    model = BoostedRanker(loss, n_estimators=300, early_stopping_rounds=20)
+    """The same trees over all pairs, with LightGBM's defaults."""
+    model = BoostedRanker(
+        loss,
+        n_estimators=300,
+        learning_rate=0.1,
+        num_leaves=31,
+        subsample=1.0,
+        colsample_bynode=1.0,
+        early_stopping_rounds=20,
+    )
     return model.fit(X[train], y[train], validation=(X[valid], y[valid]))
 
 
