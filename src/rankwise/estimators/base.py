@@ -188,10 +188,15 @@ class BaseRanker(BaseEstimator):
         return function_space(self, problem)
 
     def grid(self, problem: Problem, design: Design | None = None) -> FloatVector:
-        """Return powers of ten down from the alpha at which scores spread over about one margin."""
+        """Return powers of ten down from the alpha at which scores spread over about one margin.
+
+        Columns of a linear model whose scale is far above that of the others do not raise it.
+        """
         design = self.space(problem).design if design is None else design
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
-        return margin_alphas(design, Hinge(problem.preferences, average=average, n_threads=n_threads))
+        loss = Hinge(problem.preferences, average=average, n_threads=n_threads)
+        is_plain = getattr(self, "kernel", None) == "linear"
+        return margin_alphas(design, loss, problem.X if is_plain else None)
 
     def fits(self, problem: Problem, hint: bool = False) -> Fits:
         """Return the fits to a problem for any alpha; `hint` checks the scale of the features."""

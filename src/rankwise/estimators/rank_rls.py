@@ -24,6 +24,7 @@ from rankwise.kernels.parameters import is_linear
 from rankwise.leave_out.fold_equations import FoldEquations
 from rankwise.leave_out.pair_blocks import distance_alphas, joint_loss, mean_squared_distance
 from rankwise.losses.least_squares import COSTS, FORMULAS, TIES, LeastSquares
+from rankwise.model_selection.search import near_share
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
@@ -120,10 +121,14 @@ class BaseRankRLS(LinearInference):
         return forms_of(self, [preferences])[0]
 
     def grid(self, problem: Problem, design: Design | None = None) -> FloatArray:
-        """Return powers of two times the mean squared distance of the two rows of a pair."""
+        """Return powers of two times the mean squared distance of the two rows of a pair.
+
+        Columns of a linear model whose scale is far above that of the others are damped first.
+        """
         design = self.space(problem).design if design is None else design
         loss = joint_loss(problem.outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
-        return distance_alphas(mean_squared_distance(design, loss))
+        share = near_share(problem.X) if is_linear(self) else 1.0
+        return distance_alphas(share * mean_squared_distance(design, loss))
 
     def fits(self, problem: Problem, hint: bool = False) -> LeastSquaresFits:
         """Return the fits to a problem for any alpha."""

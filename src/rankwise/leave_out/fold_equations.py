@@ -13,6 +13,7 @@ from rankwise.data.design import MemoryDesign, as_design
 from rankwise.data.scores import compared_scores
 from rankwise.leave_out.pair_blocks import distance_alphas
 from rankwise.losses.least_squares import LeastSquares
+from rankwise.model_selection.search import near_share
 from rankwise.solvers.spectrum import Spectrum, joined_paths
 
 
@@ -47,7 +48,7 @@ class FoldEquations:
 
     def default_alphas(self) -> FloatArray:
         """Return the grid for all rows: the mean squared distance of pairs is the trace of X'L X."""
-        return distance_alphas(float(np.trace(self.whole[0][0])))
+        return distance_alphas(near_share(self._X) * float(np.trace(self.whole[0][0])))
 
     def scores(self, alphas: FloatArray) -> Iterator[FloatArray]:
         """Yield the scores of each fold's rows by fits without it: shape (n_alphas, n_outputs, n_rows)."""
