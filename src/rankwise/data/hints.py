@@ -1,4 +1,4 @@
-"""Hints at columns that no model should be given as they are."""
+"""Hints at columns that no model should be given as they are, and at queries that teach nothing."""
 
 from __future__ import annotations
 
@@ -40,6 +40,16 @@ def hint_at_scale(design: Design, names: Any = None) -> None:
             "first (StandardScaler, or rankwise.scale_within_queries).",
             scale.max() / scale.min(),
         )
+
+
+def hint_at_queries(n_without_pairs: int, n_queries: int) -> None:
+    """Log a hint that most queries have no pairs."""
+    logger.warning(
+        "%s of %s queries have no pairs, as all of their rows have the same label, and add nothing to the "
+        "fit. If rows of different queries can be compared, fit without qid.",
+        f"{n_without_pairs:,}",
+        f"{n_queries:,}",
+    )
 
 
 def clock_columns(scale: FloatVector) -> NDArray[np.intp]:

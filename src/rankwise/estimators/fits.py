@@ -18,7 +18,7 @@ from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import RowsLostError
-from rankwise.data.hints import hint_at_scale
+from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
 from rankwise.losses import PairwiseLoss
 from rankwise.model_selection.tunable import FeatureMap, Problem, Space
@@ -58,10 +58,17 @@ def hinted(space: Space, model: BaseRanker) -> Space:
 
 
 def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -> None:
-    """Store the number of pairs, of which there must be some, and whether rows were compared in queries."""
+    """Store the number of pairs, of which there must be some, and whether rows were compared in queries.
+
+    A hint is logged if most queries have no pairs.
+    """
     preferences.require_pairs()
     model.fitted_with_qid_ = has_queries
     model.n_pairs_ = preferences.n_pairs
+    if has_queries:
+        share = preferences.query_factor("queries")
+        if 2 * (n_without := int((share == 0).sum())) > len(share):
+            hint_at_queries(n_without, len(share))
 
 
 def scores_by(coef: FloatArray, features: FeatureMap | None, rows: FloatArray, n_threads: int) -> FloatArray:
