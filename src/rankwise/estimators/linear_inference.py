@@ -43,6 +43,7 @@ class LinearInference(BaseRanker):
         sample_weight: ArrayLike | None = None,
         cluster: ArrayLike | None = None,
         debias: bool = False,
+        contrasts: ArrayLike | None = None,
     ) -> Inference:
         """Return the weights with standard errors, intervals and tests.
 
@@ -63,6 +64,9 @@ class LinearInference(BaseRanker):
         debias : bool
             Take a Newton step of the loss without the penalty, which removes most of its bias. Otherwise the
             intervals are for the minimum of the penalised objective, whose weights are drawn to zero.
+        contrasts : array of shape (n_contrasts, n_features), optional
+            Combinations of weights to estimate in place of the weights, for columns that depend on each
+            other: of all levels of a category, the data determine the differences of their weights.
 
         Returns
         -------
@@ -94,9 +98,13 @@ class LinearInference(BaseRanker):
         self._check_objective(loss.value(dense @ refit._weights), refit)
         refit.fit(rows, y, qid=qid, sample_weight=sample_weight)
         units = units_of(preferences, cluster, qid)
-        found = infer(loss, dense, refit.coef_, float(refit.alpha), units, names, debias=debias)
+        found = infer(
+            loss, dense, refit.coef_, float(refit.alpha), units, names, debias=debias, contrasts=contrasts
+        )
         temperature = getattr(self, "temperature_", 1.0)
-        return found if temperature == 1.0 else found.in_units(np.full(len(names), 1.0 / temperature), names)
+        if temperature == 1.0:
+            return found
+        return found.in_units(np.full(len(found.coef), 1.0 / temperature), found.names)
 
     def _check_linear(self, X: Any) -> None:
         check_is_fitted(self)

@@ -14,8 +14,9 @@ from rankwise.data.backends import in_memory
 from rankwise.estimators.base import positions_within
 from rankwise.evaluation.models import scores_of
 from rankwise.evaluation.names import feature_names, model_name
-from rankwise.evaluation.weights import output_names, pair_errors, pair_parts
+from rankwise.evaluation.weights import encoder_of, output_names, pair_errors, pair_parts
 from rankwise.export.scaling import composed, scaling_of
+from rankwise.preprocessing.level_contrasts import LevelContrasts
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Differences, Inference
@@ -135,7 +136,7 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
 
     Scalers are folded into the weights, so that these are per unit of the input features; the means and
     scales of a scaler are taken as given. After other steps, the weights are those of the output of the
-    steps.
+    steps. After a `TableEncoder`, the weight of a level is its difference from the first level of its column.
 
     Parameters
     ----------
@@ -163,16 +164,33 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
             "inference needs RankLogistic, RankSVM or RankRLS with a linear kernel, or the CV class of one; "
             f"got {type(ranker).__name__}."
         )
+    front = (
+        [] if ranker is model else [one for _, one in model.steps[:-1] if one not in (None, "passthrough")]
+    )
+    if encoder_of(model) is not None:
+        return _inference_of_table(ranker, front, X, y, qid, **options)
     found = ranker.inference(before_last_step(model, X, qid), y, qid=qid, **options)
     if ranker is model:
         return found
-    front = [step for _, step in model.steps[:-1] if step not in (None, "passthrough")]
     try:
         factors, _ = composed([scaling_of(step) for step in front], len(found.coef))
     except (TypeError, ValueError):
         names = output_names(model, len(found.coef))
         return found.in_units(np.ones(len(names)), names, lambda rows: before_last_step(model, rows))
     return found.in_units(factors, feature_names(X, model, None, len(factors)))
+
+
+def _inference_of_table(ranker: Any, front: list[Any], X: Any, y: Any, qid: Any, **options: Any) -> Inference:
+    """Return the inference behind an encoder: weights of columns, and differences from reference levels."""
+    encoder, *scalers = front
+    encoded = encoder.transform(X)
+    rows = encoded
+    for scaler in scalers:
+        rows = scaler.transform(rows)
+    factors, _ = composed([scaling_of(scaler) for scaler in scalers], encoded.shape[1])
+    levels = LevelContrasts(encoder)
+    found = ranker.inference(rows, y, qid=qid, contrasts=levels.matrix() * factors, **options)
+    return found.in_units(np.ones(len(found.coef)), levels.names(), levels.columns)
 
 
 def fitted_model(model: Any) -> Any:

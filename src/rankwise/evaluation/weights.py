@@ -16,6 +16,7 @@ from rankwise.data.categories import one_row
 from rankwise.evaluation.models import matrix_of
 from rankwise.evaluation.names import feature_names, numbered_names
 from rankwise.export.scaling import folded, scaling_of
+from rankwise.preprocessing.level_contrasts import LevelContrasts
 from rankwise.preprocessing.table_encoder import TableEncoder
 
 if TYPE_CHECKING:
@@ -100,6 +101,26 @@ def weights_of(
     return Weights(names, weights, spread_of(rows), rows)
 
 
+def weights_of_table(model: Any, X: Any, inference: Inference) -> Weights | None:
+    """Return the weights of an inference behind a TableEncoder, None for other models.
+
+    The weights of levels are differences from the first level of their column.
+    """
+    if encoder_of(model) is None or inference.features is None:
+        return None
+    rows = inference.features(X)
+    scores = last_step(model).predict(before_last_step(model, X))
+    if np.ptp(rows @ inference.coef - scores) > LARGEST_DISTANCE * np.std(scores):
+        raise ValueError("inference must be that of the model, but its weights differ.")
+    return Weights(inference.names, inference.coef, spread_of(rows), rows, inference=inference)
+
+
+def encoder_of(model: Any) -> TableEncoder | None:
+    """Return the TableEncoder that a pipeline begins with, or None."""
+    first = model.steps[0][1] if hasattr(model, "steps") else None
+    return first if isinstance(first, TableEncoder) else None
+
+
 def _after_steps(model: Any, X: Any, coef: FloatArray, qid: Any = None) -> Weights:
     rows = matrix_of(before_last_step(model, X, qid))
     return Weights(output_names(model, len(coef)), coef, spread_of(rows), rows)
@@ -147,8 +168,8 @@ def has_interactions(ranker: Any) -> bool:
 
 def by_column(model: Any, names: list[str], parts: FloatArray) -> tuple[list[str], FloatArray]:
     """Add up the parts of the columns that a TableEncoder made of one column of the table."""
-    encoder = model.steps[0][1] if hasattr(model, "steps") else None
-    if not isinstance(encoder, TableEncoder) or len(parts) != len(encoder.source_columns_):
+    encoder = encoder_of(model)
+    if encoder is None or len(parts) != len(encoder.source_columns_):
         return names, parts
     sums = np.bincount(encoder.source_columns_, parts, minlength=encoder.n_features_in_)
     given = getattr(encoder, "feature_names_in_", numbered_names(encoder.n_features_in_))
@@ -167,8 +188,21 @@ def pair_errors(model: Any, a: Any, b: Any, inference: Inference, level: float =
     weights = weights_of(model, a if sp.issparse(a) else one_row(a, "a"))
     if weights is None:
         raise ValueError("inference is for linear models; the score of this model is not linear.")
+    if (encoder := encoder_of(model)) is not None and inference.features is not None:
+        difference = inference.difference(a, b, level)
+        return PairErrors(_errors_by_column(encoder, a, b, inference), difference)
     check_inference(inference, weights.weights)
     return PairErrors(inference.part_errors(a, b), inference.difference(a, b, level))
+
+
+def _errors_by_column(encoder: TableEncoder, a: Any, b: Any, inference: Inference) -> FloatArray:
+    """Return the standard error of the contribution of each column of a table to f(a) - f(b)."""
+    levels = LevelContrasts(encoder)
+    first, second = (levels.columns(one_row(row, name))[0] for row, name in ((a, "a"), (b, "b")))
+    source, apart = encoder.source_columns_[levels.kept], first - second
+    products = inference.covariance * np.outer(apart, apart)
+    variance = [products[np.ix_(source == k, source == k)].sum() for k in range(len(encoder.kinds_))]
+    return np.sqrt(np.maximum(variance, 0.0))
 
 
 def by_size(values: ArrayLike) -> IntArray:

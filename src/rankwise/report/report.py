@@ -18,7 +18,7 @@ from rankwise.evaluation.measures import measured, named_measure
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.single import metrics_of
 from rankwise.evaluation.through_pipeline import fitted_model
-from rankwise.evaluation.weights import Weights, weights_of
+from rankwise.evaluation.weights import Weights, weights_of, weights_of_table
 from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
@@ -205,7 +205,13 @@ class Report:
         weights = weights_of(*given) if parts is None else None
         if weights is None and self.inference is not None:
             raise ValueError(f"inference is for linear models, but the score of {data.name} is not linear.")
-        return parts if weights is None else weights.with_inference(self.inference)
+        if weights is None:
+            return parts
+        if self.inference is not None:
+            of_table = weights_of_table(data.models[data.name], data.X, self.inference)
+            if of_table is not None:
+                return of_table
+        return weights.with_inference(self.inference)
 
     def _own_finding(self) -> str:
         first = self.measures[self.data.name][0]

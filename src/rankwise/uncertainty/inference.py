@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, fdtrc, stdtr, stdtrit
 
 from rankwise.core.checks import as_array, check_count
@@ -28,6 +28,8 @@ LOSS_NAMES = {
 }
 # The smallest eigenvalue of a scaled Hessian that is not rounding, relative to the largest.
 COLLINEAR = 1e-10
+# A combination of weights with a larger part along a direction of no curvature is not determined.
+OPEN = 1e-6
 # Draws of the largest studentised difference, and the number of rows up to which all differences are drawn.
 N_DRAWS, MOST_DRAWN = 4000, 400
 # More features would need a covariance of this many rows and columns.
@@ -294,12 +296,7 @@ class Inference:
         given = [contrasts] if isinstance(contrasts, str) else contrasts
         array = np.asarray(given)
         if array.dtype.kind == "f" or array.ndim == 2:
-            R = np.atleast_2d(np.asarray(given, dtype=np.float64))
-            if R.shape[1] != len(self.coef):
-                raise ValueError(
-                    f"contrasts must have one column per weight, {len(self.coef)}; got shape {R.shape}."
-                )
-            return R
+            return as_contrasts(np.atleast_2d(array), len(self.coef))
         numbers = [self._number_of(one) for one in given]
         return np.eye(len(self.coef))[numbers]
 
@@ -383,16 +380,14 @@ def infer(
     names: Sequence[str],
     *,
     debias: bool = False,
+    contrasts: ArrayLike | None = None,
 ) -> Inference:
     """Return the inference of weights that minimise the mean loss over pairs of X w plus alpha ||w||^2.
 
-    O(n) products with the slopes and the Hessian of the loss for n features: see `influence_of`.
+    O(n) products with the slopes and the Hessian of the loss for n features: see `influence_of`. `contrasts`
+    has combinations of weights to estimate in place of the weights.
     """
-    if X.shape[1] > MOST_FEATURES:
-        raise ValueError(
-            f"Inference needs a covariance of all weights, and there are {X.shape[1]}; select at most "
-            f"{MOST_FEATURES} features."
-        )
+    check_few(X.shape[1])
     names = list(names)
     check_not_separated(loss, X @ coef)
     deviation = X.std(axis=0)
@@ -400,29 +395,57 @@ def infer(
     # Columns of unit deviation, so that no unit of measurement affects rounding.
     scaled = (X - X.mean(axis=0)) / deviation
     penalty = np.full(len(coef), 2.0 * alpha) / deviation**2
+    R = np.eye(len(coef)) if contrasts is None else as_contrasts(contrasts, len(coef))
+    combined = R / deviation
     found = influence_of(loss, scaled, coef * deviation, penalty, units)
-    require_units(found.units, len(coef))
-    check_not_collinear(found.hessian, names)
+    require_units(found.units, len(R))
+    check_determined(found.hessian, combined, names)
     weights = coef * deviation
     if debias:
-        weights = weights + np.linalg.solve(found.hessian, penalty * weights)
-        found = influence_of(loss, scaled, weights, np.zeros_like(penalty), units)
-    changes = found.changes()
+        weights, found = without_penalty(found, loss, scaled, weights, units)
+    if not found.penalty.any():
+        found = replace(found, hessian=completed(found.hessian))
+    weights, changes = combined @ weights, found.changes() @ combined.T
     n_units = len(changes)
     covariance = (1.0 - 1.0 / n_units) * (changes.T @ changes)
-    result = Inference(
-        coef=weights, covariance=(covariance + covariance.T) / 2, names=names, unit=units.kind,
-        n_units=n_units, degrees=degrees_of(found), alpha=alpha,
+    return Inference(
+        coef=weights, covariance=(covariance + covariance.T) / 2,
+        names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
+        unit=units.kind, n_units=n_units, degrees=degrees_of(found, len(R)), alpha=alpha,
         loss=LOSS_NAMES.get(type(loss).__name__, loss.formula), n_pairs=loss.preferences.n_pairs,
         is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
         labels=found.units.labels, changes=changes,
     )  # fmt: skip
-    return result.in_units(1.0 / deviation, names)
 
 
-def degrees_of(found: Influence) -> float:
+def check_few(n_features: int) -> None:
+    """Refuse more features than a covariance of all weights is computed for."""
+    if n_features > MOST_FEATURES:
+        raise ValueError(
+            f"Inference needs a covariance of all weights, and there are {n_features}; select at most "
+            f"{MOST_FEATURES} features."
+        )
+
+
+def as_contrasts(contrasts: Any, n_features: int) -> FloatArray:
+    """Return combinations of weights as an array with a row per combination."""
+    R = np.asarray(contrasts, dtype=np.float64)
+    if R.ndim != 2 or R.shape[1] != n_features:
+        raise ValueError(f"contrasts must have one column per weight, {n_features}; got shape {R.shape}.")
+    return R
+
+
+def without_penalty(
+    found: Influence, loss: PairwiseLoss, X: FloatArray, weights: FloatVector, units: Units
+) -> tuple[FloatVector, Influence]:
+    """Return the weights after a Newton step of the loss without the penalty, and the influence there."""
+    moved = weights + np.linalg.solve(completed(found.hessian), found.penalty * weights)
+    return moved, influence_of(loss, X, moved, np.zeros_like(found.penalty), units)
+
+
+def degrees_of(found: Influence, n: int) -> float:
     """Return the number of units less that of weights or, for queries and clusters, less one."""
-    n_units, n = found.gradients.shape
+    n_units = len(found.gradients)
     return float(n_units - (n if found.units.kind in ("row", "pair") else 1))
 
 
@@ -445,13 +468,28 @@ def check_varies(deviation: FloatVector, X: FloatArray, names: list[str]) -> Non
         )
 
 
-def check_not_collinear(hessian: FloatArray, names: list[str]) -> None:
-    """Refuse columns of which some are combinations of others."""
+def null_directions(hessian: FloatArray) -> FloatArray:
+    """Return directions of the weights, as columns, along which the loss is constant."""
     scale = np.sqrt(np.maximum(np.diag(hessian), 1e-300))
     values, vectors = np.linalg.eigh(hessian / np.outer(scale, scale))
-    if values[0] > COLLINEAR * values[-1]:
+    return vectors[:, values <= COLLINEAR * values[-1]] / scale[:, None]
+
+
+def completed(hessian: FloatArray) -> FloatArray:
+    """Return a regular Hessian with the same solutions, except along directions of no curvature."""
+    flat = null_directions(hessian)
+    size = np.sqrt(np.sum(flat**2, axis=0))
+    return hessian + np.max(np.diag(hessian)) * (flat / size) @ (flat / size).T if flat.size else hessian
+
+
+def check_determined(hessian: FloatArray, contrasts: FloatArray, names: list[str]) -> None:
+    """Refuse weights, or combinations of them, that columns which are combinations of others leave open."""
+    flat = null_directions(hessian)
+    flat = flat / np.sqrt(np.sum(flat**2, axis=0))
+    length = np.sqrt(np.sum(contrasts**2, axis=1))
+    if not (np.abs(contrasts @ flat) > OPEN * length[:, None]).any():
         return
-    involved = np.flatnonzero(np.abs(vectors[:, 0]) > 1e-3)
+    involved = np.flatnonzero(np.abs(flat[:, 0]) > 1e-3)
     raise ValueError(
         f"The data cannot determine the weights of {listing([names[k] for k in involved])}: within pairs, "
         "one of these columns is a combination of the others, or constant. Leave one of them out."
