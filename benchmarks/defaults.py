@@ -68,14 +68,14 @@ CHOSEN_BY = {
     "stock": lambda: plain("stock"),
     "autompg": lambda: suite.table("autompg"),
     "boston": lambda: suite.table("boston"),
+    "triazines": lambda: plain("triazines"),
+    "machine_cpu": lambda: suite.table("machine_cpu"),
     "california": lambda: plain("california", 3000),
     "queries": lambda: plain("queries"),
     "ohsumed": lambda: plain("ohsumed", 6000),
     "search": lambda: plain("search, 24,000 x 136", 3000),
 }
 KEPT_APART = {
-    "triazines": lambda: plain("triazines"),
-    "machine_cpu": lambda: suite.table("machine_cpu"),
     "wisconsin_wpbc": lambda: suite.table("wisconsin_wpbc"),
     "abalone, grades": lambda: plain("abalone, unscaled grades", 2500),
     "friedman2": lambda: regression(datasets.make_friedman2, 800, noise=50.0),
@@ -192,18 +192,19 @@ def error_rows(record, names):
         found.append(errors)
         trees = round(mean(record[name], DEFAULT, "trees"))
         loss = number(errors[2] - errors[3], signed=True)
-        rows.append([name, f"{record[name]['rows']:,}", *map(number, errors), loss, f"{trees}"])
+        sizes = [f"{record[name]['rows']:,}", str(len(record[name]["splits"]))]
+        rows.append([name, *sizes, *map(number, errors), loss, f"{trees}"])
     if found:
         averages = np.mean(found, axis=0)
         loss = number(averages[2] - averages[3], signed=True)
-        rows.append(["**mean**", "", *map(number, averages), loss, ""])
+        rows.append(["**mean**", "", "", *map(number, averages), loss, ""])
     return rows
 
 
 def tables():
     """The tables of the page by name."""
     record = json.loads(RESULTS.read_text(encoding="utf-8"))
-    header = ["", "rows", PLAIN, ONE_PART, DEFAULT, TUNED, "default - tuned", "trees"]
+    header = ["", "rows", "splits", PLAIN, ONE_PART, DEFAULT, TUNED, "default - tuned", "trees"]
     empty = [""] * (len(header) - 1)
     rows = [
         ["*chosen by*", *empty],
@@ -230,7 +231,7 @@ def verdict(record):
     }
     worse = sorted((name for name in losses if losses[name] > MOST_LOST), key=losses.get, reverse=True)
     n_close = len(losses) - len(worse)
-    named = f"; the others are {', '.join(worse)}" if worse else ""
+    named = f"; the others are: {'; '.join(worse)}" if worse else ""
     return f"On {n_close} of {len(losses)} sets, the default loses at most {number(MOST_LOST)}{named}."
 
 

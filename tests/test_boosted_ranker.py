@@ -55,7 +55,14 @@ TRAIN, TEST = np.arange(350), np.arange(350, 500)
 WHOLE = {"subsample": 1.0, "colsample_bynode": 1.0, "learning_rate": 0.1}  # nothing is drawn
 
 
-@parametrize_with_checks([BoostedRanker(), BoostedRanker("logistic", n_estimators=5)])
+def expected_failures(_):
+    reason = "leaves and draws count rows, whatever the rows weigh"
+    return {f"check_sample_weight_equivalence_on_{kind}_data": reason for kind in ("dense", "sparse")}
+
+
+@parametrize_with_checks(
+    [BoostedRanker(), BoostedRanker("logistic", n_estimators=5)], expected_failed_checks=expected_failures
+)
 def test_scikit_learn_contract(estimator, check):
     check(estimator)
 
