@@ -164,7 +164,7 @@ def score_chart(data: EvaluationData) -> str:
         padded(scores[rows]),
         padded(y[rows]),
         x_label="score",
-        y_label="label",
+        y_label="label" if data.event is None else "time",
     )
     titles = [
         f"row {data.row_numbers[k]}: label {data.label(k)}, score {short(float(scores[k]))}"

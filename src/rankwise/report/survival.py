@@ -34,8 +34,8 @@ def survival_section(data: EvaluationData) -> str:
         paragraph(words),
         '<div class="figures">',
         figure(survival_chart(curves), CAPTION + pooled),
-        "<div>" + group_table(curves) + legend([curve.name for curve in curves]),
-        "</div></div>",
+        legend([curve.name for curve in curves]) + "</div>",
+        group_table(curves),
     )
 
 
