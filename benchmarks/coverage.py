@@ -797,12 +797,17 @@ def coverage(case, simulations):
         known = np.isfinite(low)
         inside = (low <= truth[name]) & (truth[name] <= high)
         found[name] = {
-            "truth": float(truth[name]),
-            "coverage": float(inside[known].mean()),
-            "length": float((high - low)[known].mean()),
+            "truth": rounded(truth[name]),
+            "coverage": rounded(inside[known].mean()),
+            "length": rounded((high - low)[known].mean()),
             "undefined": int((~known).sum()),
         }
     return found
+
+
+def rounded(value):
+    """Return six significant digits, which keep the file small."""
+    return float(f"{value:.6g}")
 
 
 def tables():
