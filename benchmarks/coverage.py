@@ -19,10 +19,14 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
+import rankwise
 from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
 from rankwise.datasets import load_diabetes_ranking
 from rankwise.evaluation import compare, grade_agreement
@@ -30,6 +34,7 @@ from rankwise.evaluation.conformal import METHODS
 from rankwise.evaluation.grades import NAMES
 from rankwise.leaderboard import leaderboards_by
 from rankwise.metrics import concordance_index, concordance_interval
+from rankwise.preprocessing import TableEncoder
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
 PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("how_sure.md", "leaderboard.md")]
@@ -276,6 +281,24 @@ def intervals_of_weights(model, drawn, debias=False):
         inference = fitted.inference(X, y, debias=debias, **options)
         ends = inference.confidence_intervals()
         return {f"weight {k + 1}": (value, *ends[k]) for k, value in enumerate(inference.coef)}
+
+    return found
+
+
+def weights_of_levels(n):
+    """Intervals of the levels of a category, compared with the first, and of a number behind an encoder."""
+
+    def found(rng, large=False):
+        n_rows = n * (LARGER if large else 1)
+        frame = pd.DataFrame({"level": rng.choice(list("abc"), n_rows), "x": rng.normal(size=n_rows)})
+        y = (frame.level == "b") - 0.5 * (frame.level == "c") + frame.x + rng.gumbel(size=n_rows)
+        model = make_pipeline(TableEncoder(), StandardScaler(), RankLogistic(alpha=1e-3, tol=1e-4))
+        inferred = rankwise.inference(model.fit(frame, y), frame, y)
+        ends = inferred.confidence_intervals()
+        return {
+            name: (value, *pair)
+            for name, value, pair in zip(inferred.names, inferred.coef, ends, strict=True)
+        }
 
     return found
 
@@ -694,6 +717,7 @@ CASES = {
     "logistic, debiased: one ranking of 200 rows": intervals_of_weights(
         RankLogistic(alpha=1e-2), one_ranking(200), debias=True
     ),
+    **{f"logistic: a category of three levels, {n} rows": weights_of_levels(n) for n in (60, 200)},
     **{f"ranking error, {n} queries": measure_of_queries("error", n) for n in (10, 20, 50)},
     **{f"NDCG@10, {n} queries": measure_of_queries("ndcg@10", n) for n in (10, 20, 50)},
     **{f"MRR, {n} queries": measure_of_queries("mrr", n) for n in (10, 50)},
