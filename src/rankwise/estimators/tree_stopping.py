@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 MOST_TREES, FIXED_TREES = 1000, 100
 # Held-out rows of fewer say little about the number of trees.
 FEWEST_ROWS = 100
-# From this number of queries (rows, pairs) on, one fold is held out; below, each fold in turn.
-MANY = 5000
+# From this number of queries (rows, pairs) on, or of rows in queries, one fold is held out; below, each in turn.
+MANY, MANY_ROWS = 5000, 50_000
 
 
 def check_stopping(early_stopping: bool | str, validation_fraction: float) -> None:
@@ -46,7 +46,8 @@ def inner_folds(model: BoostedRanker, rows: TreeRows) -> list[RowFold | PairFold
             return []
         raise
     folds = [fold for fold in found if not isinstance(fold, Validation)]
-    return folds[:1] if _n_assigned(rows, folds) >= MANY else folds
+    is_large = _n_assigned(rows, folds) >= MANY or rows.X.shape[0] >= MANY_ROWS
+    return folds[:1] if is_large else folds
 
 
 def _suits(model: BoostedRanker, rows: TreeRows) -> bool:
