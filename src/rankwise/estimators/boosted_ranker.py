@@ -98,8 +98,9 @@ class BoostedRanker(
         Queries (rows, if there are no queries; pairs, if explicit pairs share rows) are assigned to
         `1 / validation_fraction` folds at random, the same at each fit. If there are fewer than 5,000 of
         them, and fewer than 50,000 rows, each fold is held out in turn, otherwise only the first. Then all
-        rows are fitted with the number of trees at which the mean error of the held-out rows is lowest. "auto" stops early if
-        `n_estimators` is None, there are at least 100 rows, and at least as many queries or pairs as folds.
+        rows are fitted with the number of trees at which the mean error of the held-out rows is lowest.
+        "auto" stops early if `n_estimators` is None, there are at least 100 rows, and at least as many
+        queries or pairs as folds.
         `init_score` is divided like the rows.
     validation_fraction : float
         The fraction of queries, rows or pairs in a fold, at most 0.5.

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_TREES, FIXED_TREES = 1000, 100
 # Held-out rows of fewer say little about the number of trees.
 FEWEST_ROWS = 100
-# From this number of queries (rows, pairs) on, or of rows in queries, one fold is held out; else each in turn.
+# From this number of queries (rows, pairs) on, or of rows in queries, one fold is held out; else each.
 MANY, MANY_ROWS = 5000, 50_000
 
 
