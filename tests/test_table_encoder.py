@@ -193,3 +193,20 @@ def test_an_array_of_numbers_is_refused_if_the_fit_had_categories():
     encoder = TableEncoder().fit(np.array([[1.0, "merlot"], [2.0, "syrah"]], dtype=object))
     with pytest.raises(ValueError, match="column 1 held categories in the fit; pass a frame"):
         encoder.transform(np.ones((2, 2)))
+
+
+def test_words_on_dask_are_refused_by_name():
+    dd = pytest.importorskip("dask.dataframe")
+    frame = pd.DataFrame({"price": np.arange(8.0), "grape": ["merlot", "syrah"] * 4})
+    rows = dd.from_pandas(frame, npartitions=2)
+    with pytest.raises(ValueError, match="words or categories in 'grape', but rows on Dask must be numbers"):
+        RankSVM().fit(rows, np.arange(8))
+    with pytest.raises(ValueError, match="TableEncoder needs rows in memory, but X is on Dask"):
+        TableEncoder().fit(rows)
+    with pytest.raises(ValueError, match="needs all rows in memory, but X is on Dask; use RankSVM"):
+        CurveRanker().fit(rows, np.arange(8))
+    encoder = TableEncoder().fit(frame)
+    meta = pd.DataFrame(encoder.transform(frame), columns=encoder.get_feature_names_out())
+    encoded = rows.map_partitions(lambda part: meta.loc[part.index], meta=meta.head(0))
+    expected = RankSVM().fit(meta, np.arange(8))
+    np.testing.assert_allclose(RankSVM().fit(encoded, np.arange(8)).coef_, expected.coef_, atol=1e-6)

@@ -84,15 +84,21 @@ def numbers_of(column: Any, kind: str) -> FloatVector:
     return np.array([np.nan if is_missing(value) else float(value) for value in values])
 
 
+def words_and_categories(X: Any) -> list[Any]:
+    """Return the columns of a frame that hold words or categories; none of other rows."""
+    if not hasattr(X, "columns"):
+        return []
+    return [column for column in frame_columns(X) if kind_of(column) in (CATEGORY, ORDERED)]
+
+
 def require_numbers(X: Any, name: str) -> None:
     """Refuse a frame with words, categories or missing values, by the names of its columns."""
     if not hasattr(X, "columns"):
         return
-    columns = frame_columns(X)
-    odd = [column for column in columns if kind_of(column) in (CATEGORY, ORDERED)]
+    odd = words_and_categories(X)
     what = "words or categories"
     if not odd:
-        odd = [column for column in columns if np.isnan(numbers_of(column, kind_of(column))).any()]
+        odd = [column for column in frame_columns(X) if np.isnan(numbers_of(column, kind_of(column))).any()]
         what = "missing values"
     if odd:
         raise ValueError(

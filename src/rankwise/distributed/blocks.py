@@ -11,7 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.core.text import listing
 from rankwise.core.types import FloatVector
+from rankwise.data.column_kinds import words_and_categories
 from rankwise.data.dates import with_days
 from rankwise.data.design import Design, MemoryDesign, as_design
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
@@ -50,6 +52,7 @@ def as_block(rows: Any) -> Design:
         return rows
     names = names_of(rows)
     rows = with_days(rows)
+    _check_kinds(rows)
     if hasattr(rows, "to_numpy"):
         rows = rows.to_numpy()
     if not sp.issparse(rows):
@@ -59,6 +62,17 @@ def as_block(rows: Any) -> Design:
     design = as_design(rows)
     design.feature_names = names
     return design
+
+
+def _check_kinds(rows: Any) -> None:
+    """Refuse a frame with words or categories, by the names of its columns."""
+    odd = [str(column.name) for column in words_and_categories(rows)]
+    if odd:
+        raise ValueError(
+            f"X has words or categories in {listing(odd)}, but rows on Dask must be numbers. Encode them "
+            "first: fit a rankwise.preprocessing.TableEncoder to a sample in memory, and map its transform over "
+            "the partitions."
+        )
 
 
 def names_of(rows: Any) -> list[str] | None:

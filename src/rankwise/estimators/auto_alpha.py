@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from rankwise.data.backends import in_memory
+from rankwise.data.backends import backend_of, in_memory
 from rankwise.estimators.inputs import read_preferences
 from rankwise.losses import LOSSES, Smooth
 from rankwise.model_selection.search import EdgeOfGridWarning
@@ -31,6 +31,9 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     """
     from rankwise import estimators
 
+    if (backend := backend_of(X)) is not None:
+        advice = "give a number" if model.takes_backends else "use RankSVM, RankLogistic or RankRLS"
+        raise ValueError(f"alpha='auto' needs all rows in memory, but X is {backend.name}; {advice}.")
     kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
     searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
     known = searching().get_params(deep=False)

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from rankwise.core.checks import check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector, IntVector
+from rankwise.data.backends import backend_of
 from rankwise.data.column_kinds import (
     CATEGORY,
     MOST_WORDS,
@@ -194,6 +195,11 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _columns(self, X: Any, reset: bool) -> list[Any]:
         """Return the columns of a frame, or those of an array as numbers."""
+        if (backend := backend_of(X)) is not None:
+            raise ValueError(
+                f"TableEncoder needs rows in memory, but X is {backend.name}: fit it to a sample, and map "
+                "its transform over the partitions."
+            )
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if len(X) == 0:
