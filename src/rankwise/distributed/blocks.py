@@ -70,8 +70,8 @@ def _check_kinds(rows: Any) -> None:
     if odd:
         raise ValueError(
             f"X has words or categories in {listing(odd)}, but rows on Dask must be numbers. Encode them "
-            "first: fit a rankwise.preprocessing.TableEncoder to a sample in memory, and map its transform over "
-            "the partitions."
+            "first: fit a rankwise.preprocessing.TableEncoder to a sample in memory, and map its transform "
+            "over the partitions."
         )
 
 
