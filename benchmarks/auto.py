@@ -135,7 +135,7 @@ def error(model, task):
 
 
 def searched(make, train, budget):
-    """The best of randomly drawn parameters after so many seconds, fitted to all rows."""
+    """The best of randomly drawn parameters within a time, fitted to all rows."""
     generator, start = np.random.default_rng(SEED), perf_counter()
     preferences = Preferences.from_scores(train.y, train.qid)
     folds = list(QueryKFold(N_FOLDS, shuffle=True, random_state=0).split(train.X, preferences))

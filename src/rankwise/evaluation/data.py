@@ -123,6 +123,10 @@ class EvaluationData:
         """Whether each event was observed; None unless labels are survival times."""
         return getattr(self.preferences, "event", None)
 
+    def row_name(self, row: int) -> str:
+        """Return the name of a row: its number in the given X."""
+        return f"row {self.row_numbers[row]}"
+
     def label(self, row: int) -> str:
         """Return the label of a row as text, empty if it has none; a plus marks a censored time."""
         if self.label_names is not None:

@@ -82,10 +82,11 @@ def better_in_words(measures: Sequence[Measure]) -> str:
 
 @dataclass(frozen=True)
 class Number:
-    """A cell that sorts by a number and shows it rounded, or as `shown`."""
+    """A cell that sorts by a number and shows it rounded, or as `shown`; in bold if it is the best."""
 
     value: float | None
     shown: str | None = None
+    is_best: bool = False
 
 
 @dataclass(frozen=True)
@@ -148,7 +149,8 @@ def _cell(cell: Cell, numeric: bool) -> str:
         known = cell.value is not None and math.isfinite(cell.value)
         value = repr(float(cell.value)) if known and cell.value is not None else ""
         shown = short(cell.value) if cell.shown is None else cell.shown
-        return f'{_number_class(True)} data-value="{value}">{text(shown)}'
+        content = f"<strong>{text(shown)}</strong>" if cell.is_best else text(shown)
+        return f'{_number_class(True)} data-value="{value}">{content}'
     if isinstance(cell, QueryLink):
         return f'><a href="#documents" data-query="{cell.place}">{text(cell.name)}</a>'
     return f"{_number_class(numeric)}>{text(cell)}"

@@ -17,6 +17,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import measured, named_measure
 from rankwise.evaluation.models import has_probabilities
 from rankwise.evaluation.single import metrics_of
+from rankwise.evaluation.slices import slices_of
 from rankwise.evaluation.through_pipeline import fitted_model
 from rankwise.evaluation.weights import Weights, weights_of, weights_of_table
 from rankwise.io.atomic import atomic_write
@@ -25,6 +26,7 @@ from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
+from rankwise.report.moved import moved_section, slices_section
 from rankwise.report.page import page, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.reasons import reasons_section
@@ -88,6 +90,10 @@ class Report:
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
 
+    slices : dict of name to array of shape (n_rows,), optional
+        Columns that divide the queries, such as their topic or length: measures are shown for each value, or
+        for quartiles of numbers. The number of rows per query is always one of them.
+
     Attributes
     ----------
     measures : dict of name to list of Measured
@@ -126,6 +132,7 @@ class Report:
         about: Mapping[str, str] | None = None,
         inference: Inference | None = None,
         tried: Sequence[Mapping[str, Any]] | None = None,
+        slices: Mapping[str, ArrayLike] | None = None,
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
@@ -133,6 +140,7 @@ class Report:
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
         self.pair, self.about, self.inference = pair, dict(about or {}), inference
         data = self.data
+        self.slices = slices_of(data, slices or {})
         chosen, self.notes = metrics_of(data, at, relevant_above)
         found = compare_metrics(data.target, data.scores, data.query, chosen, seed=random_state)
         self.measures: dict[str, list[Measured]] = found.measures
@@ -159,6 +167,8 @@ class Report:
         sections = [
             versus_section(data, self.measures, self.differences),
             quality_section(data, ours, self.notes),
+            moved_section(data, self.measures),
+            slices_section(data, self.measures, self.slices),
             survival_section(data),
             shapes_section(data),
             reliability_section(data),

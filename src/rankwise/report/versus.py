@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rankwise.core.text import plural
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.paired import Difference, paired_test
+from rankwise.evaluation.paired import Difference, differences, paired_test
 from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
 from rankwise.report.svg import WIDE, Interval, interval_chart
 
+# Marks a model that may be as good as the best.
+NOT_CLEAR = "\N{ALMOST EQUAL TO}"
 TESTS = {
     "permutation": "permutation test, which flips the sign of each query's difference",
     "wilcoxon": "Wilcoxon's signed-rank test",
@@ -29,10 +33,47 @@ def versus_section(
     return section(
         "versus",
         "Compared with other models",
+        models_table(measured),
         f'<div class="figures">{"".join(charts)}</div>',
         comparison_table(data, measured, found, several),
         paragraph(explained(data, found, several), "note"),
     )
+
+
+def models_table(measured: dict[str, list[Measured]]) -> str:
+    """Write one row per model and one column per measure: the best in bold, and those that may be as good."""
+    listed = [
+        list(one) for one in zip(*(found[: n_shared(measured)] for found in measured.values()), strict=True)
+    ]
+    names, columns = list(measured), []
+    for found in listed:
+        sign = 1.0 if found[0].measure.higher_is_better else -1.0
+        means = np.array([sign * one.mean for one in found])
+        best = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
+        ordered = {names[best]: [found[best]]} | {
+            name: [one] for place, (name, one) in enumerate(zip(names, found, strict=True)) if place != best
+        }
+        test = paired_test(len(found[0].values))
+        clear = {one.other for one in differences(ordered, test) if one.is_clear}
+        columns.append(
+            [
+                Number(one.mean, _shown(one.mean, place == best or name in clear), place == best)
+                for place, (name, one) in enumerate(zip(names, found, strict=True))
+            ]
+        )
+    rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]
+    note = f"Bold: the best. {NOT_CLEAR}: not clearly different from the best by the paired test (p > 0.05)."
+    header = ["Model", *(found[0].measure.name for found in listed)]
+    return table("All models", header, rows, name="models", note=note)
+
+
+def n_shared(measured: dict[str, list[Measured]]) -> int:
+    """Return the number of measures that all models have."""
+    return min(len(found) for found in measured.values())
+
+
+def _shown(value: float, is_clear: bool) -> str:
+    return short(value) if is_clear else f"{short(value)} {NOT_CLEAR}"
 
 
 def comparison_table(

@@ -1,0 +1,178 @@
+"""Two models on the same queries: wins and losses, and the first rows of a query side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rankwise.core.pipelines import scales_queries
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.measures import Measured
+from rankwise.evaluation.paired import TIE
+from rankwise.evaluation.weights import largest_parts, pair_parts
+from rankwise.report.page import Cell, Number, paragraph, section, short, table, text
+from rankwise.report.versus import signed
+
+# Queries in a list of wins or losses, of these with their rows, rows of a query, and features of a reason.
+LISTED, OPENED, ROWS, REASONS = 8, 3, 10, 3
+
+
+def moved_section(data: EvaluationData, measured: dict[str, list[Measured]]) -> str:
+    """Show where the model is better and worse than the first of the others, query by query."""
+    others = [name for name in measured if name != data.name]
+    if not others or len(measured[data.name][0].values) < 2:
+        return ""
+    other = others[0]
+    ours, theirs = measured[data.name][0], measured[other][0]
+    apart = (ours.values - theirs.values) * (1.0 if ours.measure.higher_is_better else -1.0)
+    wins, losses = _largest(apart), _largest(-apart)
+    if not len(wins) and not len(losses):
+        return ""
+    lists = [
+        _list_of(data, caption, name, queries, ours, theirs, other)
+        for caption, name, queries in (
+            (f"Queries on which {data.name} is better", "wins", wins),
+            (f"Queries on which {other} is better", "losses", losses),
+        )
+        if len(queries)
+    ]
+    panels = [
+        _side_by_side(data, other, int(query), apart[query]) for query in [*losses[:OPENED], *wins[:OPENED]]
+    ]
+    return section(
+        "moved",
+        f"What moved, compared with {other}",
+        f'<div class="figures">{"".join(lists)}</div>',
+        "<h3>The first rows of a query by both models</h3>",
+        *panels,
+    )
+
+
+def _largest(gains: FloatArray) -> IntArray:
+    """Return the queries with the largest gains above 0."""
+    order = np.argsort(-np.nan_to_num(gains, nan=-np.inf), kind="stable")[:LISTED]
+    return order[gains[order] > TIE]
+
+
+def _list_of(
+    data: EvaluationData,
+    caption: str,
+    name: str,
+    queries: IntArray,
+    ours: Measured,
+    theirs: Measured,
+    other: str,
+) -> str:
+    rows: list[list[Cell]] = [
+        [
+            data.query_names[query],
+            Number(float(ours.values[query])),
+            Number(float(theirs.values[query])),
+            Number(
+                float(ours.values[query] - theirs.values[query]),
+                signed(ours.values[query] - theirs.values[query]),
+            ),
+        ]
+        for query in queries.tolist()
+    ]
+    header = ["Query", data.name, other, "Difference"]
+    return table(f"{caption}, {ours.measure.name}", header, rows, name=f"moved-{name}")
+
+
+def _side_by_side(data: EvaluationData, other: str, query: int, gain: float) -> str:
+    """List the first rows of a query by both models, and say why the row that moved most did."""
+    rows = np.flatnonzero(data.query == query)
+    ours, theirs = _order(data.main_scores[rows]), _order(data.scores[other][rows])
+    place_there = np.empty(len(rows), dtype=np.int64)
+    place_there[theirs] = np.arange(len(rows))
+    listed: list[list[Cell]] = []
+    for place, (here, there) in enumerate(zip(ours[:ROWS].tolist(), theirs[:ROWS].tolist(), strict=True)):
+        moved = int(place_there[here]) - place
+        listed.append(
+            [
+                str(place + 1),
+                _title(data, int(rows[here])),
+                Number(moved, f"{moved:+d}" if moved else "0"),
+                _title(data, int(rows[there])),
+            ]
+        )
+    caption = f"Query {data.query_names[query]}"
+    better = data.name if gain > 0 else other
+    full = table(
+        f"{caption}: the first {len(listed)} of {len(rows)} rows",
+        ["Position", data.name, f"Places up from {other}", other],
+        listed,
+        name=f"moved-query-{query}",
+        numeric=[False, False, True, False],
+    )
+    why = _why(data, other, rows, ours, theirs, place_there)
+    head = f"<summary>{text(caption)}, better by {text(better)}</summary>"
+    return f"<details>{head}{full}{paragraph(why)}</details>"
+
+
+def _order(scores: FloatArray) -> IntArray:
+    return np.argsort(-scores, kind="stable")
+
+
+def _title(data: EvaluationData, row: int) -> str:
+    label = data.label(row)
+    return f"{data.row_name(row)} (label {label})" if label else data.row_name(row)
+
+
+def _why(
+    data: EvaluationData, other: str, rows: IntArray, ours: IntArray, theirs: IntArray, place_there: IntArray
+) -> str:
+    """Explain the row that rose most: the features that put it above the first row of the other model."""
+    model = data.models[data.name]
+    rises = place_there[ours[:ROWS]] - np.arange(len(ours[:ROWS]))
+    risen, first = int(ours[np.argmax(rises)]), int(theirs[0])
+    scores = data.main_scores[rows]
+    if model is None or rises.max() <= 0 or scores[risen] <= scores[first] or scales_queries(model):
+        return ""
+    numbers = data.row_numbers[rows[[risen, first]]]
+    first_row, second_row = (
+        data.X.iloc[[row]] if hasattr(data.X, "iloc") else data.X[[row]] for row in numbers
+    )
+    found = pair_parts(model, first_row, second_row, data.feature_names)
+    if found is None:
+        return ""
+    names, parts = found
+    shown = [k for k in largest_parts(parts, REASONS).shown if parts[k] != 0]
+    reasons = ", ".join(f"{names[k]} {signed(float(parts[k]))}" for k in shown)
+    return (
+        f"{data.row_name(int(rows[risen]))} rose by {int(rises.max())} places. It is above "
+        f"{data.row_name(int(rows[first]))}, the first by {other}, by {short(float(parts.sum()))}: {reasons}."
+    )
+
+
+def slices_section(
+    data: EvaluationData, measured: dict[str, list[Measured]], slices: Sequence[tuple[str, list[str]]]
+) -> str:
+    """Show the first measure by groups of queries: by their number of rows, and by given columns."""
+    if len(measured[data.name][0].values) < 2 or not slices:
+        return ""
+    measure, parts = measured[data.name][0].measure.name, []
+    for number, (title, groups) in enumerate(slices):
+        rows: list[list[Cell]] = []
+        for name in _sorted(list(dict.fromkeys(groups))):
+            inside = np.array([group == name for group in groups])
+            means = [Number(_mean(found[0].values[inside])) for found in measured.values()]
+            rows.append([name, Number(int(inside.sum())), *means])
+        header = [title, "Queries", *measured]
+        parts.append(table(f"{measure} by {title.lower()}", header, rows, name=f"slice-{number}"))
+    return section("slices", "By kinds of queries", *parts)
+
+
+def _mean(values: FloatArray) -> float | None:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else None
+
+
+def _sorted(names: list[str]) -> list[str]:
+    """Sort groups by the first number in their names, others by name."""
+    try:
+        return sorted(names, key=lambda name: float(name.split(" ")[0].replace(",", "")))
+    except ValueError:
+        return sorted(names)
