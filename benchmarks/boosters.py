@@ -31,6 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from records import compact
 from reproduce.data import Data, MissingDataError
 from scipy.stats import rankdata, t
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
@@ -389,7 +390,7 @@ class Results:
         self.read()
         self.of(name, library).append(errors)
         if self.path is not None:
-            self.path.write_text(json.dumps(self.splits, indent=1) + "\n", encoding="utf-8")
+            self.path.write_text(compact(self.splits), encoding="utf-8")
 
     def errors(self, name, library):
         """Return validation and test errors by objective, shape (n_splits, 2); none before two splits."""

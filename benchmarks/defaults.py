@@ -28,6 +28,7 @@ from time import process_time
 import numpy as np
 import suite
 from lightgbm import LGBMRanker
+from records import compact
 from sklearn import datasets
 from threadpoolctl import threadpool_limits
 
@@ -272,7 +273,7 @@ def main(arguments=None):
     with threadpool_limits(1):
         for _ in run(names, record, QUICK_ROWS if options.quick else None):
             if not options.quick:
-                RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+                RESULTS.write_text(compact(record), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,9 @@ from rankwise.evaluation.measures import Measured, Metric, measured
 from rankwise.evaluation.models import scores_of
 from rankwise.preferences import Preferences
 
-# The rows of a first fit that predicts the time of a candidate, and how many more there must be.
-PILOT_ROWS, PILOT_RATIO = 2000, 4
+# A first fit predicts the time of a candidate: to a quarter of the rows, at most `PILOT_ROWS`.
+# From some number of rows on, all fits take time in proportion to them; below, up to this power of them.
+PILOT_RATIO, PILOT_ROWS, LEAST_ROWS, POWER = 4, 2000, 400, 1.5
 # The last fit, to all rows, takes longer than that to the rows of a fold.
 REFIT = 1.3
 # A candidate is dropped before its last fold if it is worse by a difference with this p-value.
@@ -176,9 +177,10 @@ class Race:
 
     def _pilot_seconds(self, candidate: Candidate) -> float:
         """Predict the time of a fit from that to a sample of the rows; 0 if the rows are few."""
-        if self.task.n_rows < PILOT_RATIO * PILOT_ROWS:
+        n_rows = self.task.n_rows
+        if n_rows < LEAST_ROWS:
             return 0.0
-        sample = sampled(self.task, PILOT_ROWS)
+        sample = sampled(self.task, min(PILOT_ROWS, n_rows // PILOT_RATIO))
         if sample is None:
             return 0.0
         start = self._clock()
@@ -186,7 +188,8 @@ class Race:
             candidate.fit(sample)
         except Exception:
             return 0.0  # the fit to a fold gives the reason
-        return (self._clock() - start) * self.task.n_rows / sample.n_rows
+        power = 1.0 if n_rows >= PILOT_RATIO * PILOT_ROWS else POWER
+        return (self._clock() - start) * (n_rows / sample.n_rows) ** power
 
     def _fit(self, trial: Trial, number: int, fold: Fold) -> None:
         start, value = self._clock(), float("nan")
