@@ -10,7 +10,7 @@ from rankwise.cli.output import Console
 
 FORMATS = ("svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql", "json")
 EXAMPLE = """  rankwise export model.json -o model.dat --format svmrank
-  rankwise export model.json -o model-solr.json --format solr --features bm25,pagerank,age
+  rankwise export model.json -o model-solr.json --format solr --features bm25,pagerank,age --name books
 """
 
 
@@ -22,8 +22,8 @@ def add_parser(commands: Any) -> None:
         "model -o output --format format [options]",
         run,
         "write a model for other programs",
-        "Write a linear model, alone or after a scaler, in the format of another program (onnx: kernels too; "
-        "onnx, c, sql and json: curves).",
+        "Write a linear model or boosted trees, alone or after a scaler, in the format of another program "
+        "(svmrank: no trees; onnx: kernels too; onnx, c, sql and json: curves).",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))
@@ -42,6 +42,11 @@ def add_parser(commands: Any) -> None:
         metavar="A,B",
         help="write the probability that row A is above row B, names of the FROM clause (sql, rank-logistic)",
     )
+    parser.add_argument(
+        "--name",
+        help="name of the model in a search engine, of the C function or of the ONNX graph (default: "
+        "rankwise_model)",
+    )
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -54,7 +59,8 @@ def run(options: argparse.Namespace, console: Console) -> None:
         raise arguments.UsageError("--pair is for --format sql.")
     check_output(options.output)
     model = load_any_model(options.model)
-    more = {} if options.pair is None else {"pair": options.pair}
+    given = {"pair": options.pair, "model_name": options.name}
+    more = {name: value for name, value in given.items() if value is not None}
     try:
         export_model(model, options.output, options.format, feature_names=options.features, **more)
     except TypeError as error:  # a step or a model that the format cannot hold

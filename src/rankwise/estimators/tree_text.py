@@ -80,11 +80,16 @@ def whole(trees: list[str], n_features: int) -> str:
     return "\n".join(head) + "".join(trees) + "end of trees\n\n"
 
 
+def numbers(text: str) -> list[dict[str, Any]]:
+    """Return the arrays of each tree of a checked text, by the names of its lines."""
+    return [_tree_numbers(_lines(tree)[1]) for tree in _trees(text)]
+
+
 def check(text: Any, n_features: int) -> None:
     """Refuse a text that is not one that `reduced` returns: LightGBM would trust it."""
     if not isinstance(text, str) or not text.isascii() or not 0 < n_features < len(text):
         raise TreeTextError("Trees are not given as text.")
-    trees = [f"Tree={part}" for part in text.partition("end of trees")[0].split("Tree=")[1:]]
+    trees = _trees(text)
     if whole(trees, n_features) != text:
         raise TreeTextError("The text of trees does not have the form of a model.")
     for number, tree in enumerate(trees):
@@ -94,14 +99,28 @@ def check(text: Any, n_features: int) -> None:
             raise TreeTextError(f"Tree {number} is not a tree ({error or type(error).__name__}).") from None
 
 
-def _check_tree(block: str, number: int, n_features: int) -> None:
+def _trees(text: str) -> list[str]:
+    return [f"Tree={part}" for part in text.partition("end of trees")[0].split("Tree=")[1:]]
+
+
+def _lines(block: str) -> tuple[str, list[str]]:
     first, *lines = block.removesuffix("\n\n\n").split("\n")
+    return first, lines
+
+
+def _tree_numbers(lines: list[str]) -> dict[str, Any]:
+    texts = dict(line.split("=", 1) for line in lines)
+    return {name: _numbers(text, LINES[name][0]) for name, text in texts.items()}
+
+
+def _check_tree(block: str, number: int, n_features: int) -> None:
+    first, lines = _lines(block)
     _require(first == f"Tree={number}", "its number")
     texts = dict(line.split("=", 1) for line in lines)
     categorical = texts["num_cat"] != "0"
     expected = [name for name in LINES if categorical or name not in CATEGORICAL]
     _require([line.split("=", 1)[0] for line in lines] == expected, "its lines")
-    tree = {name: _numbers(texts[name], LINES[name][0]) for name in expected}
+    tree = _tree_numbers(lines)
     _check_lengths(tree)
     _check_nodes(tree, n_features)
     _check_thresholds(tree)

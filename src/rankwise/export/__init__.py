@@ -1,4 +1,4 @@
-"""Models in the formats of other programs, each written from a sum of terms."""
+"""Models in the formats of other programs, each written from a sum of terms or trees."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ from rankwise.export.search_engines import elasticsearch_model, solr_model
 from rankwise.export.sql import sql_expression
 from rankwise.export.svmrank import read_svmrank_model, svmrank_model
 from rankwise.export.tables_json import json_tables
-from rankwise.export.terms import has_tables, terms_of
+from rankwise.export.terms import has_tables, has_trees, terms_of
+from rankwise.export.tree_c import c_trees
+from rankwise.export.tree_engines import elasticsearch_trees, solr_trees
+from rankwise.export.tree_onnx import onnx_trees
+from rankwise.export.trees_json import json_trees
 from rankwise.io.atomic import atomic_write
 
 __all__ = ["FORMATS", "export_model", "read_svmrank_model"]
@@ -28,6 +32,15 @@ FORMATS: dict[str, Callable[..., str | bytes]] = {
     "c": c_source,
     "sql": sql_expression,
     "json": json_tables,
+}
+TREE_FORMATS: dict[str, Callable[..., str | bytes]] = {
+    "solr": solr_trees,
+    "elasticsearch": elasticsearch_trees,
+    "opensearch": elasticsearch_trees,
+    "onnx": onnx_trees,
+    "c": c_trees,
+    "sql": sql_expression,
+    "json": json_trees,
 }
 TABLE_FORMATS = ("onnx", "c", "sql", "json")
 LINEAR_FORMATS = tuple(name for name in FORMATS if name != "json")
@@ -51,7 +64,7 @@ def export_model(
         The scalers may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler`. All formats
         but "json" support linear models; "onnx" also supports named and precomputed kernels. For OrdinalSVM
         and HullRanker, the utility is exported. "onnx", "c", "sql" and "json" support `CurveRanker`, without
-        scalers.
+        scalers. All formats but "svmrank" support `BoostedRanker`; scalers become part of its thresholds.
     path : path or None
         The file, which is written atomically; with None, the content is only returned.
     format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"
@@ -80,7 +93,7 @@ def export_model(
     """
     _check_format(model, format)
     terms = terms_of(model, format, feature_names, output)
-    content = FORMATS[format](terms, model_name, **options)
+    content = (TREE_FORMATS if terms.trees else FORMATS)[format](terms, model_name, **options)
     if path is not None:
         with atomic_write(path) as file:
             file.write(content.encode("utf-8") if isinstance(content, str) else content)
@@ -89,7 +102,11 @@ def export_model(
 
 def _check_format(model: Any, format: str) -> None:
     check_choice(format, "format", FORMATS)
-    supported = TABLE_FORMATS if has_tables(model) else LINEAR_FORMATS
+    supported = LINEAR_FORMATS
+    if has_trees(model):
+        supported = tuple(TREE_FORMATS)
+    elif has_tables(model):
+        supported = TABLE_FORMATS
     if format not in supported:
         name, listed = type(last_step(model)).__name__, ", ".join(map(repr, supported))
         raise ValueError(f"Format {format!r} does not support {name}; use one of {listed}.")

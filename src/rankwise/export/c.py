@@ -64,7 +64,7 @@ def c_source(terms: Terms, model_name: str) -> str:
     missing value, and a categorical column holds the index of the category among those of the fit, which are
     listed in a comment. The numbers are exact. The names of the features are in comments.
     """
-    _check_function_name(model_name)
+    check_function_name(model_name)
     weighted_data, weighted = _weighted_sum(terms) if terms.coef.size else ("", "")
     table_data, tables = _table_sum(terms, model_name)
     statements = weighted + tables or "    (void)x;\n"  # compilers warn of an unused parameter
@@ -76,7 +76,8 @@ def c_source(terms: Terms, model_name: str) -> str:
     )
 
 
-def _check_function_name(name: str) -> None:
+def check_function_name(name: str) -> None:
+    """Refuse a name that C does not accept for a function."""
     if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name) or f" {name} " in KEYWORDS:
         raise ValueError(
             f"model_name must be a name that C accepts for a function (letters, digits and _); got {name!r}."
@@ -103,12 +104,12 @@ def _weighted_sum(terms: Terms) -> tuple[str, str]:
 
 def _long_array(title: str, numbers: FloatArray, names: list[str] | None = None) -> str:
     """Return an array with one number per line, each with the name of its feature in a comment."""
-    comments = ["" if names is None else f" /* {_comment(names[k])} */" for k in range(len(numbers))]
+    comments = ["" if names is None else f" /* {comment(names[k])} */" for k in range(len(numbers))]
     lines = [f"        {value!r},{note}\n" for value, note in zip(numbers.tolist(), comments, strict=True)]
     return f"    static const double {title}[{len(lines)}] = {{\n{''.join(lines)}    }};\n"
 
 
-def _comment(name: str) -> str:
+def comment(name: str) -> str:
     """Return a name as plain ASCII that neither ends nor begins a comment."""
     return json.dumps(name)[1:-1].replace("*/", "* /").replace("/*", "/ *")
 
@@ -117,9 +118,9 @@ def _table_sum(terms: Terms, model_name: str) -> tuple[str, str]:
     """Return the arrays and the statements of a sum of tables."""
     data, statements = [], []
     for number, table in enumerate(terms.tables):
-        names = " and ".join(_comment(terms.names[column]) for column in table.columns)
+        names = " and ".join(comment(terms.names[column]) for column in table.columns)
         listed = [terms.categories.get(column) for column in table.columns]
-        levels = "".join(f": {_comment(', '.join(map(str, names)))}" for names in listed if names)
+        levels = "".join(f": {comment(', '.join(map(str, names)))}" for names in listed if names)
         data += [_array(f"values_{number}", table.values.ravel())]
         data += [_array(f"knots_{number}_{d}", axis.knots) for d, axis in enumerate(table.axes)]
         statements += [f"    score += {_table_value(model_name, number, table)}; /* {names}{levels} */\n"]

@@ -16,7 +16,9 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray
 from rankwise.curves.axis import Axis
 from rankwise.curves.ranker import BaseCurveRanker
+from rankwise.estimators.boosted_base import BaseBoostedRanker
 from rankwise.export.scaling import Scaling, scaling_of
+from rankwise.export.trees import Tree, boosted_trees
 from rankwise.io.model_file import RANKERS
 
 
@@ -41,7 +43,9 @@ class Table:
 
 @dataclass(frozen=True)
 class Terms:
-    """score(x) = sum_k coef_k f_k(s(x)) + sum_t table_t(x): s scales, f_k is a feature or a kernel value.
+    """score(x) = sum_k coef_k f_k(s(x)) + sum_t table_t(x), or a sum of trees.
+
+    Here s scales, and f_k is a feature or a kernel value.
 
     Attributes
     ----------
@@ -49,12 +53,14 @@ class Terms:
     names : list of str
         The names of all features.
     coef : array of shape (n_terms,) or (n_outputs, n_terms)
-        The weights of features or of kernel values; empty for a sum of tables.
+        The weights of features or of kernel values; empty for a sum of tables or trees.
     scalings : list of Scaling
     tables : list of Table
         Tables that are zero everywhere are omitted.
     categories : dict of lists
         The categories of categorical columns, by index; their levels are indices into these lists.
+    trees : list of Tree
+        Their thresholds are those of the features before scaling.
     """
 
     ranker: Any
@@ -63,6 +69,7 @@ class Terms:
     scalings: list[Scaling] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
     categories: dict[int, list[Any]] = field(default_factory=dict)
+    trees: list[Tree] = field(default_factory=list)
 
     @property
     def has_kernel(self) -> bool:
@@ -75,11 +82,21 @@ def has_tables(model: Any) -> bool:
     return isinstance(last_step(model), BaseCurveRanker)
 
 
+def has_trees(model: Any) -> bool:
+    """Tell whether the score of a model is a sum of trees."""
+    return isinstance(last_step(model), BaseBoostedRanker)
+
+
 def terms_of(model: Any, format: str, feature_names: Sequence[str] | None, output: int | None) -> Terms:
     """Return the terms of a model; refuse a model that the format cannot represent."""
     if has_tables(model):
         return _tables(model, feature_names, output)
     ranker, scalings = _steps(model)
+    if has_trees(model):
+        _check_one_output(output)
+        names = _names(model, ranker, feature_names)
+        trees = boosted_trees(ranker, scalings, names)
+        return Terms(ranker, names, np.zeros(0), categories=dict(ranker.categories_), trees=trees)
     is_linear = hasattr(ranker, "coef_")
     if not (is_linear or format == "onnx"):
         raise ValueError(
@@ -102,8 +119,7 @@ def _tables(model: Any, feature_names: Sequence[str] | None, output: int | None)
             "step of a Pipeline; its bins need no scaler."
         )
     check_is_fitted(ranker)
-    if output not in (None, 0):
-        raise ValueError(f"output must be 0, as the model has one score per row; got {output!r}.")
+    _check_one_output(output)
     axes, pair_axes = ranker.curve_features.axes, ranker.curve_features.pair_axes
     tables = [
         Table((column,), (axis,), values)
@@ -122,6 +138,11 @@ def _tables(model: Any, feature_names: Sequence[str] | None, output: int | None)
     )
 
 
+def _check_one_output(output: int | None) -> None:
+    if output not in (None, 0):
+        raise ValueError(f"output must be 0, as the model has one score per row; got {output!r}.")
+
+
 def _steps(model: Any) -> tuple[Any, list[Scaling]]:
     """Return the fitted ranker of a model and the scalings before it; refuse other steps."""
     steps = [step for _, step in model.steps] if isinstance(model, Pipeline) else [model]
@@ -134,11 +155,6 @@ def _steps(model: Any) -> tuple[Any, list[Scaling]]:
     scalers = [step for step in front if step is not None and step != "passthrough"]
     for step in (*scalers, ranker):
         _check_fitted(step)
-    if hasattr(ranker, "trees_"):
-        raise ValueError(
-            f"Exports support linear and kernel models, and {type(ranker).__name__} has trees; its trees_ is "
-            "LightGBM's text format, for which LightGBM has tools."
-        )
     return ranker, [scaling_of(scaler) for scaler in scalers]
 
 
