@@ -44,6 +44,16 @@ def order_pairs(labels, edges, weight=None):
     ]
 
 
+def click_pairs(clicked, click_weight, qid, impression, weight):
+    n = len(clicked)
+    return [
+        (i, j, click_weight[i] * weight[i] * weight[j], 1.0, 0)
+        for i in range(n)
+        for j in range(n)
+        if i != j and clicked[i] and qid[i] == qid[j] and impression[i] == impression[j]
+    ]
+
+
 def explicit_pairs(better, worse, magnitude, weight):
     return [(i, j, w, t, 0) for i, j, t, w in zip(better, worse, magnitude, weight, strict=True)]
 
