@@ -134,10 +134,11 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
 
 
 def target_digest(y: Any) -> bytes:
-    """Digest labels, or right-censored times with their strata."""
+    """Digest labels, right-censored times with their strata, or clicks with their weights."""
     if not hasattr(y, "groups"):
         return array_digest(y)
-    return b"".join(map(array_digest, (y.values, y.event, y.groups())))
+    clicks = [getattr(y, name) for name in ("click_weight", "impression") if hasattr(y, name)]
+    return b"".join(map(array_digest, (y.values, y.event, y.groups(), *clicks)))
 
 
 def rows_digest(X: Any) -> bytes:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
+from rankwise.cli.clicks import check_click_options
 from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
 from rankwise.core.columns import require_same_columns
 from rankwise.core.pipelines import last_step
@@ -86,8 +87,11 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
         raise UsageError("--pairs replaces --label or --survival, for tables (CSV, Parquet).")
     if pairs is None and getattr(options, "margin", None) is not None:
         raise UsageError("--margin is the size of the preferences of --pairs.")
+    clicked = getattr(options, "clicked", None)
+    check_click_options(options)
     if any(tables):
-        if label_needed and options.label is None and survival is None and pairs is None:
+        others = (survival, pairs, clicked)
+        if label_needed and options.label is None and all(other is None for other in others):
             raise UsageError("--label must name the column of the labels, as the data is a table.")
         for name in ("n_features", "zero_based"):
             if getattr(options, name, None):
@@ -150,6 +154,8 @@ def read_data(
         return _read_survival(options)
     if getattr(options, "pairs", None) is not None:
         return _read_pairs(options)
+    if getattr(options, "clicked", None) is not None:
+        return _read_clicks(options)
     if is_table(options.data[0]):
         return _read_tables(options)
     from rankwise.io.svmlight import load_svmlight, read_svmlight
@@ -304,6 +310,18 @@ def _read_pairs(options: argparse.Namespace) -> Data:
     chosen, rejected = data.X[:, : len(names)], data.X[:, len(names) :]
     X, preferences = pair_data(chosen, rejected, groups=data.qid, margin=data.y)
     return Data(X, preferences, None, list(names))
+
+
+def _read_clicks(options: argparse.Namespace) -> Data:
+    """Return the rows that were shown, and the preferences of their clicks."""
+    from rankwise.cli.clicks import click_columns, click_preferences
+    from rankwise.io.frames import feature_columns
+
+    others = click_columns(options)
+    features = options.features or feature_columns(options.data[0], others, separator_of(options))
+    data = _read_tables(argparse.Namespace(**(vars(options) | {"features": features})))
+    y = click_preferences(options, data.qid, None if is_mixed(data.X) else data.X)
+    return Data(data.X, y, None, data.feature_names)
 
 
 def _paired_features(options: argparse.Namespace) -> list[str]:

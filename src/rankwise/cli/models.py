@@ -91,7 +91,7 @@ def ranker_class(method: str, light: bool = False) -> Any:
 
 def starts_light(options: argparse.Namespace) -> bool:
     """Return whether a training asks for no more than a `LinearRankSVM` has, which starts at once."""
-    others = ("calibrate", "stream", "dask", "survival", "pairs")
+    others = ("calibrate", "stream", "dask", "survival", "pairs", "clicked")
     return (
         options.method == "rank-svm"
         and options.kernel in (None, "linear")
@@ -107,7 +107,7 @@ def recipe_of(options: argparse.Namespace) -> Recipe:
     light = starts_light(options)
     kind = ranker_class(options.method, light)
     known = kind().get_params(deep=False)
-    for name in ("survival", "pairs"):
+    for name in ("survival", "pairs", "clicked"):
         if getattr(options, name, None) is not None:
             check_preferences(options, name)
     take_order(options)

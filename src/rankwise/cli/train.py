@@ -9,6 +9,7 @@ from typing import Any
 from rankwise.cli import arguments, model_options, training_report
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.auto import add_auto_options, check_auto_options
+from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client, read_partitions
 from rankwise.cli.output import Console
 from rankwise.cli.stream_options import add_stream_option, arrays_of_stream, check_stream_options
@@ -21,6 +22,7 @@ EXAMPLE = """  rankwise train train.txt -o model.json --alpha 0.001
   rankwise train wines.csv -o model.json --label rating --method auto --time 60   (tries several models)
   rankwise train patients.csv -o model.json --survival months,died --qid hospital
   rankwise train answers.parquet -o model.json --pairs chosen_,rejected_ --qid prompt
+  rankwise train log.csv -o model.json --clicked click --position rank --qid query --document doc
   rankwise train train.txt -o model.json --resume        (continue after Ctrl-C or a crash)
   rankwise train big.parquet -o model.json --label grade --stream      (more rows than memory)
   rankwise train 'part-*.txt.gz' -o model.json --dask    (more rows than memory, on several machines)
@@ -68,6 +70,7 @@ def add_parser(commands: Any) -> None:
     add_stream_option(parser)
     add_dask_option(parser)
     add_auto_options(parser)
+    add_click_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -87,15 +90,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     check_data_options(options)
     check_dask_options(options)
     check_stream_options(options)
-    others = (options.calibrate, options.stream, options.dask)
-    for name in ("survival", "pairs"):
-        if getattr(options, name) is not None and any(other is not None for other in others):
-            raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
-    elsewhere = (options.stream, options.dask)
-    if options.categories is not None and any(other is not None for other in elsewhere):
-        raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
-    if options.categorical is not None and any(other is not None for other in elsewhere):
-        raise UsageError("--categorical cannot be used with --stream or --dask, which take numbers alone.")
+    check_elsewhere(options)
     recipe = recipe_of(options)
     if options.calibrate is not None and not hasattr(recipe.ranker(), "calibrate"):
         raise UsageError(
@@ -113,7 +108,22 @@ def run(options: argparse.Namespace, console: Console) -> None:
         calibrate(outcome, data, options)
     values = training_report.report_values(options, data, outcome, reading)
     save(options, data, outcome)
-    console.result({"command": "train"} | values, training_report.report_lines(values))
+    console.result(
+        {"command": "train"} | values, [*training_report.report_lines(values), *click_lines(data.y)]
+    )
+
+
+def check_elsewhere(options: argparse.Namespace) -> None:
+    """Refuse kinds of data that --stream, --dask and --calibrate cannot read."""
+    others = (options.calibrate, options.stream, options.dask)
+    for name in ("survival", "pairs"):
+        if getattr(options, name) is not None and any(other is not None for other in others):
+            raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
+    elsewhere = (options.stream, options.dask)
+    if options.categories is not None and any(other is not None for other in elsewhere):
+        raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
+    if options.categorical is not None and any(other is not None for other in elsewhere):
+        raise UsageError("--categorical cannot be used with --stream or --dask, which take numbers alone.")
 
 
 def search(options: argparse.Namespace, console: Console) -> None:

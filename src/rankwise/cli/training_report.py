@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from rankwise.cli.clicks import click_values
 from rankwise.core.text import plural, table
 
 # The name of the candidates of each parameter that cross-validation chooses.
@@ -33,7 +34,7 @@ def report_values(options: argparse.Namespace, data: Any, outcome: Any, reading:
     }
     if outcome.choice is not None:
         values["cross_validation"] = choice_values(outcome.choice, ranker.tuned)
-    return values
+    return values | click_values(data.y)
 
 
 def choice_values(choice: Any, tuned: str) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from time import perf_counter
 from typing import Any
 
 from rankwise.cli import arguments, model_options, train
+from rankwise.cli.clicks import add_click_options, click_lines
 from rankwise.cli.output import Console
 from rankwise.cli.training_report import choice_lines, choice_values, report_lines, report_values
 
@@ -38,6 +39,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_survival_option(parser)
     arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
+    add_click_options(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -66,5 +68,5 @@ def run(options: argparse.Namespace, console: Console) -> None:
     outcome = learn(options, console, recipe, data, tune=True)
     values = report_values(options, data, outcome, reading)
     train.save(options, data, outcome)
-    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *report_lines(values)]
+    lines = [*choice_lines(outcome.choice, recipe.tuned), "", *report_lines(values), *click_lines(data.y)]
     console.result({"command": "tune"} | values | values.pop("cross_validation"), lines)
