@@ -6,15 +6,16 @@ If users mostly look at the first results, a model of raw clicks learns the orde
 Weighting each click by the inverse of the probability that its position was examined recovers the quality.
 
 Clicks are cheap and biased. A document in tenth place is clicked if it is relevant *and* the user examines
-that position. The probability of examination, the *propensity*, can be estimated by occasionally swapping
-results. Its inverse is the weight of a click. The weight of a pair is the product of its rows' weights, so
-``sample_weight`` suffices.
+that position. The inverse of the probability of examination, the *propensity*, is the weight of a click.
+:func:`Preferences.from_clicks <rankwise.Preferences>` places each clicked row above every other row of its
+list with this weight. Here the propensities are known; ``propensity="estimate"`` finds them if documents were
+shown at several positions.
 """
 
 import matplotlib.pyplot as plt
 import numpy as np
 
-from rankwise import RankSVM
+from rankwise import Preferences, RankSVM
 from rankwise.metrics import ndcg
 
 generator = np.random.default_rng(0)
@@ -31,8 +32,7 @@ def impressions(bias):
     position = 1 + np.argsort(np.argsort(-X @ old_ranking, axis=1), axis=1)
     propensity = 1 / position**bias
     click = relevant & (generator.random(relevant.shape) < propensity)
-    weight = np.where(click, 1 / propensity, 1.0)
-    flat = (values.ravel() for values in (click.astype(int), weight, position, relevant))
+    flat = (values.ravel() for values in (click, propensity, position, relevant))
     return X.reshape(-1, n_features), *flat
 
 
@@ -47,9 +47,10 @@ biases = [0.0, 0.5, 1.0, 1.5, 2.0]
 gains = np.empty((len(biases), 2, 5))
 for row, bias in enumerate(biases):
     for draw in range(gains.shape[2]):
-        X, click, weight, _, _ = impressions(bias)
-        for column, sample_weight in enumerate((None, weight)):
-            model = RankSVM(alpha=1e-3, average="pairs").fit(X, click, qid=qid, sample_weight=sample_weight)
+        X, click, known, position, _ = impressions(bias)
+        for column, propensity in enumerate((None, known)):
+            clicks = Preferences.from_clicks(click, position, qid, propensity=propensity)
+            model = RankSVM(alpha=1e-3).fit(X, clicks)
             gains[row, column, draw] = ndcg(grade, model.predict(X_test), qid, k=5)
     raw, weighted = gains[row].mean(axis=1)
     print(f"bias {bias}: NDCG@5 {raw:.3f} from raw clicks, {weighted:.3f} from weighted clicks")
@@ -58,12 +59,12 @@ for row, bias in enumerate(biases):
 # On the left, clicks at a bias of 1: the weighted clicks match the fraction of relevant documents, which is
 # the click rate if all positions were examined.
 
-X, click, weight, position, relevant = impressions(1.0)
+X, click, propensity, position, relevant = impressions(1.0)
 # sphinx_gallery_thumbnail_panel = 1
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 places = np.arange(1, n_documents + 1)
 rate = np.array([click[position == k].mean() for k in places])
-corrected = np.array([(click * weight)[position == k].mean() for k in places])
+corrected = np.array([(click / propensity)[position == k].mean() for k in places])
 left.bar(places - 0.2, rate, 0.4, color="#9aa0a6", label="clicked")
 left.bar(places + 0.2, corrected, 0.4, color="#c8452f", label="clicks, weighted")
 truth = np.array([relevant[position == k].mean() for k in places])
