@@ -466,8 +466,8 @@ def test_sql_of_many_curves():
 
 def test_formats_that_do_not_fit_are_refused():
     model = CurveRanker().fit(X, Y)
-    with pytest.raises(ValueError, match="Format 'solr' does not support CurveRanker; use one of 'onnx'"):
-        export_model(model, None, "solr")
+    with pytest.raises(ValueError, match="Format 'svmrank' does not support CurveRanker; use one of 'solr'"):
+        export_model(model, None, "svmrank")
     with pytest.raises(ValueError, match="Format 'json' does not support RankSVM"):
         export_model(RankSVM().fit(X, Y), None, "json")
     with pytest.raises(ValueError, match="Only a CurveRanker without other steps"):

@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler
 
-from rankwise import BoostedRanker, BoostedRankerCV, export_model, load_model, save_model
+from rankwise import BoostedRanker, BoostedRankerCV, CurveRanker, export_model, load_model, save_model
 from rankwise.cli.main import main
 from rankwise.export.nesting import check_depth
 from rankwise.export.tree_engines import before_slack, rounded_down
@@ -408,6 +408,52 @@ def test_trees_too_deep_for_nested_formats_are_refused():
         ValueError, match="251 splits deep, and format 'solr' supports 250; fit with max_depth=250"
     ):
         check_depth([chain], "solr")
+
+
+# Curves -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("interactions", [0, [(0, 1), (2, 1)]])
+def test_curves_are_trees_in_search_engines(interactions):
+    X = GAPS[:, :3]
+    ranker = CurveRanker(alpha=1e-3, interactions=interactions, n_bins=16, interaction_bins=8)
+    model = ranker.fit(X, GAP_GRADES)
+    features = model.curve_features
+    knots = [(k, knot) for k, axis in enumerate(features.axes) for knot in axis.knots]
+    if interactions:
+        knots += [(k, knot) for k, axis in enumerate(features.pair_axes) for knot in axis.knots]
+    rows = beside(knots, np.float32, X)
+    rows[np.abs(rows) < 1.2e-13] = 0.0
+    expected, names = model.predict(rows), ["f1", "f2", "f3"]
+    solr, elasticsearch = (export_model(model, None, format) for format in ("solr", "elasticsearch"))
+    smallest = np.diff(np.unique(np.concatenate([values.ravel() for values in model.values_])))
+    assert np.ptp(expected) * 1e-6 < smallest[smallest > 1e-12].min()  # another leaf would be noticed
+    np.testing.assert_allclose(in_solr(solr, rows), expected, rtol=0, atol=1e-6 * np.ptp(expected))
+    np.testing.assert_allclose(
+        in_elasticsearch(elasticsearch, rows, names), expected, rtol=0, atol=1e-6 * np.ptp(expected)
+    )
+    deepest = max(tree_depth(tree["root"]) for tree in json.loads(solr)["params"]["trees"])
+    assert deepest <= (2 * (1 + 4) if interactions else 1 + 5)  # a split for missing values, and halves
+
+
+def tree_depth(node):
+    return 0 if "value" in node else 1 + max(tree_depth(node[side]) for side in ("left", "right"))
+
+
+def test_curves_that_are_no_steps_are_refused_by_name(words):
+    model = CurveRanker(alpha=0.1, shape="lines").fit(NUMBERS, GRADES)
+    with pytest.raises(ValueError, match="The curve of feature 'f1' has lines"):
+        export_model(model, None, "solr")
+    _, X = words
+    model = CurveRanker(alpha=0.1).fit(X, X["size"] + (X["shop"] == "east"))
+    with pytest.raises(ValueError, match="Feature 'shop' holds categories"):
+        export_model(model, None, "elasticsearch")
+
+
+def test_a_curve_without_effects_is_a_tree():
+    model = CurveRanker(alpha=1.0).fit(np.ones((4, 1)), [0, 1, 0, 1])
+    rows = np.array([[1.0], [np.nan]])
+    assert in_elasticsearch(export_model(model, None, "opensearch"), rows, ["f1"]).tolist() == [0.0, 0.0]
 
 
 # The shell --------------------------------------------------------------------------------------------------

@@ -22,8 +22,8 @@ def add_parser(commands: Any) -> None:
         "model -o output --format format [options]",
         run,
         "write a model for other programs",
-        "Write a linear model or boosted trees, alone or after a scaler, in the format of another program "
-        "(svmrank: no trees; onnx: kernels too; onnx, c, sql and json: curves).",
+        "Write a linear model or boosted trees, alone or after a scaler, or curves in the format of another "
+        "program (svmrank: linear models only; json: none; onnx: kernels too).",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from rankwise.core.checks import check_choice
@@ -13,6 +14,7 @@ from rankwise.export.onnx import onnx_model
 from rankwise.export.search_engines import elasticsearch_model, solr_model
 from rankwise.export.sql import sql_expression
 from rankwise.export.svmrank import read_svmrank_model, svmrank_model
+from rankwise.export.table_trees import table_trees
 from rankwise.export.tables_json import json_tables
 from rankwise.export.terms import has_tables, has_trees, terms_of
 from rankwise.export.tree_c import c_trees
@@ -42,7 +44,9 @@ TREE_FORMATS: dict[str, Callable[..., str | bytes]] = {
     "sql": sql_expression,
     "json": json_trees,
 }
-TABLE_FORMATS = ("onnx", "c", "sql", "json")
+# Search engines know no tables and get trees in their place.
+TABLES_AS_TREES = ("solr", "elasticsearch", "opensearch")
+TABLE_FORMATS = (*TABLES_AS_TREES, "onnx", "c", "sql", "json")
 LINEAR_FORMATS = tuple(name for name in FORMATS if name != "json")
 
 
@@ -63,8 +67,9 @@ def export_model(
     model : ranker, or Pipeline of scalers and a ranker
         The scalers may be `StandardScaler`, `MinMaxScaler`, `MaxAbsScaler` and `RobustScaler`. All formats
         but "json" support linear models; "onnx" also supports named and precomputed kernels. For OrdinalSVM
-        and HullRanker, the utility is exported. "onnx", "c", "sql" and "json" support `CurveRanker`, without
-        scalers. All formats but "svmrank" support `BoostedRanker`; scalers become part of its thresholds.
+        and HullRanker, the utility is exported. All formats but "svmrank" support `CurveRanker`, without
+        scalers (search engines: only steps of numbers, which become trees), and `BoostedRanker`, whose
+        thresholds take up the scalers.
     path : path or None
         The file, which is written atomically; with None, the content is only returned.
     format : "svmrank", "solr", "elasticsearch", "opensearch", "onnx", "c", "sql" or "json"
@@ -93,6 +98,8 @@ def export_model(
     """
     _check_format(model, format)
     terms = terms_of(model, format, feature_names, output)
+    if has_tables(model) and format in TABLES_AS_TREES:
+        terms = replace(terms, trees=table_trees(terms))
     content = (TREE_FORMATS if terms.trees else FORMATS)[format](terms, model_name, **options)
     if path is not None:
         with atomic_write(path) as file:

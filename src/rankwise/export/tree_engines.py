@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from rankwise.core.types import FloatVector
 from rankwise.export.nesting import check_depth
 from rankwise.export.terms import Terms
-from rankwise.export.trees import ZERO, Tree
+from rankwise.export.trees import ZERO, Tree, categories_error
 
 Singles = NDArray[np.float32]
 LARGEST = np.finfo(np.float32).max
@@ -126,10 +126,7 @@ def _check_engine(terms: Terms, format: str) -> None:
     check_depth(terms.trees, format)
     for tree in terms.trees:
         for k in tree.categories:
-            raise ValueError(
-                f"Feature {terms.names[tree.feature[k]]!r} holds categories, and trees of search engines "
-                "compare numbers only; replace it by one column of 0 and 1 per category before the fit."
-            )
+            raise categories_error(terms.names[tree.feature[k]])
         if not (np.abs(tree.value) <= LARGEST).all():
             raise ValueError(
                 f"A leaf has the value {tree.value[np.abs(tree.value).argmax()]:g}, but search engines "

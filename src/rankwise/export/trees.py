@@ -129,6 +129,14 @@ def _listed(numbers: dict[str, Any], number: int) -> list[int]:
     return [WORD * k + bit for k, word in enumerate(words) for bit in range(WORD) if word >> bit & 1]
 
 
+def categories_error(name: str) -> ValueError:
+    """Return the error of programs whose trees compare numbers only."""
+    return ValueError(
+        f"Feature {name!r} holds categories, and trees of search engines compare numbers only; replace it by "
+        "one column of 0 and 1 per category before the fit."
+    )
+
+
 def _check_not_scaled(columns: Indices, scalings: list[Scaling], names: list[str]) -> None:
     if scalings and len(columns):
         raise ValueError(
