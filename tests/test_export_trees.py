@@ -232,6 +232,22 @@ def test_thresholds_in_single_precision():
     assert ((sums < 0) == (single < 0)).all()  # zero stays on its side
 
 
+def test_splits_by_missing_values_alone(tmp_path):
+    """LightGBM's threshold is then larger than all numbers of single precision."""
+    X = np.where(random.random((N, 2)) < 0.5, np.nan, NUMBERS[:, :2] - 0.5)
+    model = BoostedRanker(n_estimators=3).fit(X, np.isnan(X) @ [1.0, -2.0])
+    assert max(threshold for _, threshold in splits_of(model.trees_)) > 1e299
+    rows = np.array([[a, b] for a in (np.nan, 1.0, 3e38, -3e38, 0.0) for b in (np.nan, 5.0)])
+    np.testing.assert_array_equal(
+        in_solr(export_model(model, None, "solr"), rows), single_scores(model, rows)
+    )
+    text = export_model(model, None, "elasticsearch")
+    np.testing.assert_array_equal(in_elasticsearch(text, rows, ["f1", "f2"]), single_scores(model, rows))
+    np.testing.assert_array_equal(in_c(export_model(model, None, "c"), rows, tmp_path), model.predict(rows))
+    scores = in_onnxruntime(export_model(model, None, "onnx"), rows, "float32")
+    np.testing.assert_allclose(scores, model.predict(rows), atol=1e-7)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_onnx(model, dtype):
     rows = beside(splits_of(model.trees_), np.dtype(dtype).type, GAPS)

@@ -39,7 +39,7 @@ def solr_trees(terms: Terms, model_name: str, *, feature_store: str | None = Non
     content["name"] = model_name
     if feature_store is not None:
         content["store"] = feature_store
-    exponents = [_exponent(terms.trees, k) for k in range(len(terms.names))]
+    exponents = _exponents(terms.trees, len(terms.names))
     content["features"] = [_solr_feature(*one) for one in zip(terms.names, exponents, strict=True)]
     has_missing = any(tree.separates_missing for tree in terms.trees)
     roots = [_solr_tree(terms.names, tree, np.array(exponents), has_missing) for tree in terms.trees]
@@ -48,16 +48,21 @@ def solr_trees(terms: Terms, model_name: str, *, feature_store: str | None = Non
     return f'{json.dumps(content)[:-1]},\n "params": {{{missing}"trees": [\n  {trees}\n]}}}}\n'
 
 
-def _exponent(trees: list[Tree], column: int) -> int:
-    """Return the power of two by which to multiply a feature, so that Solr's thresholds are exact.
+def _exponents(trees: list[Tree], n_features: int) -> list[int]:
+    """Return the power of two by which to multiply each feature, so that Solr's thresholds are exact."""
+    features = np.concatenate([tree.feature for tree in trees])
+    thresholds = rounded_down(np.concatenate([tree.threshold for tree in trees]))
+    thresholds[(np.abs(thresholds) <= 2 * ZERO) | ~np.isfinite(thresholds)] = LARGEST  # these are never moved
+    moved = before_slack(thresholds) + SLACK != thresholds
+    exponents = [0] * n_features
+    for feature in np.unique(features[moved]).tolist():
+        exponents[feature] = _exponent(thresholds[features == feature])
+    return exponents
 
-    From 32 on, a threshold plus `SLACK` is the threshold.
-    """
-    thresholds = rounded_down(np.concatenate([tree.threshold[tree.feature == column] for tree in trees]))
-    thresholds = thresholds[(np.abs(thresholds) > 2 * ZERO) & np.isfinite(thresholds)]
-    if (before_slack(thresholds) + SLACK == thresholds).all():
-        return 0
-    _, exponents = np.frexp(np.abs(thresholds))  # |threshold| >= 2^(exponent - 1)
+
+def _exponent(thresholds: Singles) -> int:
+    """Return an exponent with which all thresholds reach 32: from there on, adding `SLACK` changes none."""
+    _, exponents = np.frexp(np.abs(thresholds[np.abs(thresholds) < LARGEST]))  # |t| >= 2^(exponent - 1)
     return max(0, min(6 - int(exponents.min()), LARGEST_EXPONENT - int(exponents.max())))
 
 
