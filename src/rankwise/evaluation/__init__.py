@@ -5,6 +5,7 @@ from rankwise.evaluation.grades import GradeAgreement, grade_agreement
 from rankwise.evaluation.measures import Measure, Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.evaluation.reliability import Reliability, reliability
+from rankwise.evaluation.runs import compare_runs, evaluate_run
 from rankwise.evaluation.single import Evaluation, evaluate
 
 __all__ = [
@@ -16,8 +17,10 @@ __all__ = [
     "Measured",
     "Reliability",
     "compare",
+    "compare_runs",
     "compare_values",
     "evaluate",
+    "evaluate_run",
     "grade_agreement",
     "reliability",
 ]

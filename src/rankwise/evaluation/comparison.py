@@ -180,7 +180,7 @@ def compare_metrics(
     seed: int = 0,
 ) -> Comparison:
     """Compare one or more models by measures of any kind; queries are numbered from 0."""
-    return _comparison(measured(y, scores, query, metrics, seed, confidence), test, confidence, seed)
+    return comparison_of(measured(y, scores, query, metrics, seed, confidence), test, confidence, seed)
 
 
 def compare_values(
@@ -229,10 +229,11 @@ def compare_values(
         estimate = mean_estimate(column)
         ends = estimate.interval(confidence)
         found[name] = [Measured(what, column, estimate.value, *ends, estimate=estimate)]
-    return _comparison(found, test, confidence, random_state)
+    return comparison_of(found, test, confidence, random_state)
 
 
-def _comparison(found: dict[str, list[Measured]], test: str, confidence: float, seed: int) -> Comparison:
+def comparison_of(found: dict[str, list[Measured]], test: str, confidence: float, seed: int) -> Comparison:
+    """Compare the first model with each of the others by measures over queries."""
     n_queries = len(next(iter(found.values()))[0].values)
     chosen = paired_test(n_queries) if test == "auto" else test
     return Comparison(found, differences(found, chosen, seed, confidence), n_queries, chosen, confidence)

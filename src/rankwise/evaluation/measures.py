@@ -259,7 +259,7 @@ def measured(
     if n_queries_of(y, query) > 1 and not is_survival:
         weight = y.query_importance() if isinstance(y, Preferences) else None
         return {
-            name: [_over_queries(one, one.of(y, found, query), weight, confidence) for one in measures]
+            name: [over_queries(one, one.of(y, found, query), weight, confidence) for one in measures]
             for name, found in scores.items()
         }
     listed = [one for one in measures if one.over_rows is None]
@@ -275,9 +275,10 @@ def measured(
     }
 
 
-def _over_queries(
-    metric: Metric, values: FloatArray, weight: FloatArray | None, confidence: float
+def over_queries(
+    metric: Measure, values: FloatArray, weight: FloatArray | None = None, confidence: float = CONFIDENCE
 ) -> Measured:
+    """Return a measure with its values per query, its mean and the interval of Student's t."""
     estimate = mean_estimate(values, weight)
     ends = estimate.interval(confidence, metric.bounds)
     return Measured(metric, values, estimate.value, *ends, "queries", estimate, importance=weight)

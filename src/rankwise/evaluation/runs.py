@@ -1,0 +1,218 @@
+"""Evaluation and comparison of run files by qrels, without a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankwise.core.checks import check_choice
+from rankwise.core.text import plural
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.evaluation.bootstrap import CONFIDENCE
+from rankwise.evaluation.comparison import Comparison, comparison_of
+from rankwise.evaluation.measures import Measured, over_queries
+from rankwise.evaluation.paired import TESTS
+from rankwise.evaluation.search_measures import SearchMeasure, search_measures
+from rankwise.evaluation.single import Evaluation
+from rankwise.io.trec import Qrels, Run
+
+RUN_MEASURES = ("nDCG@10", "AP", "RR", "P@10")
+
+
+def evaluate_run(
+    qrels: Qrels, run: Run, *, measures: str | Sequence[str] = RUN_MEASURES, confidence: float = CONFIDENCE
+) -> Evaluation:
+    """Evaluate a run: measures with confidence intervals over the judged queries.
+
+    The rules are those of ir-measures. The mean is over all queries of the qrels: a query without retrieved
+    documents counts 0, as by ``trec_eval -c``, and queries of the run without judgements are left out.
+    Documents are ordered by score, descending, compared in single precision, and equal scores by document
+    id, descending, as in trec_eval; ranks in the file are ignored. Documents without a grade, or with a
+    negative one, are not relevant.
+
+    Parameters
+    ----------
+    qrels : Qrels
+        The judgements, from `rankwise.io.trec.read_qrels`.
+    run : Run
+        The retrieved documents, from `rankwise.io.trec.read_run`.
+    measures : str or sequence of str
+        By their names in ir-measures: "nDCG", "nDCG@K" (linear gain), "AP", "RR" and "P@K", of which the last
+        three take the lowest relevant grade, as in "P(rel=2)@5", are computed here. All others, such as
+        "R@100", "ERR@20" or "Bpref", need the package ir-measures (``pip install 'rankwise[search]'``).
+    confidence : float
+        The confidence level of the intervals.
+
+    Returns
+    -------
+    evaluation : Evaluation
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankwise.evaluation import evaluate_run
+    >>> from rankwise.io.trec import read_qrels, read_run
+    >>> qrels = read_qrels(io.BytesIO(b"1 0 a 2\\n1 0 b 0\\n2 0 c 1\\n3 0 d 1\\n"))
+    >>> run = read_run(io.BytesIO(b"1 Q0 b 1 9 x\\n1 Q0 a 2 8 x\\n2 Q0 c 1 3 x\\n3 Q0 e 1 5 x\\n"))
+    >>> evaluate_run(qrels, run, measures=["nDCG@10", "RR"])
+    4 rows, 3 queries, 95% intervals
+    measure                 mean    from      to
+    nDCG@10, linear gain  0.5436  0.0075  0.9947  over 3 queries
+    RR                    0.5000  0.0069  0.9931  over 3 queries
+    """
+    _check_confidence(confidence)
+    chosen = search_measures(measures)
+    rows = JudgedRuns(qrels, {"run": run})
+    found = rows.measured("run", chosen, confidence)
+    n_rows = int(np.count_nonzero(~np.isnan(rows.scores["run"])))
+    return Evaluation(found, None, rows.notes(), n_rows, rows.n_queries, confidence)
+
+
+def compare_runs(
+    qrels: Qrels,
+    runs: Mapping[str, Run],
+    *,
+    measures: str | Sequence[str] = RUN_MEASURES,
+    test: str = "auto",
+    confidence: float = CONFIDENCE,
+    random_state: int = 0,
+) -> Comparison:
+    """Compare runs on the same judged queries, with intervals and paired tests.
+
+    The measures are those of `evaluate_run`, the differences, intervals and tests those of `compare`.
+
+    Parameters
+    ----------
+    qrels : Qrels
+    runs : dict of name to Run
+        One or more runs; the first is compared with each of the others.
+    measures, confidence :
+        As in `evaluate_run`.
+    test, random_state :
+        As in `compare`.
+
+    Returns
+    -------
+    comparison : Comparison
+
+    Examples
+    --------
+    >>> import io
+    >>> from rankwise.evaluation import compare_runs
+    >>> from rankwise.io.trec import read_qrels, read_run
+    >>> qrels = read_qrels(io.BytesIO(b"1 0 a 1\\n2 0 c 1\\n3 0 d 1\\n"))
+    >>> new = read_run(io.BytesIO(b"1 Q0 a 1 9 x\\n2 Q0 c 1 3 x\\n3 Q0 d 1 5 x\\n"))
+    >>> old = read_run(io.BytesIO(b"1 Q0 b 1 9 x\\n1 Q0 a 2 8 x\\n2 Q0 c 1 3 x\\n"))
+    >>> compare_runs(qrels, {"new": new, "old": old}, measures="AP")
+    new minus each other model on 3 queries, 95% intervals, permutation test
+    measure  model    mean  difference     from       to       p
+    AP       new    1.0000
+    AP       old    0.5000     +0.5000  -0.7421  +1.7421  0.5000
+    """
+    if not isinstance(runs, Mapping) or not runs:
+        raise ValueError("runs must be a dict of one or more names to runs.")
+    check_choice(test, "test", ("auto", *TESTS))
+    _check_confidence(confidence)
+    chosen = search_measures(measures)
+    rows = JudgedRuns(qrels, runs)
+    return comparison_of(
+        {name: rows.measured(name, chosen, confidence) for name in runs}, test, confidence, random_state
+    )
+
+
+def _check_confidence(confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Words by number."""
+
+    of: dict[str, int]
+
+    def __call__(self, words: Any) -> IntArray:
+        return np.array([self.of.get(word, -1) for word in words], dtype=np.int64)
+
+
+class JudgedRuns:
+    """The documents of judged queries: their grades, and their scores in each run.
+
+    Attributes
+    ----------
+    query_names : list of str
+        The queries of the qrels, in the order of their first lines.
+    query : array of int of shape (n_rows,)
+        Rows are sorted by query and then by document id.
+    grade : array of shape (n_rows,), NaN if it was not judged
+    scores : dict of name to array of shape (n_rows,), NaN if it was not retrieved
+    missing, surplus : dict of name to int
+        The numbers of judged queries that a run does not have, and of its queries without judgements.
+    """
+
+    def __init__(self, qrels: Qrels, runs: Mapping[str, Run]) -> None:
+        self.query_names = list(dict.fromkeys(qrels.qid.tolist()))
+        queries = _Numbers({name: number for number, name in enumerate(self.query_names)})
+        words = set(qrels.docid.tolist()).union(*(run.docid.tolist() for run in runs.values()))
+        # The order of trec_eval is that of the bytes.
+        ordered = sorted(words, key=lambda word: word.encode("utf-8", "surrogateescape"))
+        documents = _Numbers({word: number for number, word in enumerate(ordered)})
+
+        def keys(found: Qrels | Run) -> IntArray:
+            number = queries(found.qid)
+            return np.where(number < 0, -1, number * len(ordered) + documents(found.docid))
+
+        judged, retrieved = keys(qrels), {name: keys(run) for name, run in runs.items()}
+        rows = np.unique(np.concatenate([judged, *(found[found >= 0] for found in retrieved.values())]))
+        self.query = rows // len(ordered)
+        self.grade = _placed(rows, judged, qrels.grade)
+        self.scores = {name: _placed(rows, retrieved[name], run.score) for name, run in runs.items()}
+        self.missing, self.surplus = {}, {}
+        for name, run in runs.items():
+            present = set(run.qid.tolist())
+            common = present & queries.of.keys()
+            if not common:
+                raise ValueError(
+                    f"The run {name!r} has none of the queries of the qrels: it has {run.qid[0]!r}, and the "
+                    f"qrels have {self.query_names[0]!r}."
+                )
+            self.missing[name], self.surplus[name] = self.n_queries - len(common), len(present - common)
+
+    @property
+    def n_queries(self) -> int:
+        """The number of judged queries."""
+        return len(self.query_names)
+
+    def measured(self, name: str, measures: Sequence[SearchMeasure], confidence: float) -> list[Measured]:
+        """Measure one run."""
+        scores = self.scores[name]
+        return [
+            over_queries(one.measure, one.values(self.grade, scores, self.query), None, confidence)
+            for one in measures
+        ]
+
+    def notes(self) -> list[str]:
+        """Return a sentence per run with missing queries, or queries without judgements."""
+        return [
+            f"{name}: {words}."
+            for name in self.scores
+            for count, words in (
+                (
+                    self.missing[name],
+                    f"{plural(self.missing[name], 'judged query')} not retrieved, counted as 0",
+                ),
+                (self.surplus[name], f"{plural(self.surplus[name], 'query')} without judgements left out"),
+            )
+            if count
+        ]
+
+
+def _placed(rows: IntArray, keys: IntArray, values: Any) -> FloatArray:
+    """Return values at their rows, NaN elsewhere; a negative key has no row."""
+    placed = np.full(len(rows), np.nan)
+    known = keys >= 0
+    placed[np.searchsorted(rows, keys[known])] = values[known]
+    return placed
