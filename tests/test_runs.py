@@ -9,8 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise.evaluation import compare_runs, compare_values, evaluate_run
+from rankwise import Preferences, metrics
+from rankwise.evaluation import compare_runs, compare_values, evaluate, evaluate_run
 from rankwise.io.trec import Qrels, Run, read_qrels, read_run
+from rankwise.model_selection.scoring import as_scoring
 
 OWN = [
     "nDCG",
@@ -199,3 +201,30 @@ def test_files_and_arrays_give_the_same():
     assert repr(evaluate_run(read_qrels(io.BytesIO(text)), as_run(NEW))) == repr(
         evaluate_run(as_qrels(QRELS), as_run(NEW))
     )
+
+
+def test_the_names_of_this_library_are_measures_of_runs():
+    names = ["ndcg@2", "map", "mrr", "p@2"]
+    found = evaluate_run(as_qrels(QRELS), as_run(NEW), measures=names)
+    assert found.measures[0].measure.name == "ndcg@2, exponential gain"
+    gains = {query: {one: 2**grade - 1 for one, grade in of.items()} for query, of in QRELS.items()}
+    same = evaluate_run(as_qrels(gains), as_run(NEW), measures=["nDCG@2", "AP", "RR", "P@2"])
+    for one, other in zip(found.measures, same.measures, strict=True):
+        np.testing.assert_allclose(one.values, other.values, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("name", "function", "options"),
+    [
+        ("nDCG@2", metrics.ndcg, {"k": 2, "gain": "linear"}),
+        ("AP(rel=2)", metrics.average_precision, {"relevant_above": 1.0}),
+        ("RR", metrics.reciprocal_rank, {}),
+        ("P(rel=2)@3", metrics.precision, {"k": 3, "relevant_above": 1.0}),
+    ],
+)
+def test_models_are_measured_by_these_names(name, function, options):
+    y, qid = np.array([2, 0, 1, 3, 2, 0]), np.array([0, 0, 0, 1, 1, 1])
+    scores = np.array([0.1, 0.5, 0.3, 0.3, 0.6, 0.2])
+    found = evaluate(scores, np.zeros((6, 1)), y, qid=qid, measures=[name])
+    assert found[name].mean == function(y, scores, qid, **options)
+    assert as_scoring(name).error(Preferences.from_scores(y, qid=qid), scores) == 1 - found[name].mean

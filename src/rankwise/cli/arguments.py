@@ -198,10 +198,10 @@ def paths(given: str | list[str] | None) -> list[str]:
     return [given] if isinstance(given, str) else given
 
 
-def add_ranking(parser: argparse.ArgumentParser) -> None:
+def add_ranking(parser: argparse.ArgumentParser) -> tuple[argparse.Action, argparse.Action]:
     """Add the arguments of evaluations: a model or its scores, and rows with labels."""
-    parser.add_argument("model", help="file of a model, or of scores, one per line")
-    parser.add_argument("data", nargs="+", help="files with rows and labels")
+    model = parser.add_argument("model", help="file of a model, or of scores, one per line")
+    return model, parser.add_argument("data", nargs="+", help="files with rows and labels")
 
 
 def add_survival_option(parser: Any) -> None:

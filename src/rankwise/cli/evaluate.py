@@ -8,11 +8,13 @@ from typing import Any, Literal
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
 from rankwise.core.text import plural, table
 
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
   rankwise evaluate new.json test.txt --against old.json --test wilcoxon --json
+  rankwise evaluate --run new.run old.run --qrels qrels.txt --metrics nDCG@10,AP,P(rel=2)@5
 """
 
 
@@ -25,17 +27,19 @@ def add_parser(commands: Any) -> None:
     parser = arguments.add_command(
         commands,
         "evaluate",
-        "model data [data ...] [--against model] [options]",
+        "model data [data ...] [--against model] [options]\n"
+        "       rankwise evaluate --run run [run ...] --qrels qrels [--metrics names] [options]",
         run,
         "measure rankings and compare two",
         "Print ranking error, NDCG, MAP, MRR, precision and Kendall's tau of a model or of a file of scores, "
         "the mean over the queries for which each is defined. With a second model the differences over the "
         "queries are tested for significance. For models with probabilities of pairs, their log loss and "
         "calibration are printed too; for models that predict grades, accuracy, absolute error, quadratic "
-        "kappa and the confusion matrix. With --survival, it is the concordance with survival times.",
+        "kappa and the confusion matrix. With --survival, it is the concordance with survival times. With "
+        "--run and --qrels, TREC run files are evaluated without a model.",
         EXAMPLE,
     )
-    arguments.add_ranking(parser)
+    positionals = arguments.add_ranking(parser)
     parser.add_argument(
         "--against", "--model2", metavar="MODEL", help="second model or scores to compare with"
     )
@@ -49,6 +53,7 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
+    add_run_options(parser, positionals)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -86,6 +91,15 @@ def undefined(text: str) -> str | float:
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
+    """Evaluate run files, or a model on its data."""
+    check_run_options(options)
+    if options.run_files is None:
+        evaluate_model(options, console)
+    else:
+        evaluate_runs(options, console)
+
+
+def evaluate_model(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
     from rankwise.cli.grades import agreement_of, agreement_values, grade_lines
@@ -98,8 +112,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     if options.survival is not None:
         survival_result(rankings, data, console, start)
         return
-    if len(rankings) == 2 and data.n_queries < 2:
-        raise ValueError("--against tests differences over queries, but the data has a single query.")
+    check_queries(rankings, data)
     scores = [ranking.scores(data) for ranking in rankings]
     probable = [ranking.has_probabilities for ranking in rankings]
     measures = measures_of(data, options, log_loss=all(probable))
@@ -110,6 +123,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "queries": data.n_queries,
         "equal_labels": equal_labels(data),
         "relevant_at": options.relevant_at,
+        "gain": options.gain,
         "models": [summary(ranking.path, found) for ranking, found in zip(rankings, measured, strict=True)],
     }
     if len(rankings) == 2:
@@ -132,6 +146,12 @@ def run(options: argparse.Namespace, console: Console) -> None:
     console.result(values, lines)
 
 
+def check_queries(rankings: list[Any], data: Any) -> None:
+    """Refuse a comparison of two models on a single query."""
+    if len(rankings) == 2 and data.n_queries < 2:
+        raise ValueError("--against tests differences over queries, but the data has a single query.")
+
+
 def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = False) -> list[Any]:
     """Return the measures; NDCG is omitted if there are negative labels, which have no gain."""
     import numpy as np
@@ -141,9 +161,10 @@ def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = Fals
     ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if np.min(data.y) >= 0 else []
     more = ["log_loss"] if log_loss else []
     above = float(np.nextafter(options.relevant_at, -np.inf))
+    keys = ["error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more]
     return [
         named_measure(key, relevant_above=above, gain=options.gain, undefined=options.undefined)
-        for key in ("error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more)
+        for key in options.metrics or keys
     ]
 
 
@@ -229,7 +250,7 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
     rows = [[name, *row_of(values, name), defined_of(values, name)] for name in models[0]["mean"]]
     lines = [
         f"{plural(values['rows'], 'row')}, {plural(values['queries'], 'query')}; labels from "
-        f"{values['relevant_at']:g} up are relevant for map, mrr and p@k"
+        f"{values['relevant_at']:g} up are relevant for map, mrr and p@k; ndcg has {values['gain']} gain"
     ]
     lines += ["", *table([*header, "queries"], rows)]
     if values["equal_labels"]:
@@ -279,14 +300,18 @@ def defined_of(values: dict[str, Any], name: str) -> str:
 
 
 def per_query_lines(queries: list[dict[str, Any]], n_models: int) -> list[str]:
-    """Return a table with a row per query and, for two models, per model."""
+    """Return a table with a row per query and, for several models, per model."""
     names = [name for name in queries[0] if name != "qid"]
     rows = [
-        [str(query["qid"]), *(["AB"[k]] if n_models == 2 else []), *(shown(query[name][k]) for name in names)]
+        [
+            str(query["qid"]),
+            *([chr(ord("A") + k)] if n_models > 1 else []),
+            *(shown(query[name][k]) for name in names),
+        ]
         for query in queries
         for k in range(n_models)
     ]
-    return table(["query", *(["model"] if n_models == 2 else []), *names], rows)
+    return table(["query", *(["model"] if n_models > 1 else []), *names], rows)
 
 
 def shown(value: float | None) -> str:

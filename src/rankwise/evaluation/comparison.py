@@ -123,8 +123,9 @@ def compare(
         The query of each row.
     measures : str or sequence of str, optional
         Among "error", "tau", "map", "mrr", "ndcg", "ndcg@K", "p@K" and "log_loss", which takes the scores as
-        log odds. By default those of the report: "error", "ndcg@5", "ndcg@10", "map" and "tau", if they
-        are defined for these labels.
+        log odds; or by their names in ir-measures, "nDCG@K" (linear gain), "AP", "RR" and "P(rel=2)@K", which
+        have the lowest relevant grade in them. By default those of the report: "error", "ndcg@5", "ndcg@10",
+        "map" and "tau", if they are defined for these labels.
     relevant_above : float
         Labels above this are relevant for "map", "mrr" and "p@K".
     test : {"auto", "permutation", "wilcoxon"}

@@ -106,7 +106,8 @@ def named_measure(key: str, **options: Any) -> Metric:
     """Return the measure with a key such as "error", "tau", "map", "mrr", "ndcg@10", "p@5" or "log_loss".
 
     `options` are `relevant_above` (of map, mrr and p), `gain` (of ndcg) and `undefined` (of ndcg, map and
-    mrr); other measures ignore them.
+    mrr); other measures ignore them. Names of ir-measures, such as "nDCG@10" or "P(rel=2)@5", have the first
+    two in them.
 
     Examples
     --------
@@ -115,7 +116,8 @@ def named_measure(key: str, **options: Any) -> Metric:
     ('NDCG@1', array([1.]))
     """
     base, chosen = parsed_measure(key)
-    chosen |= {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
+    known = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
+    chosen = known | chosen  # the gain or the grade of a name of ir-measures is part of it
     return Metric(
         key,
         measure_name(key),

@@ -34,6 +34,8 @@ def measure_name(key: str) -> str:
     ('NDCG@10', 'Ranking error')
     """
     base, at, rank = key.partition("@")
+    if base not in MEASURES:  # a name of ir-measures
+        return f"{key}, linear gain" if base.startswith("nDCG") else key
     return MEASURES[base] + at + rank
 
 

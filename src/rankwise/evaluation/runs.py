@@ -116,11 +116,19 @@ def compare_runs(
         raise ValueError("runs must be a dict of one or more names to runs.")
     check_choice(test, "test", ("auto", *TESTS))
     _check_confidence(confidence)
-    chosen = search_measures(measures)
-    rows = JudgedRuns(qrels, runs)
-    return comparison_of(
-        {name: rows.measured(name, chosen, confidence) for name in runs}, test, confidence, random_state
-    )
+    return compare_judged(JudgedRuns(qrels, runs), search_measures(measures), test, confidence, random_state)
+
+
+def compare_judged(
+    rows: JudgedRuns,
+    measures: Sequence[SearchMeasure],
+    test: str = "auto",
+    confidence: float = CONFIDENCE,
+    seed: int = 0,
+) -> Comparison:
+    """Compare the first of one or more runs with each of the others."""
+    found = {name: rows.measured(name, measures, confidence) for name in rows.scores}
+    return comparison_of(found, test, confidence, seed)
 
 
 def _check_confidence(confidence: float) -> None:

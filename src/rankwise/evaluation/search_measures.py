@@ -35,7 +35,7 @@ class SearchMeasure:
     def __init__(self, name: str) -> None:
         self.own: SearchName | None = search_name(name)
         self._other = parsed_by_ir_measures(name) if self.own is None else None
-        base = str(getattr(self._other, "NAME", "nDCG" if name.startswith("nDCG") else "P"))
+        base = str(getattr(self._other, "NAME", "nDCG" if self.own and self.own.base == "ndcg" else "P"))
         bounds = (0.0, 1.0) if base in UNIT else None
         self.measure = Measure(name, name + _gain_in_words(name, base), True, bounds=bounds)
 
@@ -48,9 +48,9 @@ class SearchMeasure:
         n_queries = int(query.max()) + 1
         if self.own is None:
             return _by_ir_measures(self._other, grade, scores, query, n_queries)
-        rows, (base, k, rel) = RetrievedRows.by(grade, scores, query, n_queries), self.own
+        rows, (base, k, rel, gain) = RetrievedRows.by(grade, scores, query, n_queries), self.own
         if base == "ndcg":
-            return rows.ndcg(k)
+            return rows.ndcg(k, gain)
         if base == "p":
             return rows.precision(k or 1, rel)
         return rows.average_precision(rel) if base == "map" else rows.reciprocal_rank(rel)
@@ -65,7 +65,7 @@ def _gain_in_words(name: str, base: str) -> str:
     """State the gain of NDCG, whose names in this library and in ir-measures differ by case alone."""
     if base != "nDCG":
         return ""
-    if "exp-log2" in name:
+    if "exp-log2" in name or name.startswith("ndcg"):
         return ", exponential gain"
     return ", given gains" if "gains" in name else ", linear gain"
 

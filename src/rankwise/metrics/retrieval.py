@@ -44,9 +44,14 @@ class RetrievedRows:
             np.float64, copy=False
         )
 
-    def ndcg(self, k: int | None = None) -> FloatArray:
-        """NDCG with linear gain; 0 for a query without grades above 0."""
+    def ndcg(self, k: int | None = None, gain: str = "linear") -> FloatArray:
+        """NDCG with linear or exponential gain; 0 for a query without grades above 0."""
         gains = np.where(self.grade > 0, self.grade, 0.0)
+        if gain == "exponential":
+            # Relative to the largest gain, which cancels in the ratio and prevents overflow of 2^grade.
+            largest = np.zeros(self.n_queries)
+            np.maximum.at(largest, self.query, gains)
+            gains = np.exp2(gains - largest[self.query]) * -np.expm1(-gains * np.log(2.0))
         order = np.lexsort((-gains, self.query))
         best = np.empty(len(order))
         best[order] = within_queries(self.query[order])

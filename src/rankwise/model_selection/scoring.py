@@ -13,6 +13,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from rankwise import metrics
 from rankwise.core.types import FloatArray
 from rankwise.losses import Logistic
+from rankwise.metrics.search_names import search_name
 from rankwise.preferences import Preferences
 
 METRICS: dict[str, Callable[..., Any]] = {
@@ -35,11 +36,16 @@ COUNTED = ("ndcg", "map", "mrr")
 def parsed_measure(key: str, argument: str = "measures") -> tuple[str, dict[str, Any]]:
     """Return the key in `METRICS` of a measure such as "ndcg@10", and the options of its function.
 
+    The names of ir-measures, such as "nDCG@10", "AP" or "P(rel=2)@5", have the gain or the lowest relevant
+    grade in them.
+
     Examples
     --------
-    >>> parsed_measure("ndcg@10"), parsed_measure("map")
-    (('ndcg', {'k': 10}), ('map', {}))
+    >>> parsed_measure("ndcg@10"), parsed_measure("map"), parsed_measure("nDCG@10")
+    (('ndcg', {'k': 10}), ('map', {}), ('ndcg', {'gain': 'linear', 'k': 10}))
     """
+    if key != key.lower() and (named := search_name(key)) is not None:
+        return named.base, named.options
     base, at, rank = key.partition("@")
     ranked = base in RANKED and rank.isdecimal() and int(rank) > 0
     if base not in METRICS or (at and not ranked) or (base == "p" and not at):

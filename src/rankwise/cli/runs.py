@@ -1,0 +1,185 @@
+"""`rankwise evaluate --run`: measures of TREC run files, and tests of their differences, without a model."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from time import perf_counter
+from typing import Any
+
+from rankwise.cli import arguments
+from rankwise.cli.output import Console
+from rankwise.core.text import plural, table
+
+# Options of evaluations with a model, and their values if they are not given.
+MODEL_OPTIONS: dict[str, Any] = {
+    "against": None, "at": [5, 10], "relevant_at": 1.0, "gain": "exponential", "undefined": "skip",
+    "survival": None, "label": None, "qid": None, "categories": None, "features": None, "sep": None,
+    "zero_based": False,
+}  # fmt: skip
+RULES = (
+    "means over all judged queries, of which missing ones count 0; equal scores in order of document ids, "
+    "descending"
+)
+
+
+def metric_names(text: str) -> list[str]:
+    """Read names of measures separated by commas, except for commas within parentheses.
+
+    Examples
+    --------
+    >>> metric_names("nDCG@10, P(rel=2,judged_only=True)@5")
+    ['nDCG@10', 'P(rel=2,judged_only=True)@5']
+    """
+    found = [name.strip() for name in re.split(r",(?![^(]*\))", text) if name.strip()]
+    if not found:
+        raise ValueError
+    return found
+
+
+class ReplacesModel(argparse.Action):
+    """An option with files that are evaluated in place of a model and its data."""
+
+    positionals: tuple[argparse.Action, ...] = ()
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Store the files; the arguments of a model are then not required."""
+        setattr(namespace, self.dest, values)
+        for action, nargs in zip(self.positionals, ("?", "*"), strict=True):
+            action.nargs, action.required = nargs, False
+
+
+def add_run_options(parser: argparse.ArgumentParser, positionals: tuple[argparse.Action, ...]) -> None:
+    """Add the options of run files, which replace the positional arguments, and of named measures."""
+    group = parser.add_argument_group("runs of search engines")
+    run = group.add_argument(
+        "--run",
+        nargs="+",
+        action=ReplacesModel,
+        dest="run_files",
+        metavar="RUN",
+        help="TREC run files to evaluate in place of a model; the first is compared with each of the others",
+    )
+    run.positionals = positionals  # type: ignore[attr-defined]
+    group.add_argument("--qrels", help="TREC qrels file with the judgements for --run")
+    group.add_argument(
+        "--metrics",
+        type=arguments.value(metric_names, "names of measures separated by commas"),
+        metavar="NAME,...",
+        help="measures by their names in ir-measures, such as nDCG@10 (linear gain), AP, RR or P(rel=2)@5, "
+        "or here, such as ndcg@10; for --run also R@100, Bpref and all others, which need ir-measures "
+        "(default for --run: nDCG@10,AP,RR,P@10)",
+    )
+
+
+def check_run_options(options: argparse.Namespace) -> None:
+    """Refuse options of a model with --run, and those of runs without it."""
+    if options.run_files is None:
+        if options.qrels is not None:
+            raise arguments.UsageError("--qrels is for run files; name them by --run.")
+        return
+    if options.qrels is None:
+        raise arguments.UsageError("--run needs the judgements; name their file by --qrels.")
+    if options.model is not None:
+        raise arguments.UsageError(f"--run replaces the model and its data; got {options.model!r} too.")
+    for name, default in MODEL_OPTIONS.items():
+        if getattr(options, name) != default:
+            raise arguments.UsageError(
+                f"--{name.replace('_', '-')} is for a model and its data, not for --run; --metrics names the "
+                "measures of runs."
+            )
+    if [options.qrels, *options.run_files].count("-") > 1:
+        raise arguments.UsageError("Standard input (-) can be read only once.")
+
+
+def evaluate_runs(options: argparse.Namespace, console: Console) -> None:
+    """Read, measure, compare."""
+    from rankwise.cli.report import distinct_names
+    from rankwise.evaluation.runs import RUN_MEASURES, JudgedRuns, compare_judged
+    from rankwise.evaluation.search_measures import search_measures
+    from rankwise.io.trec import read_qrels, read_run
+
+    start = perf_counter()
+    measures = search_measures(options.metrics or RUN_MEASURES)
+    qrels = read_qrels(options.qrels)
+    paths = distinct_names(options.run_files)
+    rows = JudgedRuns(
+        qrels, {path: read_run(file) for path, file in zip(paths, options.run_files, strict=True)}
+    )
+    found = compare_judged(rows, measures, test=options.test, seed=options.seed)
+    values: dict[str, Any] = {
+        "command": "evaluate",
+        "qrels": options.qrels,
+        "queries": rows.n_queries,
+        "rules": RULES,
+        "runs": [run_values(name, of) for name, of in found.measures.items()],
+        "notes": rows.notes(),
+    }
+    if len(paths) > 1:
+        values["test"] = found.test
+        values["differences"] = [difference_values(one) for one in found.differences]
+    if options.per_query:
+        values["per_query"] = per_query(rows.query_names, found.measures)
+    values["seconds"] = perf_counter() - start
+    console.result(values, lines_of(values))
+
+
+def run_values(name: str, measures: Any) -> dict[str, Any]:
+    """Return the measures of a run with their intervals."""
+    found = {
+        one.measure.key: {
+            "name": one.measure.name, "mean": one.mean, "low": known(one.low), "high": known(one.high)
+        }
+        for one in measures
+    }  # fmt: skip
+    return {"run": name, "measures": found}
+
+
+def difference_values(one: Any) -> dict[str, Any]:
+    """Return a difference of the first run and another."""
+    numbers = {name: known(getattr(one, name)) for name in ("mean", "low", "high", "p")}
+    counts = {name: getattr(one, name) for name in ("wins", "ties", "losses")}
+    return {"measure": one.measure.key, "other": one.other, **numbers, **counts}
+
+
+def known(value: float) -> float | None:
+    """Return a number, None for NaN."""
+    return None if value != value else value
+
+
+def per_query(names: list[str], measures: Any) -> list[dict[str, Any]]:
+    """Return the measures of each query, one entry per run."""
+    first = next(iter(measures.values()))
+    return [
+        {"qid": qid}
+        | {
+            one.measure.key: [float(of[place].values[k]) for of in measures.values()]
+            for place, one in enumerate(first)
+        }
+        for k, qid in enumerate(names)
+    ]
+
+
+def lines_of(values: dict[str, Any]) -> list[str]:
+    """Return the result for people."""
+    from rankwise.cli.evaluate import per_query_lines, shown
+
+    rows = [
+        [one["name"], run["run"], *(shown(one[key]) for key in ("mean", "low", "high"))]
+        for names in zip(*(run["measures"].values() for run in values["runs"]), strict=True)
+        for run, one in zip(values["runs"], names, strict=True)
+    ]
+    lines = [f"{plural(values['queries'], 'judged query')}; {values['rules']}", *values["notes"], ""]
+    lines += table(["measure", "run", "mean", "from", "to"], rows, n_left=2)
+    if "differences" in values:
+        header = ["measure", "other run", "difference", "from", "to", "p", "wins", "ties", "losses"]
+        apart = [
+            [one["measure"], one["other"], *(shown(one[key]) for key in ("mean", "low", "high", "p"))]
+            + [str(one[key]) for key in ("wins", "ties", "losses")]
+            for one in values["differences"]
+        ]
+        title = f"{values['runs'][0]['run']} minus each other run; p: two-sided paired {values['test']} test"
+        lines += ["", f"{title} over queries", *table(header, apart, n_left=2)]
+    if "per_query" in values:
+        lines += ["", *per_query_lines(values["per_query"], len(values["runs"]))]
+    return lines
