@@ -11,6 +11,7 @@ from typing import Any
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.clicks import check_click_options
 from rankwise.cli.mixed import framed, has_levels, is_mixed, mixed_rows
+from rankwise.cli.row_names import check_names, document_ids, has_row_names, id_column, table_names
 from rankwise.core.columns import require_same_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import listing, plural
@@ -25,7 +26,8 @@ class Data:
     """Rows with their labels and queries, and a digest of the rows if reading computed one.
 
     The rows of a table with words or gaps are a `MixedTable` until a model or a training decides what its
-    columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them.
+    columns are. In a training, `kinds` is what they are, and `encoder` what made numbers of them. `names` are
+    the names of the rows, if a command uses them and the data has them.
     """
 
     X: Any
@@ -35,6 +37,7 @@ class Data:
     digest: bytes | None = None
     kinds: list[Any] | None = None
     encoder: Any = None
+    names: list[str] | None = None
 
     def rows_for(self, model: Any) -> Any:
         """Return the rows with the columns of a model: by name or, if either has no names, by their order."""
@@ -99,7 +102,7 @@ def check_data_options(options: argparse.Namespace, label_needed: bool = True) -
                     f"--{name.replace('_', '-')} is for svmlight files, but the data is a table."
                 )
         return
-    for name in ("label", "qid", "features", "categories", "categorical", "sep"):
+    for name in ("label", "qid", "features", "categories", "categorical", "sep", "id"):
         if getattr(options, name, None) is not None:
             raise UsageError(f"--{name} is for tables (CSV, Parquet), but the data is svmlight.")
     if options.data.count("-") > 1:
@@ -125,7 +128,7 @@ def take_columns_of(models: list[Any], options: argparse.Namespace) -> None:
     elif all(named):
         options.features = needed
     else:
-        others = [options.label, options.qid, *(getattr(options, "survival", None) or ())]
+        others = [options.label, options.qid, id_column(options), *(getattr(options, "survival", None) or ())]
         options.features = feature_columns(options.data[0], others, separator_of(options))
 
 
@@ -162,8 +165,10 @@ def read_data(
 
     source = options.data[0] if len(options.data) == 1 else options.data
     settings = {"zero_based": options.zero_based, "n_jobs": getattr(options, "jobs", None)}
+    settings["comments"] = has_row_names(options)
     loaded = (read_svmlight if light else load_svmlight)(source, n_features=n_features, **settings)
-    return Data(dense_if_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid)
+    names = document_ids(loaded.comments)
+    return Data(dense_if_smaller(of_width(loaded.X, known)), loaded.y, loaded.qid, names=names)
 
 
 def of_width(X: Any, known: int | None, tell: bool = True) -> Any:
@@ -193,7 +198,8 @@ def iterate_data(options: argparse.Namespace, *, light: bool = False) -> Iterato
             from rankwise.io.frames import feature_columns, iter_table
 
             separator = separator_of(options)
-            features = options.features or feature_columns(path, [options.label, options.qid], separator)
+            others = [options.label, options.qid, id_column(options)]
+            features = options.features or feature_columns(path, others, separator)
             columns = {"label": None, "qid": options.qid, "features": features, "separator": separator}
             for chunk in iter_table(path, chunk_rows=CHUNK_ROWS, **columns):
                 yield Data(chunk.X, None, chunk.qid, list(chunk.feature_names))
@@ -287,10 +293,10 @@ def _read_survival(options: argparse.Namespace) -> Data:
     if is_mixed(data.X):
         events = data.X.chosen([event]).numbers()[:, 0]
         y = Preferences.from_survival(events, data.y, qid=data.qid)
-        return Data(data.X.chosen(others), y, None, others)
+        return Data(data.X.chosen(others), y, None, others, names=data.names)
     X = np.asarray(data.X)
     y = Preferences.from_survival(X[:, index], data.y, qid=data.qid)
-    return Data(np.delete(X, index, axis=1), y, None, others)
+    return Data(np.delete(X, index, axis=1), y, None, others, names=data.names)
 
 
 def _read_pairs(options: argparse.Namespace) -> Data:
@@ -346,6 +352,13 @@ def _paired_features(options: argparse.Namespace) -> list[str]:
 
 
 def _read_tables(options: argparse.Namespace) -> Data:
+    data = _read_columns(options)
+    data.names = table_names(options)
+    check_names(data.names, data.X.shape[0])
+    return data
+
+
+def _read_columns(options: argparse.Namespace) -> Data:
     from rankwise.io.table_readers import NotNumbersError
 
     given = argparse.Namespace(**(vars(options) | {"features": features_of_tables(options)}))
@@ -359,11 +372,11 @@ def _read_tables(options: argparse.Namespace) -> Data:
 
 def features_of_tables(options: argparse.Namespace) -> list[str] | None:
     """Return the features to read of each table, by default those of the first, which all must have."""
-    if options.features is not None or len(options.data) == 1:
+    if options.features is not None or (len(options.data) == 1 and id_column(options) is None):
         return options.features
     from rankwise.io.frames import feature_columns
 
-    known, separator = [options.label, options.qid], separator_of(options)
+    known, separator = [options.label, options.qid, id_column(options)], separator_of(options)
     first, *others = ([path, feature_columns(path, known, separator)] for path in options.data)
     for path, found in others:
         require_same_columns(first[1], found, path, first[0], ordered=False)

@@ -10,11 +10,13 @@ from typing import IO, Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, for_stream, standard_output
+from rankwise.cli.row_names import add_id_option
 from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
 
 EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   rankwise predict ordinal.json test.csv --proba -o probabilities.csv
+  rankwise predict model.json test.txt --format trec --run-name svm -o svm.run
   zcat test.txt.gz | rankwise predict model.json - | head
 """
 
@@ -48,9 +50,54 @@ def add_parser(commands: Any) -> None:
         "probability of each label; the model must be trained with --calibrated",
     )
     arguments.add_data_options(parser)
+    add_id_option(parser)
+    parser.add_argument(
+        "--format",
+        choices=("scores", "trec"),
+        default="scores",
+        help="trec writes a run file, whose documents are the names of rows or, without names, their numbers "
+        "from 0 (default: scores, one per line)",
+    )
+    parser.add_argument("--run-name", metavar="NAME", help="last field of a run file (default: rankwise)")
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
+    """Write scores, or a run file."""
+    if options.format == "trec":
+        predict_run(options, console)
+        return
+    if options.run_name is not None:
+        raise arguments.UsageError("--run-name is for run files; use --format trec.")
+    options.row_names = False  # scores have no names
+    predict_scores(options, console)
+
+
+def predict_run(options: argparse.Namespace, console: Console) -> None:
+    """Read all rows, score them, and write a run file."""
+    from rankwise.cli.data import check_data_options, read_data, take_columns_of
+    from rankwise.cli.models import load_any_model
+    from rankwise.cli.scores import model_scores
+    from rankwise.io.trec import write_run
+
+    if options.proba or options.utility:
+        raise arguments.UsageError("--format trec writes scores; omit --proba and --utility.")
+    check_data_options(options, label_needed=False)
+    start, model = perf_counter(), load_any_model(options.model)
+    take_columns_of([model], options)
+    data = read_data(argparse.Namespace(**(vars(options) | {"label": None})))
+    if data.qid is None:
+        raise ValueError("A run file needs the query of each row, but the data has none; use --qid.")
+    scores = model_scores(model, data.rows_for(model), data.qid)
+    names = list(range(len(scores))) if data.names is None else data.names
+    console.taken = options.output == "-"
+    write_run(options.output, data.qid, names, scores, run_name=options.run_name or "rankwise")
+    values = {"command": "predict", "rows": len(scores), "run": options.output}
+    if console.as_json or not console.taken:
+        values["seconds"] = perf_counter() - start
+        console.result(values, [f"{plural(len(scores), 'row')} written to {options.output}"])
+
+
+def predict_scores(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
     from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model, load_scorer

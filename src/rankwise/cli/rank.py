@@ -9,6 +9,7 @@ from typing import Any
 from rankwise.cli import arguments
 from rankwise.cli.output import Console, for_stream
 from rankwise.cli.predict import opened
+from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_inference_options, inference_from
 from rankwise.core.text import plural
 
@@ -25,7 +26,8 @@ def add_parser(commands: Any) -> None:
         "model data [data ...] [--ranges training] [-o ranks] [options]",
         run,
         "write the position of each row, and the range of positions",
-        "Write the position of each row within its query, 1 for the best, as CSV. With --ranges, also the "
+        "Write the position of each row within its query, 1 for the best, as CSV, with the names of rows if "
+        "the data has them. With --ranges, also the "
         "best and the worst position that a linear model may give the row if it were fitted to other data of "
         "the same kind: the ranges of a query hold together with the confidence of --level.",
         EXAMPLE,
@@ -41,6 +43,7 @@ def add_parser(commands: Any) -> None:
     )
     add_inference_options(parser)
     arguments.add_data_options(parser)
+    add_id_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -58,9 +61,10 @@ def run(options: argparse.Namespace, console: Console) -> None:
     take_columns_of([model], rows)
     data = read_data(rows)
     X = data.rows_for(model)
-    columns = {"position": rank(model, X, data.qid) + 1}
+    columns: dict[str, Any] = {} if data.names is None else {"id": map(quoted, data.names)}
+    columns["position"] = rank(model, X, data.qid) + 1
     if options.ranges is not None:
-        found = inference_from([options.ranges], options)
+        found = inference_from([options.ranges], argparse.Namespace(**(vars(options) | {"id": None})))
         columns["best"], columns["worst"] = ranges_within(found, X, data.qid, options.level)
     console.taken = options.output == "-"
     lines = [",".join(columns), *(",".join(map(str, row)) for row in zip(*columns.values(), strict=True))]
@@ -72,6 +76,17 @@ def run(options: argparse.Namespace, console: Console) -> None:
     }  # fmt: skip
     if console.as_json or not console.taken:
         console.result(values, [f"{plural(n_rows, 'position')} written to {options.output}"])
+
+
+def quoted(name: str) -> str:
+    """Return a field of a CSV file, quoted if needed.
+
+    Examples
+    --------
+    >>> quoted("GX229-87"), quoted('a "b", c')
+    ('GX229-87', '"a ""b"", c"')
+    """
+    return '"' + name.replace('"', '""') + '"' if set(name) & set(',"\r\n') else name
 
 
 def ranges_within(found: Any, X: Any, qid: Any, level: float) -> tuple[Any, Any]:
