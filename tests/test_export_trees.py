@@ -116,7 +116,7 @@ def elasticsearch_score(row, trees, names):
 
 
 def in_json(text, rows):
-    content = json.loads(text)
+    content = json.loads(text, parse_constant=pytest.fail)  # NaN and infinities are no JSON
     return np.array(
         [json_score(dict(zip(content["feature_names"], row, strict=True)), content) for row in rows]
     )
@@ -244,6 +244,9 @@ def test_splits_by_missing_values_alone(tmp_path):
     text = export_model(model, None, "elasticsearch")
     np.testing.assert_array_equal(in_elasticsearch(text, rows, ["f1", "f2"]), single_scores(model, rows))
     np.testing.assert_array_equal(in_c(export_model(model, None, "c"), rows, tmp_path), model.predict(rows))
+    np.testing.assert_array_equal(in_json(export_model(model, None, "json"), rows), model.predict(rows))
+    scores = in_sqlite(export_model(model, None, "sql"), rows, ["f1", "f2"])
+    np.testing.assert_allclose(scores, model.predict(rows), atol=1e-12)
     scores = in_onnxruntime(export_model(model, None, "onnx"), rows, "float32")
     np.testing.assert_allclose(scores, model.predict(rows), atol=1e-7)
 
@@ -407,6 +410,15 @@ def test_refusals():
         export_model(model, None, "onnx", dtype="int8")
     with pytest.raises(ValueError, match="must be a name that C accepts"):
         export_model(model, None, "c", model_name="a-b")
+
+
+def test_thresholds_that_are_no_numbers_are_refused():
+    model = BoostedRanker(n_estimators=1, num_leaves=2).fit(NUMBERS, GRADES)
+    text = re.sub(r"^threshold=.*$", "threshold=nan", model.trees_, flags=re.M)
+    size = f"tree_sizes={len(text.partition('Tree=')[2].partition('end of trees')[0]) + len('Tree=')}"
+    model.trees_ = re.sub(r"^tree_sizes=.*$", size, text, flags=re.M)
+    with pytest.raises(ValueError, match="A threshold of the trees is not a number"):
+        export_model(model, None, "c")
 
 
 def test_zeros_that_count_as_missing_are_refused_by_name():

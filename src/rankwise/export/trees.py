@@ -18,6 +18,8 @@ Node = TypeVar("Node")
 Indices = NDArray[np.int64]
 # LightGBM reads numbers of at most this size as zero.
 ZERO = float(np.float32(1e-35))
+# LightGBM splits by missing values alone with an infinite threshold; this one separates the same numbers.
+LARGEST = float(np.finfo(np.float64).max)
 # The bits of `decision_type`: a split by category, missing values on the left, and what counts as missing.
 BY_CATEGORY, LEFT, MISSING_SHIFT = 1, 2, 2
 ZERO_IS_MISSING, NAN_IS_MISSING = 1, 2
@@ -98,7 +100,9 @@ def _tree(numbers: dict[str, Any], scalings: list[Scaling], names: list[str]) ->
     feature, kind = numbers["split_feature"], numbers["decision_type"]
     by_category = (kind & BY_CATEGORY) > 0
     _check_not_scaled(feature[by_category], scalings, names)
-    threshold = _beside_zero(numbers["threshold"])
+    if np.isnan(numbers["threshold"]).any():
+        raise ValueError("A threshold of the trees is not a number, so they cannot be exported.")
+    threshold = _beside_zero(np.clip(numbers["threshold"], -LARGEST, LARGEST))
     left, missing = (kind & LEFT) > 0, kind >> MISSING_SHIFT
     zero_left = threshold >= 0
     _check_zeros(feature[(missing == ZERO_IS_MISSING) & (left != zero_left) & ~by_category], names)
@@ -174,7 +178,7 @@ def unscaled(threshold: FloatVector, feature: Indices, scalings: list[Scaling]) 
             middle = (low >> 1) + (high >> 1) + (low & high & 1)
             below = _scaled(_number(middle), feature, scalings) <= threshold
             low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return _number(low)
+    return np.maximum(_number(low), -LARGEST)
 
 
 def _scaled(values: FloatVector, feature: Indices, scalings: list[Scaling]) -> FloatVector:

@@ -18,7 +18,7 @@ def json_trees(terms: Terms, model_name: str) -> str:
     a `value`. The numbers are exact. Unknown categories go to the right.
     """
     check_depth(terms.trees, "json")
-    trees = ",\n ".join(json.dumps(_tree(terms, tree), default=str) for tree in terms.trees)
+    trees = ",\n ".join(json.dumps(_tree(terms, tree), default=str, allow_nan=False) for tree in terms.trees)
     head = json.dumps({"model": model_name, "score": "sum", "feature_names": terms.names})
     return f'{head[:-1]}, "trees": [\n {trees}\n]}}\n'
 
