@@ -96,6 +96,7 @@ def test_the_command_prints_the_curve_and_features_are_the_other_columns(log, tm
         ([*CLICKS, "--label", "x"], "--clicked cannot be used with --label"),
         ([*CLICKS, "--method", "auto"], "--clicked cannot be used with --method auto"),
         ([*CLICKS, "--method", "ordinal-svm"], "--clicked cannot be used with --method ordinal-svm"),
+        ([*CLICKS, "--propensity", "estimate"], "--propensity estimate needs --document"),
         ([*CLICKS, "--propensity", "doc"], "'doc' of --propensity has 'd"),
         ([*CLICKS[:6], "--features", "x"], "pass impression if queries were shown more often"),
         ([*CLICKS, "--document", "nothing"], "no column 'nothing'"),

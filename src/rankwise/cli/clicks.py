@@ -85,6 +85,8 @@ def click_preferences(options: argparse.Namespace, qid: Any, X: Any) -> Any:
     rule = options.propensity or ("none" if options.document is None else "estimate")
     if rule not in ("none", "estimate"):
         columns["propensity"] = rule
+    if rule == "estimate" and options.document is None and X is None:
+        raise UsageError("--propensity estimate needs --document, or features that are numbers.")
     texts = read_columns(options, [name for name in columns.values() if name is not None])
     given = {name: texts[column] for name, column in columns.items() if column is not None}
     for name in ("clicked", "position", "propensity"):

@@ -108,7 +108,7 @@ class ExaminationModel:
 
 def from_regression(log: ClickLog, X: Any, level: float) -> Propensities:
     """Estimate propensities if the relevance is a logistic function of features."""
-    features = np.asarray(X, dtype=np.float64)
+    features = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
     if features.ndim != 2 or len(features) != len(log.clicked) or not np.isfinite(features).all():
         raise ValueError(
             f"X must hold finite numbers, with one row for each of the {len(log.clicked)} rows of clicked; "
