@@ -2,10 +2,13 @@
 
 import json
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from rankwise.cli.main import main
 from rankwise.io.trec import read_run
+from rankwise.report import Report
 
 LETOR = """2 qid:1 1:1 2:0 #docid = GX229-87 inc = 1 prob = 0.1
 0 qid:1 1:0 2:1 #docid = GX016-32
@@ -88,3 +91,41 @@ def test_what_has_no_name_is_refused(folder, capsys, arguments, code, message):
     (folder / "gap.csv").write_text("query,doc,f1,f2\n1,a,1,0\n1,,0,1\n")
     assert main(["predict", "model.json", *arguments, "-o", "out.run"]) == code
     assert message in capsys.readouterr().err
+
+
+def test_the_report_calls_rows_by_their_names(folder):
+    (folder / "wrong.txt").write_text(
+        LETOR.replace("2 qid:1", "0 qid:1").replace("0 qid:1 1:0", "2 qid:1 1:0")
+    )
+    assert main(["report", "model.json", "wrong.txt", "-o", "report.html", "-q"]) == 0
+    page = (folder / "report.html").read_text()
+    assert (
+        "Worst pair of query 1: GX229-87 (label 0) is above GX016-32 (label 2), but should be below it."
+        in page
+    )
+    assert "GX229-87 is above GX016-32, against the labels (0 and 2): " in page
+    assert "1. GX229-87, label 0, score" in page
+    assert "row 0" not in page
+
+
+def test_the_report_of_a_table_has_the_column_of_names(folder):
+    columns = ["--qid", "query", "--id", "doc", "--label", "grade"]
+    assert main(["report", "model.json", "rows.csv", "-o", "report.html", "-q", *columns]) == 0
+    assert "x, y is above z, as the labels require" in (folder / "report.html").read_text()
+
+
+@pytest.mark.parametrize("index", [["a<b", "b", "c", "d"], [7, 5, 3, 1], None])
+def test_names_are_given_or_in_the_index_of_a_frame(index):
+    frame = pd.DataFrame({"x": [3.0, 1.0, 0.0, 2.0]}, index=index)
+    y, qid = [0, 1, 0, 2], [0, 0, 1, 1]
+    page = Report(frame["x"].to_numpy(), frame, y, qid).to_html()
+    named = index is not None and isinstance(index[0], str)
+    found = "a&lt;b (label 0) is above b (label 1)" if named else "row 0 (label 0) is above row 1 (label 1)"
+    assert found in page
+    given = Report(frame["x"].to_numpy(), frame, y, qid, row_names=["A", "B", "C", "D"]).to_html()
+    assert "A (label 0) is above B (label 1)" in given
+
+
+def test_names_must_be_one_per_row():
+    with pytest.raises(ValueError, match="row_names has 1 name, but X has 2 rows"):
+        Report([1.0, 2.0], np.zeros((2, 1)), [0, 1], row_names=["a"])

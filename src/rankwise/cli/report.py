@@ -10,6 +10,7 @@ from typing import Any
 
 from rankwise.cli import arguments
 from rankwise.cli.output import Console
+from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_cluster_option, inference_from
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
@@ -54,6 +55,7 @@ def add_parser(commands: Any) -> None:
     )
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
+    add_id_option(parser)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -112,7 +114,7 @@ def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
         return None
     if ranking.model is None:
         raise arguments.UsageError(f"--training needs a model, but {ranking.path!r} has scores.")
-    return inference_from(options.training, options)
+    return inference_from(options.training, argparse.Namespace(**(vars(options) | {"id": None})))
 
 
 def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inference: Any) -> Any:
@@ -146,6 +148,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inf
         },
         inference=inference,
         tried=None if first.model is None else tried_by(first.path),
+        row_names=data.names,
     )
 
 

@@ -39,7 +39,11 @@ class EvaluationData:
         As given.
     row_numbers : array of int
         The number of each row in the given X; rows without a label are left out.
+    row_names : sequence of str, or None
+        The name of each row of the given X, such as a document id.
     """
+
+    row_names: Sequence[str] | None = None
 
     def __init__(
         self,
@@ -123,9 +127,15 @@ class EvaluationData:
         """Whether each event was observed; None unless labels are survival times."""
         return getattr(self.preferences, "event", None)
 
+    def row_id(self, row: int) -> int | str:
+        """Return the name of a row or, without names, its number in the given X."""
+        number = int(self.row_numbers[row])
+        return number if self.row_names is None else self.row_names[number]
+
     def row_name(self, row: int) -> str:
-        """Return the name of a row: its number in the given X."""
-        return f"row {self.row_numbers[row]}"
+        """Return the name of a row or, without names, "row" and its number."""
+        name = self.row_id(row)
+        return name if isinstance(name, str) else f"row {name}"
 
     def label(self, row: int) -> str:
         """Return the label of a row as text, empty if it has none; a plus marks a censored time."""

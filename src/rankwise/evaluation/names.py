@@ -70,6 +70,29 @@ def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: i
     return names
 
 
+def row_names_of(given: Any, X: Any) -> list[str] | None:
+    """Return the given names of rows, or those in the index of a frame; None if it has numbers."""
+    index: Any = getattr(X, "index", None)
+    if given is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "OUT":
+        return None
+    names = [str(name) for name in (index if given is None else given)]
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    if len(names) != n_rows:
+        raise ValueError(f"row_names has {plural(len(names), 'name')}, but X has {plural(n_rows, 'row')}.")
+    return names
+
+
+def row_words(row: int | str) -> str:
+    """Return the name of a row, or "row" and its number.
+
+    Examples
+    --------
+    >>> row_words("GX229-87"), row_words(1070)
+    ('GX229-87', 'row 1070')
+    """
+    return row if isinstance(row, str) else f"row {row}"
+
+
 def numbered_names(n_features: int) -> list[str]:
     """Return f1, f2, ... for features without names."""
     return [f"f{number}" for number in range(1, n_features + 1)]

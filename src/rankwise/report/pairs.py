@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.names import row_words
 from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
@@ -155,7 +156,7 @@ class PairData:
         row = int(self.rows[k])
         used = np.flatnonzero(values)
         return {
-            "row": int(self.data.row_numbers[row]),
+            "row": self.data.row_id(row),
             "label": self.data.label(row),
             "y": float(self.data.y[row]),
             "score": float(self.data.main_scores[row]),
@@ -188,4 +189,4 @@ def rounded(value: float, digits: int = 10) -> float:
 def row_title(row: dict[str, Any], place: int) -> str:
     """Describe a row in a list of choices; report.js has the same words."""
     label = f"label {row['label']}, " if row["label"] else ""
-    return f"{place}. row {row['row']}, {label}score {short(row['score'])}"
+    return f"{place}. {row_words(row['row'])}, {label}score {short(row['score'])}"

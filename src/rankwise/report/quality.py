@@ -11,6 +11,7 @@ from rankwise.core.types import IntArray
 from rankwise.evaluation import bootstrap
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
+from rankwise.evaluation.names import row_words
 from rankwise.figures.distribution import Distribution
 from rankwise.report.page import (
     Cell,
@@ -167,7 +168,7 @@ def score_chart(data: EvaluationData) -> str:
         y_label="label" if data.event is None else "time",
     )
     titles = [
-        f"row {data.row_numbers[k]}: label {data.label(k)}, score {short(float(scores[k]))}"
+        f"{row_words(data.row_id(k))}: label {data.label(k)}, score {short(float(scores[k]))}"
         for k in rows.tolist()
     ]
     censored = np.zeros(len(rows), dtype=bool) if data.event is None else np.asarray(data.event)[rows] == 0

@@ -9,6 +9,7 @@ import numpy as np
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.names import row_words
 from rankwise.report.page import Number, embedded, paragraph, select, short, table, text
 
 MAX_NAMED = 400
@@ -68,7 +69,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
     names = [(place, entry["name"]) for place, entry in enumerate(lists)]
     first = lists[0]
     listed = [
-        [str(place), Number(row), label, Number(score, short(score))]
+        [str(place), row if isinstance(row, str) else Number(row), label, Number(score, short(score))]
         for place, row, label, score in first["rows"]
     ]
     return (
@@ -82,7 +83,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
             ["Position", "Row", "Label", "Score"],
             listed,
             name="documents-table",
-            numeric=[False, True, False, True],
+            numeric=[False, data.row_names is None, False, True],
         )
         + f"{paragraph(left_out(first), 'note') or '<p class=note></p>'}</div>"
         + embedded("documents-data", lists)
@@ -98,7 +99,7 @@ def _documents(data: EvaluationData, query: int) -> dict[str, Any]:
         shown |= np.isin(rows, wrong)
 
     def described(row: int) -> list[Any]:
-        return [int(data.row_numbers[row]), data.label(row)]
+        return [data.row_id(row), data.label(row)]
 
     return {
         "query": query,
@@ -116,7 +117,7 @@ def wrong_in_words(entry: dict[str, Any]) -> str:
     """Describe the worst pair of a query; report.js has the same words."""
     if entry["wrong"] is None:
         return f"No pair of query {entry['name']} is in the wrong order."
-    first, second = (f"row {row} (label {label})" if label else f"row {row}" for row, label in entry["wrong"])
+    first, second = (row_words(row) + (f" (label {label})" if label else "") for row, label in entry["wrong"])
     return f"Worst pair of query {entry['name']}: {first} is above {second}, but should be below it."
 
 

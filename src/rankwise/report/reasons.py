@@ -7,7 +7,7 @@ import numpy as np
 from rankwise.core.text import plural
 from rankwise.evaluation.contributions import Contributions
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.names import shortened
+from rankwise.evaluation.names import row_words, shortened
 from rankwise.evaluation.weights import Weights, by_size, has_interactions, largest_parts
 from rankwise.report.about import LEAST_SPREAD, widest_spread
 from rankwise.report.page import (
@@ -222,10 +222,15 @@ def answer(data: dict, first: int, second: int) -> str:
     verdict = right if wish else f"which the {said_by} do not order"
     labels = f" ({a['label']} and {b['label']})" if a["label"] else ""
     return (
-        f"Row {a['row']} is {where} row {b['row']}, {verdict}{labels}: "
+        f"{_capital(row_words(a['row']))} is {where} {row_words(b['row'])}, {verdict}{labels}: "
         f"its score is {short(a['score'])} against {short(b['score'])}, a difference of {short(difference)}."
         f"{_in_words(interval_of_pair(data, first, second))}"
     )
+
+
+def _capital(words: str) -> str:
+    """Begin a sentence with the number of a row; names stay as they are."""
+    return f"Row{words[3:]}" if words.startswith("row ") else words
 
 
 def interval_of_pair(data: dict, first: int, second: int) -> tuple[float, float] | None:

@@ -16,6 +16,7 @@ from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import measured, named_measure
 from rankwise.evaluation.models import has_probabilities
+from rankwise.evaluation.names import row_names_of
 from rankwise.evaluation.single import metrics_of
 from rankwise.evaluation.slices import slices_of
 from rankwise.evaluation.through_pipeline import fitted_model
@@ -89,6 +90,9 @@ class Report:
 
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
+    row_names : sequence of str, optional
+        The names of the rows, such as document ids, by which the page calls them; by default the index of a
+        frame if it has text, and else the numbers of the rows.
 
     slices : dict of name to array of shape (n_rows,), optional
         Columns that divide the queries, such as their topic or length: measures are shown for each value, or
@@ -133,10 +137,12 @@ class Report:
         inference: Inference | None = None,
         tried: Sequence[Mapping[str, Any]] | None = None,
         slices: Mapping[str, ArrayLike] | None = None,
+        row_names: Sequence[str] | None = None,
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
         self.data = EvaluationData(model, X, y, qid, others, name, feature_names)
+        self.data.row_names = row_names_of(row_names, self.data.X)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
         self.pair, self.about, self.inference = pair, dict(about or {}), inference
         data = self.data

@@ -9,7 +9,7 @@ from sklearn.metrics import confusion_matrix
 
 from rankwise.core.text import plural
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.names import shortened
+from rankwise.evaluation.names import row_words, shortened
 from rankwise.figures.distribution import roc
 from rankwise.figures.graph_layout import layout
 from rankwise.figures.order_graph import edge_shares
@@ -119,7 +119,7 @@ def utility_chart(data: EvaluationData, axis: UtilityAxis) -> str:
     for k, name in enumerate(names):
         chart.box((axis.fence[k], axis.fence[k + 1]), (k - 0.44, k + 0.44), "lane", f"predicted {name}")
         chart.label(low, k, shortened(name, 14), "end", (-10, 4))
-        _draw_rank(chart, k, axis, data.row_numbers)
+        _draw_rank(chart, k, axis, data)
         if axis.share(k) == axis.share(k):
             chart.label(high, k, f"{axis.share(k):.0%}", "start", (8, 4))
     for number, threshold in enumerate(axis.thresholds.tolist(), 1):
@@ -132,10 +132,12 @@ def utility_chart(data: EvaluationData, axis: UtilityAxis) -> str:
     return chart.render(y_ticks=False)
 
 
-def _draw_rank(chart: Chart, k: int, axis: UtilityAxis, numbers: np.ndarray) -> None:
+def _draw_rank(chart: Chart, k: int, axis: UtilityAxis, data: EvaluationData) -> None:
     """Draw the rows of a rank in its lane, thinned out if there are many."""
     rows, off = axis.lane(k, step=max(1, int(np.ceil(len(axis.utility) / MAX_UTILITY_POINTS))))
-    titles = [f"row {numbers[row]}: utility {short(float(axis.utility[row]))}" for row in rows.tolist()]
+    titles = [
+        f"{row_words(data.row_id(row))}: utility {short(float(axis.utility[row]))}" for row in rows.tolist()
+    ]
     chart.points(axis.utility[rows], k + off, k % 2, titles, 2.4)
 
 

@@ -73,6 +73,9 @@
     }
   });
 
+  // The name of a row, or its number.
+  const called = (row) => (typeof row === "number" ? `row ${row}` : row);
+
   function cell(kind, text, className) {
     const made = document.createElement(kind);
     made.textContent = text;
@@ -86,7 +89,7 @@
 
   function showQueries() {
     const find = (name) => document.getElementById("documents" + name);
-    const described = ([row, label]) => (label ? `row ${row} (label ${label})` : `row ${row}`);
+    const described = ([row, label]) => called(row) + (label ? ` (label ${label})` : "");
 
     function words(entry) {
       if (!entry.wrong) return `No pair of query ${entry.name} is in the wrong order.`;
@@ -96,9 +99,9 @@
 
     function lineOf([place, row, label, score]) {
       const line = document.createElement("tr");
-      const name = cell("th", place), number = cell("td", row, "number"), value = cell("td", short(score), "number");
+      const name = cell("th", place), number = cell("td", row, typeof row === "number" ? "number" : ""), value = cell("td", short(score), "number");
       name.scope = "row";
-      number.dataset.value = row;
+      if (typeof row === "number") number.dataset.value = row;
       value.dataset.value = score;
       line.append(name, number, cell("td", label), value);
       return line;
@@ -178,7 +181,7 @@
     const by = data.said_by;
     const verdict = wish === 0 ? `which the ${by} do not order` : right ? `as the ${by} require` : `against the ${by}`;
     const labels = a.label ? ` (${a.label} and ${b.label})` : "";
-    return `Row ${a.row} is ${where} row ${b.row}, ${verdict}${labels}: its score is ` +
+    return `${called(a.row).replace(/^row /, "Row ")} is ${where} ${called(b.row)}, ${verdict}${labels}: its score is ` +
       `${short(a.score)} against ${short(b.score)}, a difference of ${short(difference)}.${intervalInWords(a, b)}`;
   }
 
@@ -226,7 +229,7 @@
     field.replaceChildren(...group.rows.map((k, place) => {
       const row = data.rows[k];
       const label = row.label ? `label ${row.label}, ` : "";
-      const title = `${place + 1}. row ${row.row}, ${label}score ${short(row.score)}`;
+      const title = `${place + 1}. ${called(row.row)}, ${label}score ${short(row.score)}`;
       return new Option(title, String(k), k === chosen, k === chosen);
     }));
   }
