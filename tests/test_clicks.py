@@ -1,6 +1,9 @@
 """Clicks: pairs of the textbook, unbiased weights, propensities from interventions and from features."""
 
+import importlib.util
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +16,7 @@ import reference
 from rankwise import NoPairsError, Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.losses import Hinge, LeastSquares, Logistic, SquaredHinge
 from rankwise.metrics import ranking_error
-from rankwise.model_selection import QueryKFold
+from rankwise.model_selection import QueryKFold, leave_query_out
 from rankwise.preferences import estimate_propensities
 from strategies import SCORES, vector
 
@@ -207,6 +210,38 @@ def test_estimators_take_clicks():
         assert not set(log["qid"][train]) & set(log["qid"][test])
     scores = cross_val_score(RankSVM(0.1), log["X"], clicks, cv=QueryKFold(3))
     assert 0.5 < scores.min() <= scores.max() < 1
+
+
+def test_leaving_a_query_out_equals_retraining():
+    log = simulated(60, n_queries=6)
+    clicks, model = Preferences.from_clicks(**log), RankRLS(0.1)
+    predictions = leave_query_out(model, log["X"], clicks).predictions
+    for query in range(6):
+        test = log["qid"] == query
+        expected = model.fit(log["X"][~test], clicks[~test]).predict(log["X"][test])
+        np.testing.assert_allclose(predictions[test], expected, atol=1e-8)
+
+
+def test_inference_takes_queries_as_independent():
+    log = simulated(150)
+    clicks = Preferences.from_clicks(**log)
+    found = RankLogistic(0.01).fit(log["X"], clicks).inference(log["X"], clicks)
+    listed = Preferences.from_pairs(*clicks.pairs(), n_rows=len(clicks))
+    cluster = log["qid"][clicks.pairs().better]
+    expected = RankLogistic(0.01).fit(log["X"], listed).inference(log["X"], listed, cluster=cluster)
+    np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-3)
+
+
+def test_the_tables_of_the_page_are_those_of_the_recorded_results():
+    root = Path(__file__).parent.parent
+    source = importlib.util.spec_from_file_location("of_clicks", root / "benchmarks" / "clicks.py")
+    module = importlib.util.module_from_spec(source)
+    source.loader.exec_module(module)
+    results = json.loads(module.RESULTS.read_text())
+    page = (root / "docs" / "clicks.md").read_text()
+    assert module.quality_table(results["logs"]) in page
+    assert module.tree_table(results) in page
+    assert module.propensity_table(results) in page
 
 
 @pytest.mark.parametrize(
