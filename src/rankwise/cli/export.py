@@ -23,7 +23,7 @@ def add_parser(commands: Any) -> None:
         run,
         "write a model for other programs",
         "Write a linear model or boosted trees, alone or after a scaler, or curves in the format of another "
-        "program (svmrank: linear models only; json: none; onnx: kernels too).",
+        "program (svmrank: only linear models; json: only trees and curves; onnx: kernels too).",
         EXAMPLE,
     )
     parser.set_defaults(reads=("model",), writes=("output",))
