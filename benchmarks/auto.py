@@ -23,6 +23,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from records import compact
 from suite import Task, tasks
 from threadpoolctl import threadpool_limits
 
@@ -263,7 +264,7 @@ def main():
                 if not options.quick:
                     about = {"date": datetime.date.today().isoformat(), "version": rankwise.__version__}
                     record = about | {"budget": budget, "sets": sets}
-                    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+                    RECORD.write_text(compact(record), encoding="utf-8")
     print({name: round(rank, 2) for name, rank in mean_ranks(sets).items()})
     return None
 

@@ -22,6 +22,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from records import compact
 
 from rankwise import BoostedRanker, Preferences, RankSVM
 from rankwise.datasets import load_svmlight, make_ranking
@@ -264,7 +265,7 @@ def main():
     options = parser.parse_args()
     results = json.loads(RESULTS.read_text()) if options.table else measured(options.quick)
     if not options.quick and not options.table:
-        RESULTS.write_text(json.dumps(results, indent=1) + "\n")
+        RESULTS.write_text(compact(results))
     print(quality_table(results["logs"]))
     print()
     print(tree_table(results))

@@ -20,6 +20,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from records import compact
 from scipy.special import expit
 from scipy.stats import norm
 from sklearn.base import clone
@@ -959,7 +960,7 @@ def main(arguments=None):
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
         recorded[title] = {"simulations": simulations, "date": today, "quantities": found}
         if not options.quick:
-            RESULTS.write_text(json.dumps(recorded, indent=1) + "\n")
+            RESULTS.write_text(compact(recorded))
 
 
 if __name__ == "__main__":

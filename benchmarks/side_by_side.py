@@ -13,6 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+from records import compact
+
 REPEATS, MIN_SECONDS, MAX_SECONDS = 15, 0.5, 12.0
 
 
@@ -178,7 +180,7 @@ def main():
         print(f"{name:<52}{1e3 * before:>10.2f}{1e3 * after:>10.2f}{after / before:>11.3f}", flush=True)
     old.close(), new.close()
     if options.output is not None:
-        options.output.write_text(json.dumps(found, indent=1) + "\n")
+        options.output.write_text(compact(found))
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from unittest import mock
 
 import numpy as np
 from rank_svm import graded_rows
+from records import compact
 from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
 from sklearn.preprocessing import StandardScaler
@@ -231,7 +232,7 @@ def main():
         for name, *rows in real_data(Path(os.environ.get("RANKWISE_DATA", "no folder"))):
             record["sets"][name] = table(name, *rows)
     if not options.quick:
-        RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+        RECORD.write_text(compact(record), encoding="utf-8")
     return None
 
 
