@@ -116,7 +116,7 @@ def test_every_query_is_listed_worst_first(page, rows, model):
     assert page.names("queries") == names[order].tolist()
     close(page.column("queries", "Ranking error"), errors[order])
     ndcg = metrics.ndcg(y, model.predict(X), qid, k=5, per_query=True)
-    close(page.column("queries", "NDCG@5"), ndcg[order])
+    close(page.column("queries", "NDCG@5, exponential gain"), ndcg[order])
     assert page.column("queries", "Rows") == [float((qid == names[k]).sum()) for k in order]
     assert page.names("worst") == names[order][:8].tolist()
     assert page.names("best") == names[order][::-1][:8].tolist()

@@ -194,7 +194,7 @@ def test_the_shell_takes_a_measure_and_validation_rows(command, files, capsys):
 @pytest.mark.parametrize(
     ("metric", "title"),
     [
-        ("ndcg@3", "ndcg@3"),
+        ("ndcg@3", "ndcg@3, exponential gain"),
         ("tau", "kendall's tau"),
         ("concordance", "concordance"),
         ("error", "ranking error"),

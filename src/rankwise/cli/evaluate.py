@@ -248,9 +248,10 @@ def lines_of(values: dict[str, Any], n_models: int) -> list[str]:
     header = ["measure", *(model["model"] for model in models)]
     header += ["difference", "p"] if n_models == 2 else ["from", "to"]
     rows = [[name, *row_of(values, name), defined_of(values, name)] for name in models[0]["mean"]]
+    gains = f"ndcg has {values['gain']} gain, nDCG linear gain"
     lines = [
         f"{plural(values['rows'], 'row')}, {plural(values['queries'], 'query')}; labels from "
-        f"{values['relevant_at']:g} up are relevant for map, mrr and p@k; ndcg has {values['gain']} gain"
+        f"{values['relevant_at']:g} up are relevant for map, mrr and p@k; {gains}"
     ]
     lines += ["", *table([*header, "queries"], rows)]
     if values["equal_labels"]:

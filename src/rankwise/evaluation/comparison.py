@@ -149,11 +149,11 @@ def compare(
     >>> X, y, qid = make_ranking(240, 3, n_queries=12, n_levels=3, random_state=0)
     >>> compare(y, {"sum": X.sum(axis=1), "one feature": X[:, 0]}, qid, measures=["error", "ndcg@10"])
     sum minus each other model on 12 queries, 95% intervals, permutation test
-    measure        model          mean  difference     from       to       p
-    Ranking error  sum          0.4939
-    Ranking error  one feature  0.7477     -0.2539  -0.3314  -0.1763  0.0010
-    NDCG@10        sum          0.6255
-    NDCG@10        one feature  0.3555     +0.2700  +0.1522  +0.3878  0.0010
+    measure                    model          mean  difference     from       to       p
+    Ranking error              sum          0.4939
+    Ranking error              one feature  0.7477     -0.2539  -0.3314  -0.1763  0.0010
+    NDCG@10, exponential gain  sum          0.6255
+    NDCG@10, exponential gain  one feature  0.3555     +0.2700  +0.1522  +0.3878  0.0010
     """
     _check(scores, "scores", test, confidence)
     check_undefined(undefined)

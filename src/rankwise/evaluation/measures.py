@@ -113,14 +113,14 @@ def named_measure(key: str, **options: Any) -> Metric:
     --------
     >>> ndcg = named_measure("ndcg@1")
     >>> ndcg.name, ndcg.of(np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([0, 0]))
-    ('NDCG@1', array([1.]))
+    ('NDCG@1, exponential gain', array([1.]))
     """
     base, chosen = parsed_measure(key)
     known = {name: value for name, value in options.items() if name in OPTIONS.get(base, ())}
     chosen = known | chosen  # the gain or the grade of a name of ir-measures is part of it
     return Metric(
         key,
-        measure_name(key),
+        measure_name(key, chosen.get("gain", "exponential")),
         base not in LOWER_IS_BETTER,
         _per_query(METRICS[base], **chosen),
         error_estimate if base == "error" else None,

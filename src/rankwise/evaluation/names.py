@@ -25,18 +25,19 @@ MEASURES = {
 }
 
 
-def measure_name(key: str) -> str:
-    """Return the name of a measure by its key.
+def measure_name(key: str, gain: str = "exponential") -> str:
+    """Return the name of a measure by its key; NDCG with its gain.
 
     Examples
     --------
-    >>> measure_name("ndcg@10"), measure_name("error")
-    ('NDCG@10', 'Ranking error')
+    >>> measure_name("ndcg@10"), measure_name("nDCG@10"), measure_name("error")
+    ('NDCG@10, exponential gain', 'nDCG@10, linear gain', 'Ranking error')
     """
     base, at, rank = key.partition("@")
-    if base not in MEASURES:  # a name of ir-measures
-        return f"{key}, linear gain" if base.startswith("nDCG") else key
-    return MEASURES[base] + at + rank
+    name = MEASURES[base] + at + rank if base in MEASURES else key  # the others are names of ir-measures
+    if base == "nDCG":
+        return f"{name}, linear gain"
+    return f"{name}, {gain} gain" if base == "ndcg" else name
 
 
 def metric_name(metric: Callable[..., Any], options: dict[str, Any]) -> str:

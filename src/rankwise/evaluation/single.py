@@ -121,9 +121,9 @@ def evaluate(
     >>> model = RankSVM().fit(X[train], y[train], qid=qid[train])
     >>> evaluate(model, X[test], y[test], qid=qid[test], measures=["error", "ndcg@10"])
     216 rows, 10 queries, 95% intervals
-    measure          mean    from      to
-    Ranking error  0.0852  0.0612  0.1176  over 10 queries
-    NDCG@10        0.9302  0.8874  0.9575  over 10 queries
+    measure                      mean    from      to
+    Ranking error              0.0852  0.0612  0.1176  over 10 queries
+    NDCG@10, exponential gain  0.9302  0.8874  0.9575  over 10 queries
     """
     check_undefined(undefined)
     if not 0 < confidence < 1:
