@@ -87,13 +87,11 @@ class Report:
     inference : Inference, optional
         From `model.inference` or `rankwise.inference` and the training data: the weights get standard errors,
         intervals and p-values, and the explanation of a pair states whether its order is sure.
-
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
     row_names : sequence of str, optional
         The names of the rows, such as document ids, by which the page calls them; by default the index of a
         frame if it has text, and else the numbers of the rows.
-
     slices : dict of name to array of shape (n_rows,), optional
         Columns that divide the queries, such as their topic or length: measures are shown for each value, or
         for quartiles of numbers. The number of rows per query is always one of them.
