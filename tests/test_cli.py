@@ -654,6 +654,9 @@ def test_the_commands_of_the_page_run(rows, tmp_path, monkeypatch, capsys):
     Path("votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\ny,z,tie\nz,x,model_b\n")
     Path("matches.csv").write_text("better,worse\nx,y\ny,z\nz,x\n")
     Path("games.csv").write_text("home,away,result\nx,y,win\ny,z,tie\nz,x,loss\n")
+    for name in ("new.run", "old.run"):
+        Path(name).write_text("1 Q0 a 1 2.0 run\n1 Q0 b 2 1.0 run\n2 Q0 a 1 1.0 run\n")
+    Path("qrels.txt").write_text("1 0 a 1\n1 0 b 0\n2 0 a 1\n2 0 b 0\n")
     programs = {"rankwise": main, "svm_rank_learn": learn, "svm_rank_classify": classify}
     lines = commands_of_the_page()
     assert len(lines) > 15
