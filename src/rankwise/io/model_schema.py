@@ -26,6 +26,8 @@ from rankwise.leaderboard.bradley_terry import BradleyTerry, parameters_fit
 from rankwise.leaderboard.judge_uncertainty import JudgeState
 from rankwise.preprocessing import TableEncoder
 
+# Squares of distances between scaled rows are finite up to this.
+LARGEST_SCALE = 1e100
 Checks = Iterator[tuple[str, Any]]
 
 
@@ -83,7 +85,7 @@ def _learned_kernel(ranker: KernelRanker) -> Checks:
     yield "ranker_", function.n_features_in_ == len(encoder.source_columns_)
     yield from _ranker(function)
     scales, gamma = function.feature_scales_, function.gamma_
-    yield "feature_scales_", _is_finite(scales) and scales.shape == (function.n_features_in_,)
+    yield "feature_scales_", _are_scales(scales) and scales.shape == (function.n_features_in_,)
     yield "gamma_", _is_number(gamma) and 0.0 < gamma < math.inf
     yield "kernel_", ranker.kernel_ == function.kernel and ranker.kernel_ in KERNELS
     importances = ranker.feature_importances_
@@ -105,8 +107,12 @@ def _kernel(ranker: Any) -> Checks:
         value = arguments[name]
         yield name, value is None or (_is_number(value) and smallest <= value < math.inf)
     scales = arguments.get("scales", np.ones(n_features))
-    yield "feature_scales_", _is_finite(scales)
+    yield "feature_scales_", _are_scales(scales)
     yield "feature_scales_", scales.shape in ((n_features,), (n_features, n_features))
+
+
+def _are_scales(scales: Any) -> bool:
+    return _is_finite(scales) and bool(np.abs(scales).max(initial=0.0) <= LARGEST_SCALE)
 
 
 def _ordinal(ranker: BaseOrdinalSVM) -> Checks:
