@@ -232,8 +232,9 @@ def test_inference_takes_queries_as_independent():
     np.testing.assert_allclose(found.standard_errors, expected.standard_errors, rtol=1e-3)
 
 
-def test_the_tables_of_the_page_are_those_of_the_recorded_results():
+def test_the_tables_of_the_page_are_those_of_the_recorded_results(monkeypatch):
     root = Path(__file__).parent.parent
+    monkeypatch.syspath_prepend(str(root / "benchmarks"))
     source = importlib.util.spec_from_file_location("of_clicks", root / "benchmarks" / "clicks.py")
     module = importlib.util.module_from_spec(source)
     source.loader.exec_module(module)

@@ -133,8 +133,9 @@ def test_the_pages_show_the_recorded_fit_times(monkeypatch):
     assert whole_fit.size_table(record) in page
 
 
-def test_the_pages_show_the_recorded_coverage():
+def test_the_pages_show_the_recorded_coverage(monkeypatch):
     """If this fails: python benchmarks/coverage.py --table."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     # By its path, as there is a package of this name.
     source = importlib.util.spec_from_file_location("of_intervals", ROOT / "benchmarks" / "coverage.py")
     coverage = importlib.util.module_from_spec(source)
