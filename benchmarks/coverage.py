@@ -28,7 +28,16 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import rankwise
-from rankwise import BradleyTerry, ConformalRanks, Preferences, RankLogistic, RankRLS, RankSVM, pair_data
+from rankwise import (
+    AutoRanker,
+    BradleyTerry,
+    ConformalRanks,
+    Preferences,
+    RankLogistic,
+    RankRLS,
+    RankSVM,
+    pair_data,
+)
 from rankwise.datasets import load_diabetes_ranking
 from rankwise.evaluation import compare, grade_agreement
 from rankwise.evaluation.conformal import METHODS
@@ -808,6 +817,45 @@ def true_places(calibration, new):
     return place, int(is_other[0].sum()) + 1
 
 
+def bent_rows(n_queries, n_rows):
+    """Rows in queries whose labels a linear model describes in part, and curves fully."""
+
+    def drawn(rng, n_queries=n_queries):
+        qid = np.repeat(np.arange(n_queries), n_rows)
+        X = rng.normal(size=(len(qid), 4))
+        return X, X[:, 0] + 0.5 * np.abs(X[:, 1]) + rng.normal(size=len(qid)), qid
+
+    return drawn
+
+
+SEARCHES = {
+    "chosen model, 100 rows": bent_rows(1, 100),
+    "chosen model, 200 rows": bent_rows(1, 200),
+    "chosen model, 30 queries of 10 rows": bent_rows(30, 10),
+}
+# A search takes seconds: fewer are simulated.
+FRACTION_OF_SEARCHES = 0.3
+
+
+def choice_coverage(drawn, simulations):
+    """How often the interval of AutoRanker contains the ranking error of the model that it chose."""
+    inside, length, truths = [], [], []
+    for seed in range(simulations):
+        rng = np.random.default_rng(seed)
+        X, y, qid = drawn(rng)
+        one = None if qid[-1] == 0 else qid
+        model = AutoRanker(budget=None, candidates=["linear", "curves"], cv=5).fit(X, y, qid=one)
+        X, y, qid = drawn(rng, n_queries=20_000 // np.bincount(qid)[0])
+        truth = 1 - model.score(X, y, qid=None if one is None else qid)
+        low, high = model.estimate_interval_
+        inside.append(low <= truth <= high)
+        length.append(high - low)
+        truths.append(truth)
+    means = [float(np.mean(values)) for values in (truths, inside, length)]
+    found = dict(zip(("truth", "coverage", "length"), map(rounded, means), strict=True))
+    return {"error": found | {"undefined": 0}}
+
+
 def coverage(case, simulations):
     """Return the coverage, the mean length and the number of undefined intervals of each quantity."""
     truth = {name: values[0] for name, values in case(np.random.default_rng(10**6), large=True).items()}
@@ -948,17 +996,19 @@ def main(arguments=None):
     cases = {title: (coverage, case) for title, case in CASES.items()}
     cases |= {f"conformal: {title}": (conformal_coverage, drawn) for title, drawn in CONFORMAL.items()}
     cases |= {title: (measure, None) for title, measure in FIRST_PLACES.items()}
+    cases |= {title: (choice_coverage, drawn) for title, drawn in SEARCHES.items()}
     for title, (measure, case) in cases.items():
         if options.only not in title:
             continue
-        found = measure(case, simulations)
+        n_draws = int(FRACTION_OF_SEARCHES * simulations) if title in SEARCHES else simulations
+        found = measure(case, n_draws)
         for name, one in found.items():
             print(
                 f"{title:<56}{name:<12}{one['truth']:>8.3f}{one['coverage']:>10.3f}{one['length']:>9.3f}",
                 flush=True,
             )
         today = datetime.datetime.now(datetime.UTC).date().isoformat()
-        recorded[title] = {"simulations": simulations, "date": today, "quantities": found}
+        recorded[title] = {"simulations": n_draws, "date": today, "quantities": found}
         if not options.quick:
             RESULTS.write_text(compact(recorded))
 

@@ -24,11 +24,12 @@ from rankwise.auto.race import Race, Trial
 from rankwise.auto.task import Task, folds_of
 from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
-from rankwise.evaluation.measures import named_measure
+from rankwise.evaluation.measures import measured, named_measure
 from rankwise.io.model_file import model_info
 from rankwise.metrics import ranking_error
 from rankwise.report import Report
 
+ERROR = named_measure("error")
 SMALL = {"budget": None, "cv": 2, "candidates": ["linear", "curves"]}
 
 
@@ -129,6 +130,23 @@ def test_a_mean_over_folds_is_that_over_queries():
     assert found.value == pytest.approx(np.concatenate([FOLDS[0], FOLDS[1][:10]]).mean())
     within = np.concatenate([FOLDS[0] - FOLDS[0].mean(), FOLDS[1][:10] - FOLDS[1][:10].mean()]) / 50
     np.testing.assert_allclose(found.influence, within)
+
+
+def test_a_mean_over_folds_of_one_ranking_is_that_over_folds_as_queries():
+    generator = np.random.default_rng(2)
+    fold = np.repeat(np.arange(3), [30, 50, 20])
+    y, scores = generator.normal(size=(2, 100))
+    scores += y
+    parts = [
+        measured(Preferences.from_scores(y[fold == one]), {"": scores[fold == one]}, None, [ERROR])[""][0]
+        for one in range(3)
+    ]
+    found = combined(parts)
+    errors = [ranking_error(y[fold == number], scores[fold == number]) for number in range(3)]
+    assert found.value == pytest.approx(np.mean(errors))
+    # The folds are independent, and the variance of their mean is that of a sum of three over nine.
+    variances = [part.estimate.standard_error**2 for part in parts]
+    assert found.standard_error == pytest.approx(np.sqrt(np.sum(variances)) / 3, rel=0.03)
 
 
 def test_differences_take_the_folds_that_both_have():

@@ -578,10 +578,11 @@ def test_bad_input_gets_a_sentence():
 
 def test_nothing_left_to_learn_from_gets_a_sentence():
     X, _ = rows(6, 2)
+    model = RankRLS(ties="drop")
     with pytest.raises(NoPairsError, match="all remaining labels are equal"):
-        leave_pair_out(RankRLS(), X, [1, 0, 0, 0, 0, 0])
-    with pytest.raises(NoPairsError, match="all remaining labels are equal"):
-        leave_pair_out(RankRLS(), X, [1, 2, 0, 0, 0, 0])
+        leave_pair_out(model, X, [1, 0, 0, 0, 0, 0])
+    with pytest.raises(NoPairsError, match="involve"):
+        leave_pair_out(model, X, [1, 2, 0, 0, 0, 0])
     assert 0 <= leave_pair_out(RankRLS(), X, [1, 1, 0, 0, 0, 0]).error <= 1
     with pytest.raises(NoPairsError, match="All pairs are in one fold"):
         leave_query_out(RankRLS(), X, [1, 0, 1, 1, 0, 0], [0, 0, 1, 1, 2, 2])
@@ -647,11 +648,53 @@ def test_queries_of_one_row_do_not_count(model, average):
     assert whole.statistic == pytest.approx(part.statistic)
 
 
-@pytest.mark.parametrize("ties", ["keep", "drop"])
-def test_a_class_with_one_row_raises_an_error(ties):
+def test_a_class_with_one_row_raises_an_error():
     X = np.random.default_rng(0).normal(size=(12, 3))
     with pytest.raises(NoPairsError, match="remain"):
-        leave_pair_out(RankRLS(ties=ties), X, np.eye(12)[0])
+        leave_pair_out(RankRLS(ties="drop"), X, np.eye(12)[0])
+
+
+@pytest.mark.parametrize(
+    "y", [np.eye(9)[0], np.eye(9)[0] + 2 * np.eye(9)[4], [0.0, 1.0, 0.0], [3.0, 1.0, 2.0]]
+)
+@pytest.mark.parametrize("model", [RankRLS(0.1), RankRLS(0.1, kernel="rbf")])
+@pytest.mark.parametrize("alphas", [None, [10.0, 0.1]])
+def test_labels_of_one_row_leave_if_ties_are_kept(y, model, alphas):
+    """Equation (36) is defined although the rows that remain may have equal labels: all scores are then 0."""
+    X = np.random.default_rng(0).normal(size=(len(y), 3))
+    result = leave_pair_out(model, X, y, alphas=alphas)
+    penalties = [0.1] if alphas is None else alphas
+    scores = np.full((len(penalties), len(y), len(y)), np.nan)
+    for i, j in itertools.permutations(range(len(y)), 2):
+        if y[i] == y[j]:
+            continue
+        rest = np.delete(np.arange(len(y)), [i, j])
+        for k, alpha in enumerate(penalties):
+            equal = len(np.unique(np.asarray(y)[rest])) == 1
+            scores[k, i, j] = 0.0 if equal else held_out(model, X, y, None, rest, [i, j], alpha)[0]
+    found = result.predictions.reshape(scores.shape)
+    # Scores have an arbitrary constant for the mean of the labels of a pair: differences count.
+    np.testing.assert_allclose(
+        found - found.transpose(0, 2, 1), scores - scores.transpose(0, 2, 1), rtol=1e-7, atol=1e-9
+    )
+    expected = [pair_error(np.asarray(y), one) for one in scores]
+    np.testing.assert_allclose(np.atleast_1d(result.error), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("by_query", [True, False])
+def test_the_lambda_of_the_permutation_test_can_be_kept(by_query):
+    X, y = rows(14, 3)
+    qid = np.arange(14) % 4 if by_query else None
+    options = {"n_permutations": 3, "random_state": 0}
+    found = permutation_test(RankRLS(), X, y, qid, keep="lambda", **options)
+    assert (
+        found.statistic
+        == (
+            leave_query_out(RankRLS(), X, y, qid, keep="lambda")
+            if by_query
+            else leave_pair_out(RankRLS(), X, y, keep="lambda")
+        ).auc
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"cost": "unit"}, {"ties": "drop"}])

@@ -42,10 +42,10 @@ SIGNATURES = {
         verbose=0
     """,
     "RankRLSCV": """
-        alphas=None, *, cv=None, scoring=None, alpha_per_output=False, pooled=False, cost="magnitude",
-        kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None, n_components=None,
-        basis="uniform", average="queries", ties="keep", solver="auto", tol=1e-06, max_iter=1000,
-        callback=None, n_jobs=None, random_state=None, verbose=0
+        alphas=None, *, cv=None, scoring=None, alpha_per_output=False, pooled=False, keep="alpha",
+        cost="magnitude", kernel="linear", gamma=None, degree=3, coef0=1.0, kernel_params=None,
+        n_components=None, basis="uniform", average="queries", ties="keep", solver="auto", tol=1e-06,
+        max_iter=1000, callback=None, n_jobs=None, random_state=None, verbose=0
     """,
     "OrdinalSVM": """
         alpha=0.001, *, loss="hinge", kernel="linear", gamma=None, degree=3, coef0=1.0,

@@ -463,6 +463,70 @@ def test_what_a_search_finds_is_not_taken_for_other_rows():
 
 
 @FEW_CANDIDATES
+@pytest.mark.parametrize("cv", ["leave-query-out", "leave-pair-out"])
+def test_lambda_can_be_kept_when_queries_or_pairs_are_left_out(cv):
+    X, y, qid = data(24, 4)
+    queries = qid if cv == "leave-query-out" else None
+    model = RankRLSCV(ALPHAS, cv=cv, keep="lambda", cost="unit").fit(X, y, qid=queries)
+    if cv == "leave-query-out":
+        found = leave_query_out(RankRLS(cost="unit"), X, y, qid, alphas=DESCENDING, keep="lambda")
+    else:
+        found = leave_pair_out(RankRLS(cost="unit"), X, y, alphas=DESCENDING, keep="lambda")
+    np.testing.assert_allclose(model.cv_errors_, found.error, atol=1e-12)
+
+
+def test_folds_keep_alpha():
+    X, y, _ = data(24)
+    with pytest.raises(ValueError, match="folds keep alpha"):
+        RankRLSCV(ALPHAS, cv=3, keep="lambda").fit(X, y)
+    with pytest.raises(ValueError, match="keep must be one of"):
+        RankRLSCV(ALPHAS, keep="sum").fit(X, y)
+
+
+@FEW_CANDIDATES
+@pytest.mark.parametrize("ties", ["keep", "drop"])
+@pytest.mark.parametrize("cv", [None, 3])
+def test_a_list_of_preferences_has_an_output_for_each(ties, cv):
+    X, y, qid = data()
+    Y = np.column_stack([y, y[::-1]])
+    outputs = [Preferences.from_scores(column, qid) for column in Y.T]
+    expected = RankRLSCV(ALPHAS, cv=cv, ties=ties).fit(X, Y, qid=qid)
+    found = RankRLSCV(ALPHAS, cv=cv, ties=ties).fit(X, outputs)
+    np.testing.assert_allclose(found.cv_errors_, expected.cv_errors_, atol=1e-12)
+    np.testing.assert_allclose(found.coef_, expected.coef_, rtol=1e-9)
+    assert found.score(X, outputs) == pytest.approx(expected.score(X, Y, qid=qid))
+
+
+@pytest.mark.parametrize(
+    "second",
+    [
+        {"qid": np.arange(60) % 5},
+        {"qid": np.arange(60) % 6, "sample_weight": np.arange(60) % 3 + 1.0},
+        {},
+    ],
+)
+def test_outputs_with_other_queries_or_weights_are_fitted_alone(second):
+    X, y, _ = data()
+    outputs = [Preferences.from_scores(y, np.arange(60) % 6), Preferences.from_scores(y[::-1], **second)]
+    found = RankRLS().fit(X, outputs)
+    for k, output in enumerate(outputs):
+        alone = RankRLS().fit(X, output)
+        np.testing.assert_allclose(found.coef_[k], alone.coef_, rtol=1e-9)
+        assert found.n_pairs_[k] == alone.n_pairs_
+    np.testing.assert_allclose(
+        found.path(X, outputs, [1.0, 0.1])[1, 1], RankRLS(0.1).fit(X, outputs[1]).coef_
+    )
+
+
+def test_a_list_of_preferences_among_other_rows_is_refused():
+    X, y, qid = data()
+    with pytest.raises(ValueError, match="among the same rows; they have"):
+        RankRLS().fit(X, [Preferences.from_scores(y), Preferences.from_scores(y[1:])])
+    with pytest.raises(ValueError, match="qid must be None"):
+        RankRLS().fit(X, [Preferences.from_scores(y)] * 2, qid=qid)
+
+
+@FEW_CANDIDATES
 @pytest.mark.parametrize("parameters", [{}, {"cost": "unit"}, {"kernel": "rbf", "n_components": 20}])
 def test_the_fit_after_leaving_queries_out_is_that_of_all_rows(parameters):
     X, y, qid = make_ranking(200, 4, n_queries=20, n_levels=4, noise=0.5, random_state=1)

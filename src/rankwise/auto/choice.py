@@ -52,7 +52,7 @@ def difference(results: Sequence[Measured], other: Sequence[Measured]) -> Estima
     apart = combined(results[:n_shared]) - combined(other[:n_shared])
     if not results[0].measure.higher_is_better:
         return apart
-    return Estimate(-apart.value, -apart.influence, apart.degrees)
+    return Estimate(-apart.value, -apart.influence, apart.n_effective)
 
 
 def is_clearly_worse(results: Sequence[Measured], best: Sequence[Measured], p: float = SIGNIFICANT) -> bool:

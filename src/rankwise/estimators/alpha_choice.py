@@ -37,9 +37,8 @@ class ChoosesAlpha(BaseRanker):
 
     def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self.default_scoring if self.scoring is None else self.scoring
-        search = AlphaSearch(
-            self.with_alpha(1.0), problem, scoring=scoring, y=labels_alone(y, qid), pooled=self.pooled
-        )
+        labels = labels_alone(y, qid) if callable(scoring) else None
+        search = AlphaSearch(self.with_alpha(1.0), problem, scoring=scoring, y=labels, pooled=self.pooled)
         if search.scoring == "log_loss" and self.default_scoring != "log_loss":
             raise ValueError(
                 f"scoring='log_loss' needs scores that are log odds, which {type(self).__name__} does not "

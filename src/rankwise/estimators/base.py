@@ -31,6 +31,7 @@ from rankwise.metrics import ranking_error
 from rankwise.model_selection.search import margin_alphas
 from rankwise.model_selection.tunable import Fits, Problem, Space
 from rankwise.preferences import Preferences
+from rankwise.preferences.outputs import is_preferences_list
 from rankwise.solvers import InterruptedWarning
 
 logger = logging.getLogger("rankwise")
@@ -262,6 +263,8 @@ def outputs_of(y: Any, scores: FloatVector) -> list[Any]:
         columns = [y] * (1 if scores.ndim == 1 else scores.shape[1])
     elif scores.ndim == 1:
         columns = [y]
+    elif is_preferences_list(y) and len(y) == scores.shape[1]:
+        columns = list(y)
     else:
         columns = list(as_array(y).T)
         if as_array(y).ndim != 2 or len(columns) != scores.shape[1]:

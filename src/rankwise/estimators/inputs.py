@@ -20,6 +20,7 @@ from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import Preferences, as_preferences
+from rankwise.preferences.outputs import is_preferences_list
 
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
@@ -124,7 +125,7 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
 
 def labels_alone(y: Any, qid: ArrayLike | None) -> Any:
     """Return the labels of rows without queries, which a scorer takes as they are, or None."""
-    if isinstance(y, Preferences) or qid is not None:
+    if isinstance(y, Preferences) or is_preferences_list(y) or qid is not None:
         return None
     return as_array(in_memory(y))
 

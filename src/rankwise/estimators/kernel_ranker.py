@@ -13,7 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from rankwise.calibration.pair_probability import PairProbability
-from rankwise.core.checks import as_array, as_codes, check_choice, check_count
+from rankwise.core.checks import as_codes, check_choice, check_count
 from rankwise.core.memory import require_memory
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
@@ -24,7 +24,7 @@ from rankwise.estimators.feature_scales import learn_scales
 from rankwise.estimators.inputs import read_preferences, require_labels
 from rankwise.estimators.parameters import KernelRankerParameters
 from rankwise.estimators.rank_logistic import RankLogistic
-from rankwise.estimators.rank_rls import RankRLS, label_columns
+from rankwise.estimators.rank_rls import RankRLS
 from rankwise.estimators.rank_svm import RankSVM
 from rankwise.kernels.columns import ColumnFunction
 from rankwise.preferences import Preferences
@@ -179,8 +179,6 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
         self._check_parameters()
         require_labels(self, y)
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
-        if label_columns(y) is not None:
-            raise ValueError(f"y must have one column; got shape {as_array(y).shape}.")
         rows = self.validated(X, reset=True)
         preferences = read_preferences(y, qid, sample_weight, self.pair_weight)
         self.kernel_ = self._chosen_kernel(rows, preferences)

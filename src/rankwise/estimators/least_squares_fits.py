@@ -18,7 +18,7 @@ from rankwise.data.design import Design
 from rankwise.estimators.fits import best_in_error, best_kept, hinted, keep_fit, keep_result, scores_by
 from rankwise.kernels import KernelDesign
 from rankwise.kernels.parameters import is_linear, kernel_map_of, uses_kernel_matrix
-from rankwise.losses.least_squares import LeastSquares, keeps_ties
+from rankwise.losses.least_squares import LeastSquares, share_laplacian
 from rankwise.model_selection.tunable import FeatureMap, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import (
@@ -170,7 +170,7 @@ class LeastSquaresFits:
 
 def forms_of(model: BaseRankRLS, outputs: list[Any]) -> list[LeastSquares]:
     """Return one loss for all outputs if they share it, and one for each otherwise."""
-    if len(outputs) > 1 and keeps_ties(outputs[0], model.cost, model.ties):
+    if len(outputs) > 1 and share_laplacian(outputs, model.cost, model.ties):
         return [_form(model, outputs[0], np.stack([output.values for output in outputs], axis=1))]
     return [_form(model, preferences) for preferences in outputs]
 

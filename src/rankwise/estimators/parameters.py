@@ -153,6 +153,13 @@ class Pooling:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
+class Kept:
+    """What stays the same if rows are left out: alpha, or the penalty relative to the sum over pairs."""
+
+    keep: str = "alpha"
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
 class Cost:
     """The target of a pair in least squares."""
 

@@ -16,6 +16,7 @@ from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
 from rankwise.estimators.base import PENALTY
+from rankwise.estimators.inputs import read_preferences
 from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.parameters import LeastSquaresParameters, Strength
@@ -28,6 +29,7 @@ from rankwise.model_selection.search import near_share
 from rankwise.model_selection.tunable import Problem
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.base import AVERAGES
+from rankwise.preferences.outputs import is_preferences_list, same_rows
 
 SOLVERS = ("auto", "primal", "dual", "cg")
 
@@ -99,22 +101,19 @@ class BaseRankRLS(LinearInference):
     def problem(
         self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
     ) -> Problem:
-        """Read and check what to learn from; each column of y is an output."""
+        """Read and check what to learn from; each column of y, or each of its preferences, is an output."""
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
-        columns = label_columns(y)
-        if columns is None:
+        outputs = several_outputs(y, qid, sample_weight)
+        if outputs is None:
             return super().problem(X, y, qid, sample_weight)
-        problem = super().problem(X, columns[:, 0], qid, sample_weight)
-        outputs = [output_preferences(columns, k, qid, sample_weight) for k in range(columns.shape[1])]
+        first = y[0] if is_preferences_list(y) else as_array(y)[:, 0]
+        problem = super().problem(X, first, qid, sample_weight)
         self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
         return replace(problem, outputs=outputs)
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the preferences of each output."""
-        columns = label_columns(y)
-        if columns is None:
-            return super().outputs(y, qid)
-        return [output_preferences(columns, k, qid, None) for k in range(columns.shape[1])]
+        return several_outputs(y, qid, None) or super().outputs(y, qid)
 
     def mean_loss(self, preferences: Preferences) -> LeastSquares:
         """Return the mean square over pairs."""
@@ -262,9 +261,9 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         X : array, sparse matrix or frame of shape (n_rows, n_features)
             With `kernel="precomputed"`, the kernel matrix. Rows may be on Dask: a Dask array or dataframe, a
             list of partitions, or what `rankwise.distributed` makes; then so may the other arguments.
-        y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences
-            Labels, higher is better; or explicit preferences among the rows. Each column of several outputs
-            is a ranking of its own.
+        y : array of shape (n_rows,) or (n_rows, n_outputs), or Preferences, or a list of them
+            Labels, higher is better; or explicit preferences among the rows. Each column, or each element of
+            a list, is an output: a ranking of its own.
         qid : array of shape (n_rows,), optional
             The query of each row: only rows of the same query are compared.
         sample_weight : array of shape (n_rows,), optional
@@ -280,12 +279,18 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         return self
 
 
-def label_columns(y: Any) -> NDArray[Any] | None:
-    """Return the labels as an array where they have several columns, and None otherwise."""
+def several_outputs(
+    y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+) -> list[Preferences] | None:
+    """Return the preferences of each output if y has several columns or is a list of them, or else None."""
+    if is_preferences_list(y):
+        return [read_preferences(output, qid, sample_weight) for output in same_rows(y)]
     if y is None or isinstance(y, Preferences):
         return None
-    array = as_array(y)
-    return array if array.ndim == 2 and array.shape[1] > 1 else None
+    labels = as_array(y)
+    if labels.ndim != 2 or labels.shape[1] < 2:
+        return None
+    return [output_preferences(labels, k, qid, sample_weight) for k in range(labels.shape[1])]
 
 
 def output_preferences(

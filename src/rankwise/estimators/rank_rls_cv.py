@@ -19,6 +19,7 @@ from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
     CrossValidation,
+    Kept,
     LeastSquaresParameters,
     OutputAlphas,
     Pooling,
@@ -44,7 +45,7 @@ PAIR_ERRORS = ("error", "concordance")
 
 @dataclass(eq=False, repr=False)
 class RankRLSCV(
-    ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, Pooling, OutputAlphas, Comparison, Candidates
+    ChoosesAlpha, BaseRankRLS, LeastSquaresParameters, Kept, Pooling, OutputAlphas, Comparison, Candidates
 ):
     """Ranking by least squares with alpha chosen by exact cross-validation, then fitted to all rows.
 
@@ -79,6 +80,9 @@ class RankRLSCV(
         of rows of different folds count too, so that rare labels need no pair in each fold. By default, and
         on validation rows, each fold is judged alone. Leaving out single queries judges all of them together
         anyway; with one ranking, the default is then five folds.
+    keep : "alpha" or "lambda"
+        The quantity that is the same in all fits if single queries or pairs are left out, as in
+        `leave_query_out`: "lambda" is that of the paper. Folds keep alpha.
     cost, kernel, ... :
         As in `RankRLS`. If single queries or pairs are left out, the kernel's basis rows and `gamma="scale"`
         are those of all rows; folds use their training rows alone.
@@ -158,7 +162,9 @@ class RankRLSCV(
         cv = self.cv
         if cv is None or isinstance(cv, str):
             problem = search.problem
-            task = HeldOutTask(search.model, problem.X, search.held_out, alphas=[1.0], scales=problem.scales)
+            task = HeldOutTask(
+                search.model, problem.X, search.held_out, None, [1.0], self.keep, problem.scales
+            )
             by_pairs = search.scoring in PAIR_ERRORS and not self.pooled
             cv = default_cv(task, by_pairs) if cv is None else cv
             if isinstance(cv, str):
@@ -216,6 +222,10 @@ class RankRLSCV(
 
     def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> tuple[FloatArray, list[Any] | None]:
         """Fit the training rows of each fold anew, or by the sums of what folds share."""
+        if self.keep != "alpha":
+            raise ValueError(
+                f"keep={self.keep!r} is for cv='leave-query-out' and cv='leave-pair-out'; folds keep alpha."
+            )
         shared = search.shared(folds)
         if shared is None or self.alphas is not None:
             self.alphas_ = search.candidates(self.alphas)

@@ -32,10 +32,11 @@ from rankwise.leave_out.pair_blocks import (
 from rankwise.leave_out.pair_downdates import AnyPairs
 from rankwise.leave_out.pair_formulas import AllPairs, KernelClasses, KernelPairs, TwoClasses
 from rankwise.leave_out.query_weights import scores_without_fold
-from rankwise.losses.least_squares import LeastSquares, keeps_ties
+from rankwise.losses.least_squares import LeastSquares, keeps_ties, share_laplacian
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.model_selection.splits import QueryKFold
 from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.outputs import is_preferences_list, same_rows
 from rankwise.solvers.endings import warn_of_ending
 from rankwise.solvers.least_squares import solve_primal
 from rankwise.solvers.result import SolverResult
@@ -347,11 +348,7 @@ class HeldOutTask:
     def batches(self) -> list[list[int]]:
         """Group the outputs that share a Laplacian: all of them if ties are kept, otherwise each alone."""
         numbers = list(range(len(self.outputs)))
-        shared = all(
-            keeps_ties(output, self.cost["cost"], self.cost["ties"])
-            and _weigh_the_same(self.outputs[0], output)
-            for output in self.outputs
-        )
+        shared = share_laplacian(self.outputs, self.cost["cost"], self.cost["ties"])
         return [numbers] if shared else [[k] for k in numbers]
 
     def squeezed(self, values: FloatArray) -> Any:
@@ -361,13 +358,6 @@ class HeldOutTask:
         if self.one_alpha:
             values = values[0]
         return float(values) if np.ndim(values) == 0 else values
-
-
-def _weigh_the_same(first: Any, other: Any) -> bool:
-    """Return whether the rows and queries of two rankings have the same weights."""
-    return np.array_equal(first.row_weight(), other.row_weight()) and np.array_equal(
-        first.query_importance(), other.query_importance()
-    )
 
 
 def has_queries(preferences: Preferences) -> bool:
@@ -381,8 +371,8 @@ def as_outputs(y: Any, qid: ArrayLike | None) -> tuple[list[Preferences], bool]:
         if qid is not None:
             raise ValueError("qid must be None when y is a Preferences: pass the queries to from_scores.")
         return [y], True
-    if isinstance(y, list) and y and all(isinstance(output, Preferences) for output in y):
-        return list(y), False
+    if is_preferences_list(y):
+        return same_rows(y), False
     if declared_order(y) is not None:
         return [Preferences.from_scores(y, qid)], True
     labels = as_array(y)
@@ -547,10 +537,10 @@ def pair_formulas(task: HeldOutTask) -> Sequence[PairFormula] | None:
     if not has_pair_formula(task):
         return None
     outputs: list[Any] = task.outputs
-    for output in outputs:
-        _require_pairs_without_any_pair(output)
     if len(task.batches()) == 1 and keeps_ties(outputs[0], task.cost["cost"], task.cost["ties"]):
         return [_all_pairs(task, np.column_stack([output.values for output in outputs]))]
+    for output in outputs:
+        _require_pairs_without_any_pair(output)
     return [_two_classes(task, output.labels) for output in outputs]
 
 

@@ -53,6 +53,8 @@ def permutation_test(
     qid: ArrayLike | None = None,
     n_permutations: int = 1000,
     random_state: Any = None,
+    *,
+    keep: str = "alpha",
 ) -> PermutationTestResult:
     """Compare the cross-validated ranking with that of labels shuffled among the rows of each query.
 
@@ -77,6 +79,8 @@ def permutation_test(
         Labels are shuffled within queries.
     n_permutations : int
     random_state : int or numpy Generator, optional
+    keep : "alpha" or "lambda"
+        The quantity that is the same in all fits, as in `leave_pair_out`.
 
     Returns
     -------
@@ -97,14 +101,15 @@ def permutation_test(
     generator = np.random.default_rng(random_state)
     if isinstance(y, Preferences):
         outputs = [y, *permuted_preferences(y, n_permutations, generator)]
-        return _tested(HeldOutTask(model, X, outputs, qid), y.has_queries)
+        return _tested(HeldOutTask(model, X, outputs, qid, keep=keep), y.has_queries)
     labels = as_labels(y, "y")
     if qid is None:  # shuffling and decomposition precede the first estimate of the time
         n_pairs = len(labels) ** 2 / 2 * (n_permutations + 1)
         Progress("The permutation test", n_pairs).foresee(SECONDS_PER_PAIR)
     query = np.zeros(len(labels), np.int64) if qid is None else as_codes(qid, "qid", len(labels))[1]
     shuffled = permuted_labels(labels, query, n_permutations, generator)
-    return _tested(HeldOutTask(model, X, np.column_stack([labels, shuffled]), qid), qid is not None)
+    columns = np.column_stack([labels, shuffled])
+    return _tested(HeldOutTask(model, X, columns, qid, keep=keep), qid is not None)
 
 
 def _tested(task: HeldOutTask, by_query: bool) -> PermutationTestResult:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -265,6 +265,18 @@ class LeastSquares(Smooth):
 def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
     """Return whether tied rows count as pairs; then L does not depend on the labels and outputs share it."""
     return cost == "magnitude" and ties == "keep" and preferences.is_complete
+
+
+def share_laplacian(outputs: Sequence[Preferences], cost: str, ties: str) -> bool:
+    """Return whether all outputs keep their ties and have the same queries and weights, and so the same L."""
+    if not all(keeps_ties(output, cost, ties) for output in outputs):
+        return False
+
+    def weights(output: Any) -> tuple[FloatArray, ...]:
+        return output.groups(), output.row_weight(), output.query_importance()
+
+    first = weights(outputs[0])
+    return all(all(map(np.array_equal, first, weights(output))) for output in outputs[1:])
 
 
 def check_magnitudes(pairs: Pairs) -> None:
