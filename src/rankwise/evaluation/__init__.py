@@ -2,6 +2,7 @@
 
 from rankwise.evaluation.comparison import Comparison, compare, compare_values
 from rankwise.evaluation.grades import GradeAgreement, grade_agreement
+from rankwise.evaluation.margins import MarginBound, margin_bound, rank_margin
 from rankwise.evaluation.measures import Measure, Measured
 from rankwise.evaluation.paired import Difference
 from rankwise.evaluation.reliability import Reliability, reliability
@@ -13,6 +14,7 @@ __all__ = [
     "Difference",
     "Evaluation",
     "GradeAgreement",
+    "MarginBound",
     "Measure",
     "Measured",
     "Reliability",
@@ -22,5 +24,7 @@ __all__ = [
     "evaluate",
     "evaluate_run",
     "grade_agreement",
+    "margin_bound",
+    "rank_margin",
     "reliability",
 ]
