@@ -1,13 +1,16 @@
 """RankRLS compared with the factorizations that it uses, each timed in the same run.
 
     python benchmarks/rank_rls.py                 # a few minutes, 1 GB
-    python benchmarks/rank_rls.py --quick         # smaller matrices
+    python benchmarks/rank_rls.py --quick         # smaller matrices; records nothing
+    python benchmarks/rank_rls.py --table         # write the tables of the pages from the record
 
 The last column is the ratio that the design allows. Reuters word counts are used if RANKWISE_DATA names a
 folder that has them (reuters21578/reuters21578_counts.npz), generated text-like counts otherwise.
 """
 
 import argparse
+import datetime
+import json
 import os
 from functools import partial
 from pathlib import Path
@@ -15,6 +18,7 @@ from time import perf_counter
 
 import numpy as np
 import scipy.sparse as sp
+from records import compact, markdown, with_block
 from scipy.linalg import cho_factor
 from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
@@ -25,9 +29,17 @@ from rankwise.datasets import make_ranking, make_text_ranking
 from rankwise.model_selection import leave_pair_out, leave_query_out
 
 ALPHAS = 2.0 ** np.arange(-15, 16)
+LINEAR_OUTPUTS = [(20_000, 50), (100_000, 20), (100_000, 100)]
+LINEAR_PAIRS = [(1000, 20), (2000, 20), (4000, 20), (4000, 100)]
+
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results" / "rank_rls.json"
+RECORD = {}
 
 
 def report(name, ours, base_name, base, target=None):
+    RECORD[name] = {"seconds": ours, "base": base_name, "base_seconds": base, "ratio": ours / base}
     allowed = "" if target is None else f" (<= {target})" + "   TOO SLOW" * (ours > target * base)
     print(f"{name:<42}{ours:>8.3f} s   {base_name:<18}{base:>8.3f} s   ratio {ours / base:>5.2f}{allowed}")
 
@@ -67,6 +79,30 @@ def many_outputs(m, repeats, n_outputs=25):
     model = RankRLS(1e-3, kernel="precomputed")
     best = best_times({"many": partial(model.fit, K, Y), "one": partial(model.fit, K, y)}, repeats)
     report(f"{n_outputs} outputs, dual, m = {m:,}", best["many"], "one output", best["one"], 1.3)
+
+
+def many_linear_outputs(m, n, repeats, n_outputs=25):
+    """Time a linear fit of several outputs against that of one."""
+    X, y = make_ranking(m, n, noise=0.5, random_state=0)
+    generator = np.random.default_rng(0)
+    Y = np.stack([generator.permutation(y) for _ in range(n_outputs)], axis=1)
+    best = best_times({"many": partial(RankRLS().fit, X, Y), "one": partial(RankRLS().fit, X, y)}, repeats)
+    report(f"{n_outputs} outputs, {m:,} x {n}", best["many"], "one output", best["one"])
+
+
+def linear_leave_pair_out(m, n, repeats):
+    """Time leaving every pair out at one alpha, without a kernel: m^2 n where a fit is m n^2."""
+    X, y = make_ranking(m, n, noise=0.5, random_state=0)
+    M, model = np.eye(n), RankRLS(1e-3)
+    tasks = {
+        "pairs": partial(leave_pair_out, model, X, y),
+        "fit": partial(model.fit, X, y),
+        "X M X'": lambda: X @ M @ X.T,
+    }
+    with threadpool_limits(1, user_api="blas"):  # as a fit has
+        best = best_times(tasks, repeats)
+    report(f"leave-pair-out, {m:,} x {n}", best["pairs"], "numpy X M X'", best["X M X'"], 4)
+    report(f"leave-pair-out in fits, {m:,} x {n}", best["pairs"], "one fit", best["fit"])
 
 
 def primal_fit(m, n, repeats):
@@ -177,11 +213,18 @@ def main(arguments=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--table", action="store_true", help="write the tables of the pages, nothing else")
     options = parser.parse_args(arguments)
+    if options.table:
+        return write_tables()
     m, repeats = (1000, 3) if options.quick else (3000, 5)
     dual_fit(m, repeats)
     alpha_path(m // 2 if not options.quick else m, repeats)
     many_outputs(m, repeats)
+    for shape in LINEAR_OUTPUTS:
+        many_linear_outputs(*shape, repeats)
+    for shape in LINEAR_PAIRS:
+        linear_leave_pair_out(*shape, repeats)
     primal_fit(*((50_000, 50) if options.quick else (500_000, 50)), repeats)
     leave_pair_out_time(1000, repeats)
     for n_rows in (1000,) if options.quick else (1000, 2000, 4000):
@@ -189,6 +232,47 @@ def main(arguments=None):
     conjugate_gradients()
     if not options.quick:
         six_thousand_rows()
+        RESULTS.write_text(compact({"date": datetime.datetime.now(datetime.UTC).date().isoformat()} | RECORD))
+
+
+def tables():
+    """Return the tables of the pages: page, name and text."""
+    known = json.loads(RESULTS.read_text())
+
+    def ratio(name):
+        return f"{known[name]['ratio']:.2g}"
+
+    outputs = [[f"{m:,} x {n}", ratio(f"25 outputs, {m:,} x {n}")] for m, n in LINEAR_OUTPUTS]
+    outputs.append(["3,000, a kernel", ratio("25 outputs, dual, m = 3,000")])
+    kernels = [
+        [f"{m:,}", *(ratio(f"leaving out {what} at one alpha, m = {m:,}") for what in ("queries", "pairs"))]
+        for m in (1000, 2000, 4000)
+    ]
+    linear = [
+        [
+            f"{m:,} x {n}",
+            ratio(f"leave-pair-out in fits, {m:,} x {n}"),
+            ratio(f"leave-pair-out, {m:,} x {n}"),
+            f"{known[f'leave-pair-out, {m:,} x {n}']['seconds']:.2g} s",
+        ]
+        for m, n in LINEAR_PAIRS
+    ]
+    return [
+        ("rank_rls.md", "outputs", markdown(["rows", "25 outputs, in fits of one"], outputs)),
+        ("small_data.md", "kernels", markdown(["rows", "leave-query-out", "leave-pair-out"], kernels)),
+        (
+            "small_data.md",
+            "linear",
+            markdown(["rows", "in fits", "in products of m x m numbers", "time"], linear),
+        ),
+    ]
+
+
+def write_tables():
+    """Put the tables into their pages."""
+    for page, name, text in tables():
+        path = ROOT / "docs" / page
+        path.write_text(with_block(path.read_text(encoding="utf-8"), name, text), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ cross-validation. Three methods are common:
   fold of one class is undefined.
 - *leave-pair-out*: leave each pair of a positive and a negative row out, and count the pairs in the right
   order. Each comparison is made by one model, and every pair counts once. For RankRLS it is exact and takes
-  about as long as one fit (Pahikkala et al. 2009, sections 3.4 and 4.1).
+  no refit (Pahikkala et al. 2009, sections 3.4 and 4.1).
 
 Many small samples are drawn from a known population, so the true AUC of each model is known as well. The
 figure shows the difference between estimate and true AUC.

@@ -143,3 +143,10 @@ def test_the_pages_show_the_recorded_coverage(monkeypatch):
     pages = "".join(page.read_text(encoding="utf-8") for page in coverage.PAGES)
     for table in coverage.tables().values():
         assert table in pages
+
+
+def test_the_pages_show_the_recorded_prices_of_least_squares(monkeypatch):
+    """If this fails: python benchmarks/rank_rls.py --table."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    for page, _, table in importlib.import_module("rank_rls").tables():
+        assert table in (ROOT / "docs" / page).read_text(encoding="utf-8")

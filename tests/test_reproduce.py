@@ -67,7 +67,7 @@ def test_four_points_are_ordered_by_relevant_pairs_and_reversed_by_all(quick):
 
 def test_generated_data_are_named(quick):
     assert record.load(quick / "ohsumed.json")["generated_data"] == ["letor2_ohsumed"]
-    assert "generated data stood in for letor2_ohsumed" in (quick / "reproduction.md").read_text()
+    assert "generated data replaced letor2_ohsumed" in (quick / "reproduction.md").read_text()
 
 
 def test_results_with_the_same_settings_are_kept(quick, monkeypatch):
