@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from rankwise import Preferences, RankLogistic, RankRLS, RankSVM, RankSVMCV
+from rankwise import HullRanker, Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.distributed import DaskDesign, gathered, is_distributed, scatter, whole_queries
 from rankwise.distributed import client as client_module
 from rankwise.distributed.codec import decode_counts, decode_scores, encode_counts, encode_scores
@@ -358,8 +358,8 @@ def test_unsupported_input_raises_an_error():
         RankSVM().fit(da.from_array(bad, chunks=(CHUNK, -1)), Y)
     with pytest.raises(ValueError, match=r"kernel='rbf' needs all rows in one place, but X is on Dask"):
         RankSVM(kernel="rbf").fit(dask_rows(), Y)
-    with pytest.raises(ValueError, match=r"RankSVMCV needs all rows in one place, but X is on Dask"):
-        RankSVMCV().fit(dask_rows(), Y)
+    with pytest.raises(ValueError, match=r"HullRanker needs all rows in one place, but X is on Dask"):
+        HullRanker().fit(dask_rows(), Y)
     with pytest.raises(ValueError, match=r"solver='dual' needs all rows in one place"):
         RankRLS(solver="dual").fit(dask_rows(), Y)
     with pytest.raises(ValueError, match=r"X has 480 rows, but y has 479"):

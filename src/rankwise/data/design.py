@@ -96,6 +96,10 @@ class Design:
         """Return the design of some of the rows, copied, or None if that is not possible."""
         return None
 
+    def sampled(self, rows: NDArray[np.int64]) -> Design | None:
+        """Return some of the rows for many passes, in memory if they are few; None if not possible."""
+        return self.take(rows)
+
     def dense(self, rows: Any = slice(None)) -> NDArray[np.float64]:
         """Return rows as a float64 array."""
         raise NotImplementedError(f"{type(self).__name__} does not define dense.")
@@ -119,6 +123,14 @@ class Design:
         if total > 0:
             squares -= self.rmatvec(c) ** 2 / total
         return np.maximum(squares, 0.0)
+
+    def weighted_spreads(self, C: NDArray) -> NDArray[np.float64]:
+        """Return the `weighted_spread` for each row c of C, shape (len(C), n_features)."""
+        return np.stack([self.weighted_spread(c) for c in C])
+
+    def column_spread(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the standard deviation of each column over some of the rows; 1 if it is not known."""
+        return np.ones(self.shape[1])
 
     def preconditioner(self, loss: Any, diagonal: NDArray, shift: float) -> Callable[[NDArray], NDArray]:
         """Return an approximation of the product with (X'H X + shift I)^-1, for an H with this diagonal.

@@ -16,6 +16,7 @@ from rankwise.core.types import FloatVector
 from rankwise.data.column_kinds import words_and_categories
 from rankwise.data.dates import with_days
 from rankwise.data.design import Design, MemoryDesign, as_design
+from rankwise.data.scores import compared_scores
 from rankwise.distributed.codec import FixedPoint, decode_counts, encode_scores
 
 
@@ -112,6 +113,45 @@ def adjoint(block: Design, c: NDArray[Any], unit: Any = None) -> FloatVector:
 def adjoint_matrix(block: Design, C: FloatVector) -> FloatVector:
     """Return X' times several columns."""
     return block.rmatmat(C)
+
+
+def times_each(block: Design, W: FloatVector) -> FloatVector:
+    """Return the scores of the rows for each row of W."""
+    return block.matvecs(W)
+
+
+def adjoint_each(block: Design, C: FloatVector) -> FloatVector:
+    """Return X' c of the rows for each row c of C."""
+    return block.rmatvecs(C)
+
+
+def spread_sums_each(block: Design, C: FloatVector) -> FloatVector:
+    """Return the `spread_sums` for each row of C."""
+    return np.stack([spread_sums(block, c) for c in C])
+
+
+def part_scores(block: Design, part: NDArray[np.int64], functions: FloatVector) -> FloatVector:
+    """Return the scores of each row by the functions of its part, shape (n_functions, n_rows).
+
+    `functions` has shape (n_parts, n_functions, n_features); a row with part -1 has the scores 0.
+    """
+    scores = np.zeros((functions.shape[1], block.shape[0]))
+    for number in np.unique(part[part >= 0]):
+        rows = np.flatnonzero(part == number)
+        scores[:, rows] = compared_scores(block.X, functions[number], rows)
+    return scores
+
+
+def moments(block: MemoryDesign, rows: NDArray[np.int64]) -> FloatVector:
+    """Return the number of some rows, and their mean and sum of squared deviations for each column."""
+    X = block.dense(rows)
+    mean = X.mean(axis=0) if len(X) else np.zeros(block.shape[1])
+    return np.stack([np.full_like(mean, len(X)), mean, ((X - mean) ** 2).sum(axis=0)])
+
+
+def row_copies(block: MemoryDesign, rows: NDArray[np.int64]) -> Any:
+    """Return some of the rows as they are stored."""
+    return block.X[rows]
 
 
 def squares(block: Design, c: FloatVector) -> FloatVector:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -18,13 +17,14 @@ from rankwise.distributed.client import current_engine
 from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Pinned, PinnedRows, identity
+from rankwise.distributed.row_parts import ENTRY_BYTES, RowParts
 from rankwise.losses import Hinge
 
 # The error of scores as a fraction of the tolerance; the error of the hinge loss is at most twice as large.
 SCORE_ERROR_FRACTION = 1e-3
 
 
-class DaskDesign(Design):
+class DaskDesign(RowParts):
     """Rows in partitions on the workers of a Dask client or, without a client, on this machine.
 
     A product with X sends w once and returns 8 bytes per row; one with X' sends 8 bytes per row and returns
@@ -88,10 +88,6 @@ class DaskDesign(Design):
         design.feature_names = partitions.feature_names or descriptions[0].feature_names
         return design
 
-    def slices(self, column: NDArray[Any]) -> list[NDArray[Any]]:
-        """Split a column with one entry per row by partition."""
-        return [column[begin:end] for begin, end in pairwise(self.borders)]
-
     def placed_for(self, loss: Any, tol: float) -> tuple[Design, Any]:
         """Return the design and the loss to solve with, those for which a round moves the fewest bytes."""
         from rankwise.distributed.whole_queries import whole_queries
@@ -135,7 +131,21 @@ class DaskDesign(Design):
             sent = [self.engine.broadcast(w)] * self.n_partitions
             return self.engine.map(function, self.handles, sent, *columns)
 
-        return np.concatenate([decode_scores(part) for part in self.engine.execute(send)])
+        parts = [decode_scores(part) for part in self.engine.execute(send)]
+        return np.concatenate(parts, axis=-1 if function is blocks.times_each else 0)
+
+    def matvecs(self, W: NDArray) -> FloatVector:
+        """Return X w for each row w of W, in one round."""
+        return self._scores(blocks.times_each, W)
+
+    def rmatvecs(self, C: NDArray) -> FloatVector:
+        """Return X' c for each row c of C, in one round."""
+        return self._sum(blocks.adjoint_each, np.asarray(C, dtype=np.float64), axis=1)
+
+    def weighted_spreads(self, C: NDArray) -> FloatVector:
+        """Return the weighted spread of each column for each row of C, in one round."""
+        sums = self._sum(blocks.spread_sums_each, np.asarray(C, dtype=np.float64), axis=1)
+        return np.stack([spread_of(one) for one in sums])
 
     def _rmatvec(self, c: NDArray) -> FloatVector:
         counts = encode_counts(c.ravel().astype(np.float64, copy=False), self._unit)
@@ -153,10 +163,14 @@ class DaskDesign(Design):
         return [self._row_units] * self.n_partitions
 
     def _sum(
-        self, function: Any, column: NDArray[Any], more: Callable[[], list[Any]] | None = None
+        self,
+        function: Any,
+        column: NDArray[Any],
+        more: Callable[[], list[Any]] | None = None,
+        axis: int = 0,
     ) -> FloatVector:
         """Return the sum over blocks of a function of the block and its part of the column."""
-        parts = self.slices(column)
+        parts = self.slices(column, axis)
 
         def send() -> list[Any]:
             sent = [self.engine.scatter(parts, self.handles)] + ([] if more is None else [more()])
@@ -184,16 +198,13 @@ class DaskDesign(Design):
 
     def take(self, rows: NDArray[np.int64]) -> DaskDesign:
         """Return the design of some of the rows, in ascending order, with as many partitions."""
-        parts = [
-            rows[np.searchsorted(rows, begin) : np.searchsorted(rows, end)] - begin
-            for begin, end in pairwise(self.borders)
-        ]
+        parts = self.rows_by_partition(rows)
 
         def make() -> list[Any]:
             return self.engine.map(blocks.taken, self.handles, self.engine.scatter(parts, self.handles))
 
         shapes = [blocks.Description(len(part), self.shape[1], 0, "") for part in parts]
-        bytes_held = 12 * self.stored * len(rows) / max(1, self.shape[0])
+        bytes_held = ENTRY_BYTES * self.stored * len(rows) / max(1, self.shape[0])
         fits = self.engine.can_persist(bytes_held)
         held = Pinned(self.engine, make) if fits else PinnedRows(self.engine, make())
         return DaskDesign(self.engine, held, shapes)

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, row_blocks
-from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Pinned, identity
 from rankwise.distributed.groups import split_groups
+from rankwise.distributed.row_parts import RowParts, numbers_of_parts
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
 
@@ -26,7 +26,7 @@ from rankwise.losses.roots import LevelRoot, deviations
 BLOCK_ENTRIES = 1 << 18
 
 
-def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
+def normal_equations(design: RowParts, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
     """Return X'L X and X'r for rows in partitions.
 
     If L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains) the
@@ -34,12 +34,48 @@ def normal_equations(design: DaskDesign, loss: LeastSquares) -> tuple[FloatArray
     """
     if not loss.root_is_sparse:
         return Design.normal_equations(design, loss)
+    return _by_root(design, loss, None, 1)[0]
+
+
+def equations_of_parts(
+    design: RowParts, loss: LeastSquares, parts: list[NDArray[np.int64]]
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return the contributions of parts of the rows to X'L X and X'r; no pair joins two parts.
+
+    If L has a sparse root, one pass over the rows serves all parts, and a partition sends n^2 numbers for
+    each. Otherwise see `normal_equations`.
+    """
+    number = numbers_of_parts(parts, design.shape[0])
+    if loss.root_is_sparse:
+        return _by_root(design, loss, number, len(parts))
+    masks = [number == part for part in range(len(parts))]
+    return [Design.normal_equations(design, _MaskedSquares(loss, mask)) for mask in masks]
+
+
+def _by_root(
+    design: RowParts, loss: LeastSquares, number: NDArray[np.int64] | None, n_parts: int
+) -> list[tuple[FloatArray, FloatArray]]:
+    """Return the equations of all rows or, with the number of each row's part, those of each part."""
     root: Any = loss.root
     assert isinstance(root, LevelRoot)
     target = root.target.reshape(design.shape[0], -1)
-    grams = _Grams(design, root, target)
-    gram, pull = np.split(grams.total(), [design.shape[1]], axis=1)
-    return (gram + gram.T) / 2, pull[:, 0] if root.target.ndim == 1 else pull
+    found = []
+    for total in _Grams(design, root, target, number, n_parts).total():
+        gram, pull = np.split(total, [design.shape[1]], axis=1)
+        found.append(((gram + gram.T) / 2, pull[:, 0] if root.target.ndim == 1 else pull))
+    return found
+
+
+class _MaskedSquares:
+    """The part of a least-squares loss that belongs to some rows, which no pair leaves."""
+
+    def __init__(self, loss: LeastSquares, mask: NDArray[np.bool_]):
+        self._loss, self._mask = loss, mask
+        self.pull = (loss.pull.T * mask).T
+
+    def product(self, U: FloatArray) -> FloatArray:
+        """Return L U for these rows, and zero for the others."""
+        return (self._loss.product(U).T * self._mask).T
 
 
 @dataclass
@@ -65,18 +101,27 @@ class Groups:
 
 @dataclass
 class RootPiece:
-    """The rows of the root R of one partition."""
+    """The rows of the root R of one partition, and the number of each row's part, if there are several."""
 
     weight: FloatArray
     groups: list[Groups]
     scales: list[FloatArray]
     target: FloatArray
+    number: NDArray[np.int64] | None
+    n_parts: int
 
 
 class _Grams:
     """The rows R X in partitions, and the means of groups that they share."""
 
-    def __init__(self, design: DaskDesign, root: LevelRoot, target: FloatArray):
+    def __init__(
+        self,
+        design: RowParts,
+        root: LevelRoot,
+        target: FloatArray,
+        number: NDArray[np.int64] | None,
+        n_parts: int,
+    ):
         self._design, self._engine = design, design.engine
         weight, codes, scales = root.parts()
         self._totals = [np.asarray(np.bincount(code, weight), np.float64) for code in codes]
@@ -88,6 +133,8 @@ class _Grams:
                 [self._local(kind, begin, end) for kind in range(len(codes))],
                 [scale[begin:end] for scale in scales],
                 target[begin:end],
+                None if number is None else number[begin:end],
+                n_parts,
             )
             for begin, end in pairwise(design.borders)
         ]
@@ -104,7 +151,7 @@ class _Grams:
         return Groups(code, self._totals[kind][present], np.flatnonzero(self._cut[kind][present]))
 
     def total(self) -> FloatArray:
-        """Return [X'L X, X'r]."""
+        """Return [X'L X, X'r] of each part, shape (n_parts, n, n + n_outputs)."""
         means = [self._cut_means(kind) for kind in range(len(self._codes))]
         rows = [np.cumsum(cut) - 1 for cut in self._cut]
         sent = [
@@ -128,7 +175,7 @@ class _Grams:
         engine, row = self._engine, np.cumsum(cut) - 1
         parts = engine.execute(
             lambda: engine.map(
-                cut_sums, self._design.handles, self._pieces.handles, [kind] * self._design.n_partitions
+                cut_sums, self._design.handles, self._pieces.handles, [kind] * len(self._present)
             )
         )
         for part, present in zip(parts, self._present, strict=True):
@@ -144,16 +191,26 @@ def cut_sums(block: Design, piece: RootPiece, kind: int) -> FloatArray:
 
 
 def piece_gram(block: Design, piece: RootPiece, of_cut: list[FloatArray]) -> FloatArray:
-    """Return [C'C, C'target] for the centred rows C = R X of one partition."""
+    """Return [C'C, C'target] for the centred rows C = R X of one partition, for each part of the rows."""
     X = _float_rows(block.X)
     means = [groups.means(piece.weight, X, sent) for groups, sent in zip(piece.groups, of_cut, strict=True)]
     n = block.shape[1]
-    result = np.zeros((n, n + piece.target.shape[1]))
+    result = np.zeros((piece.n_parts, n, n + piece.target.shape[1]))
     for part in row_blocks(block.shape[0], n, BLOCK_ENTRIES):
-        rows = _centred(X[part], piece, means, part)
-        result[:, :n] += rows.T @ rows
-        result[:, n:] += rows.T @ piece.target[part]
+        rows, target = _centred(X[part], piece, means, part), piece.target[part]
+        if piece.number is None:
+            _add_gram(result[0], rows, target)
+            continue
+        number = piece.number[part]
+        for k in np.unique(number[number >= 0]):
+            _add_gram(result[k], rows[number == k], target[number == k])
     return result
+
+
+def _add_gram(result: FloatArray, rows: FloatArray, target: FloatArray) -> None:
+    n = rows.shape[1]
+    result[:, :n] += rows.T @ rows
+    result[:, n:] += rows.T @ target
 
 
 def _centred(X: Any, piece: RootPiece, means: list[FloatArray], part: slice) -> FloatArray:

@@ -27,19 +27,22 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     """Choose alpha as the CV class of a model does, and fit the model; its `alpha_` is the choice.
 
     Smooth losses leave every query out if there are several, and it is affordable; otherwise there are five
-    folds. RankRLS has its closed forms. If the rows are too few for folds with pairs, alpha is large.
+    folds, as for rows on Dask. RankRLS has its closed forms. If the rows are too few for folds with pairs,
+    alpha is large.
     """
     from rankwise import estimators
 
-    if (backend := backend_of(X)) is not None:
-        advice = "give a number" if model.takes_backends else "use RankSVM, RankLogistic or RankRLS"
-        raise ValueError(f"alpha='auto' needs all rows in memory, but X is {backend.name}; {advice}.")
+    if (backend := backend_of(X)) is not None and not model.takes_backends:
+        raise ValueError(
+            f"alpha='auto' needs all rows in memory, but X is {backend.name}; use RankSVM, RankLogistic or "
+            "RankRLS."
+        )
     kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
     searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
     known = searching().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
     if hasattr(model, "loss"):
-        given["cv"] = cv_for(model, X, y, qid)
+        given["cv"] = cv_for(model, X, y, qid) if backend is None else N_FOLDS
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EdgeOfGridWarning)  # its advice is for the candidates of the CV class
         try:

@@ -18,6 +18,7 @@ from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import RowsLostError
+from rankwise.data.design import Design
 from rankwise.data.hints import hint_at_queries, hint_at_scale
 from rankwise.data.scores import compared_scores
 from rankwise.losses import PairwiseLoss
@@ -71,8 +72,10 @@ def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -
             hint_at_queries(n_without, len(share))
 
 
-def scores_by(coef: FloatArray, features: FeatureMap | None, rows: FloatArray, n_threads: int) -> FloatArray:
+def scores_by(coef: FloatArray, features: FeatureMap | None, rows: Any, n_threads: int) -> FloatArray:
     """Score rows by several functions: shape (n_functions, n_rows)."""
+    if isinstance(rows, Design):
+        return rows.matvec(coef[0])[None] if len(coef) == 1 else rows.matvecs(coef)
     if features is None:
         return compared_scores(rows, coef, n_threads=n_threads)
     return features.scores(rows, coef, n_threads=n_threads).T

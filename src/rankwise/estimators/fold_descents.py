@@ -96,7 +96,7 @@ def fold_descents(
         return None
     m, n = design.shape
     rows = preferences.sample(min(1.0, max(FRACTION, ROWS_PER_FEATURE * n / m)))
-    part = None if rows is None else design.take(rows)
+    part = None if rows is None else design.sampled(rows)
     if rows is None or part is None:
         return None
     return FoldDescents(fits, parts, Descent(part, fits.loss_of(preferences[rows]), curvature))

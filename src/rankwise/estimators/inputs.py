@@ -9,12 +9,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
+from rankwise.core.columns import require_same_columns
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import Backend, backend_of, in_memory
 from rankwise.data.categories import one_row
 from rankwise.data.dates import with_days
+from rankwise.data.design import Design
 from rankwise.estimators.fits import keep_pairs
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
@@ -55,7 +57,7 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if not model.takes_backends:
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic or RankRLS."
+            "RankLogistic or RankRLS, with an alpha or as the CV class."
         )
     check_linear(model, backend)
     design = backend.design(X)
@@ -74,6 +76,12 @@ def check_linear(model: BaseRanker, backend: Backend) -> None:
             f"kernel={model.kernel!r} needs all rows in one place, but X is {backend.name}; use "
             "kernel='linear'."
         )
+
+
+def require_here(X: Any, cv: str) -> None:
+    """Refuse closed forms of cross-validation for rows that are not in memory."""
+    if isinstance(X, Design):
+        raise ValueError(f"{cv} needs all rows in one place, but X is {X.location}; use folds, such as cv=5.")
 
 
 def read_preferences(
@@ -112,7 +120,7 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
         raise ValueError("validation must be (X, y) or (X, y, qid), the rows that alphas are judged by.")
     y, qid = (in_memory(part) for part in (*validation[1:], None)[:2])
     check_validation_queries(model, y, qid)
-    X = model.validated(validation[0], reset=False)
+    X = read_held_out(model, validation[0])
     outputs = [as_preferences(output) for output in model.outputs(y, qid)]
     if outputs[0].n_rows != X.shape[0]:
         raise ValueError(
@@ -121,6 +129,22 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
     for output in outputs:
         output.require_pairs()
     return Validation(X, outputs, labels_alone(y, qid))
+
+
+def read_held_out(model: BaseRanker, X: Any) -> Any:
+    """Return rows with the columns of the fit, checked or, if they are not in memory, as a design."""
+    if (backend := backend_of(X)) is None:
+        return model.validated(X, reset=False)
+    check_linear(model, backend)
+    design: Design = backend.design(X)
+    if design.shape[1] != model.n_features_in_:
+        raise ValueError(
+            f"X of validation has {plural(design.shape[1], 'feature')}, but X has {model.n_features_in_}."
+        )
+    expected = getattr(model, "feature_names_in_", None)
+    if expected is not None and design.feature_names is not None:
+        require_same_columns(list(expected), design.feature_names, "X of validation", "X")
+    return design
 
 
 def labels_alone(y: Any, qid: ArrayLike | None) -> Any:

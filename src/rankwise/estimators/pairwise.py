@@ -22,6 +22,7 @@ from rankwise.estimators.fits import (
     keep_fit,
     starting_weights,
 )
+from rankwise.estimators.inputs import require_here
 from rankwise.estimators.spaces import function_space, strength, with_scales
 from rankwise.losses import LOSSES, PairwiseLoss
 from rankwise.model_selection.search import Fold
@@ -123,6 +124,8 @@ class PairwiseRanker(BaseRanker):
 class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
     """A ranker of pairs whose alpha is chosen by cross-validation over queries, then fitted to all rows."""
 
+    takes_backends = True
+
     @with_one_blas_thread
     def fit(
         self,
@@ -147,6 +150,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
         search = self._search(fits.problem, y, qid)
         folds: list[Fold] = []
         if validation is None and isinstance(self.cv, str):
+            require_here(fits.problem.X, f"cv={self.cv!r}")
             from rankwise.leave_out.newton_search import LeaveOutSearch
 
             search = LeaveOutSearch.of(search, fits, self.cv)

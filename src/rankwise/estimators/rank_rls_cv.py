@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 from rankwise.core.checks import check_choice
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray
-from rankwise.data.design import as_design
+from rankwise.data.design import Design, as_design
 from rankwise.estimators.alpha_choice import ChoosesAlpha
-from rankwise.estimators.inputs import read_validation
+from rankwise.estimators.inputs import read_validation, require_here
 from rankwise.estimators.parameters import (
     Candidates,
     Comparison,
@@ -63,7 +63,7 @@ class RankRLSCV(
         By default leave-query-out if there are several queries. For one ranking it is leave-pair-out if that
         has a closed form and there are at most 5,000 rows, and five folds of rows otherwise. An int assigns
         queries (rows, if there are no queries) to folds at random, the same at each fit; if explicit pairs
-        share rows, it assigns the pairs.
+        share rows, it assigns the pairs. For rows on Dask the default is five folds.
     scoring : str or callable, optional
         The criterion for alpha: the name of a measure ("error", "concordance", "ndcg@10", "map", "mrr",
         "p@5", "tau"), by default the ranking error; or a scorer, such as scikit-learn's `make_scorer`
@@ -122,6 +122,7 @@ class RankRLSCV(
     cv: CrossValidation = field(default=None, kw_only=True)
 
     plain = RankRLS
+    takes_backends = True
 
     @with_one_blas_thread
     def fit(
@@ -160,7 +161,11 @@ class RankRLSCV(
             self.cv_ = "validation"
             return self._over_folds(search, [read_validation(self, validation)])
         cv = self.cv
-        if cv is None or isinstance(cv, str):
+        if isinstance(search.problem.X, Design):
+            if isinstance(cv, str):
+                require_here(search.problem.X, f"cv={cv!r}")
+            cv = DEFAULT_FOLDS if cv is None else cv
+        elif cv is None or isinstance(cv, str):
             problem = search.problem
             task = HeldOutTask(
                 search.model, problem.X, search.held_out, None, [1.0], self.keep, problem.scales

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray
-from rankwise.data.design import MemoryDesign, as_design
+from rankwise.data.design import Design, as_design
 from rankwise.data.scores import compared_scores
 from rankwise.leave_out.pair_blocks import distance_alphas
 from rankwise.losses.least_squares import LeastSquares
@@ -27,7 +27,8 @@ class FoldEquations:
 
     Parameters
     ----------
-    X : array or CSR matrix of shape (m, n)
+    X : array or CSR matrix of shape (m, n), or Design
+        A design has `equations_of_parts` and, if it is not in memory, `scores_of_parts`.
     tests : list of arrays of int
         The rows of each fold; each row is in one.
     forms : list of LeastSquares
@@ -36,8 +37,7 @@ class FoldEquations:
 
     def __init__(self, X: Any, tests: list[NDArray[np.int64]], forms: list[LeastSquares], n_threads: int = 1):
         self._X, self.tests, self._n_threads = X, tests, n_threads
-        design = as_design(X, n_threads=n_threads).centred()
-        assert isinstance(design, MemoryDesign), "folds are rows that are taken out"
+        design: Any = as_design(X, n_threads=n_threads).centred()
         self._parts = [list(design.equations_of_parts(form, tests)) for form in forms]
         self._shares = [[float(form.row_shares()[test].sum()) for test in tests] for form in forms]
 
@@ -52,16 +52,29 @@ class FoldEquations:
 
     def scores(self, alphas: FloatArray) -> Iterator[FloatArray]:
         """Yield the scores of each fold's rows by fits without it: shape (n_alphas, n_outputs, n_rows)."""
-        for k, test in enumerate(self.tests):
-            path = joined_paths(
-                [
-                    self._without(k, parts, shares).solutions(alphas)
-                    for parts, shares in zip(self._parts, self._shares, strict=True)
-                ]
-            )
-            functions = path.reshape(-1, path.shape[-1])
-            scores = compared_scores(self._X, functions, test, self._n_threads)
+        for scores, test in zip(self._all_scores(alphas), self.tests, strict=True):
             yield scores.reshape(len(alphas), -1, len(test))
+
+    def _all_scores(self, alphas: FloatArray) -> Iterable[FloatArray]:
+        """Return the scores of each fold's rows by all functions; in one pass if rows are not in memory."""
+        if isinstance(self._X, Design):
+            functions = np.stack([self._functions(k, alphas) for k in range(len(self.tests))])
+            elsewhere: Any = self._X
+            return elsewhere.scores_of_parts(functions, self.tests)
+        return (
+            compared_scores(self._X, self._functions(k, alphas), test, self._n_threads)
+            for k, test in enumerate(self.tests)
+        )
+
+    def _functions(self, k: int, alphas: FloatArray) -> FloatArray:
+        """Return the weights of the fits without a fold, shape (n_alphas * n_outputs, n)."""
+        path = joined_paths(
+            [
+                self._without(k, parts, shares).solutions(alphas)
+                for parts, shares in zip(self._parts, self._shares, strict=True)
+            ]
+        )
+        return path.reshape(-1, path.shape[-1])
 
     @staticmethod
     def _without(k: int, parts: list[Any], shares: list[float]) -> Spectrum:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -23,7 +24,9 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
+from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
+from rankwise.data.shared_passes import SharedPasses
 from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.tunable import Problem, Tunable
@@ -101,7 +104,7 @@ class AlphaSearch:
     model : Tunable
         It is fitted many times; its alpha does not matter.
     problem : Problem
-        All rows, in memory.
+        All rows, in memory or as a design; folds of a design are masks, and share passes over its rows.
     scaler : transformer, optional
         It is fitted to the training rows of each fold.
     scoring : str, callable or Scoring
@@ -138,6 +141,12 @@ class AlphaSearch:
         self._descents: tuple[Any, Any] = (None, None)  # folds, and their descents
         self._known: dict[int, tuple[Part, Part]] = {}
         self._design: Design | None = None
+        self._passes = SharedPasses(problem.X) if isinstance(problem.X, Design) else None
+        if self._passes is not None and self.criterion.scorer is not None:
+            raise ValueError(
+                f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
+                "as scoring."
+            )
 
     def candidates(self, alphas: ArrayLike | None = None, design: Design | None = None) -> FloatArray:
         """Return the alphas to try from the largest down: those given, or the default grid of the model.
@@ -170,9 +179,11 @@ class AlphaSearch:
                 return [PairFold(*fold) for fold in pairs]
             splitter = QueryKFold(int(cv), shuffle=True, random_state=seed)
             return self._with_pairs(splitter.split(self.problem.X, self.held_out[0]))
+        y, qid = in_memory(y), in_memory(qid)
         if isinstance(cv, QueryKFold) and qid is None:
             y = self.held_out[0]  # with its queries, or as one ranking
-        return self._with_pairs(check_cv(cv).split(self.problem.X, y, groups=qid))
+        X = self.problem.X if self._passes is None else np.broadcast_to(0.0, (self.problem.X.shape[0], 1))
+        return self._with_pairs(check_cv(cv).split(X, y, groups=qid))
 
     def _with_pairs(self, splits: Iterable[RowFold]) -> list[Fold]:
         kept: list[Fold] = []
@@ -304,7 +315,11 @@ class AlphaSearch:
             n_done += 1
         if n_done == len(alphas):
             return
-        paths: list[Iterable[FloatArray]] = [self._path(alphas[n_done:], fold) for fold in folds]
+        paths: list[Any] = [self._path(alphas[n_done:], fold) for fold in folds]
+        if self._passes is not None:
+            for _ in alphas[n_done:]:
+                yield np.mean(self._passes.run([partial(next, path) for path in paths]), axis=1)
+            return
         if _copied_bytes(self.problem.X, folds) > MOST_BYTES:
             paths = [list(path) for path in paths]
         for visited in zip(*paths, strict=True):
@@ -418,7 +433,11 @@ class AlphaSearch:
             y = fold.outputs[0] if fold.y is None else fold.y
             return self._scaled(Parts(whole, fold.X, fold.outputs, y))
         train, test = fold
-        X_train, X_test = whole.X[train], whole.X[test]
+        if self._passes is None:
+            X_train, X_test = whole.X[train], whole.X[test]
+        else:
+            rows = np.arange(whole.X.shape[0])  # splits may be masks
+            X_train, X_test = self._passes.part(rows[train]), self._passes.part(rows[test])
         if self._precomputed:  # of a kernel matrix, the columns of the training rows
             X_train, X_test = X_train[:, train], X_test[:, train]
         judged = self._judged_by(fold)
@@ -527,10 +546,13 @@ def near_share(X: Any) -> float:
 
 
 def _column_spread(X: Any) -> FloatVector:
-    """Return the standard deviation of each column, from some of the rows; 1 if they are not in memory."""
+    """Return the standard deviation of each column, from some of the rows; 1 if it is not known."""
+    step = -(-X.shape[0] // MEASURED_ROWS)
+    if isinstance(X, Design):
+        return X.column_spread(np.arange(0, X.shape[0], step))
     if not (isinstance(X, np.ndarray) or sp.issparse(X)):
         return np.ones(X.shape[1])
-    rows = X[:: -(-X.shape[0] // MEASURED_ROWS)]
+    rows = X[::step]
     if sp.issparse(rows):
         return np.sqrt(mean_variance_axis(sp.csr_matrix(rows, dtype=np.float64), axis=0)[1])
     with np.errstate(over="ignore", invalid="ignore"):

@@ -247,7 +247,7 @@ def in_lockstep(design: Design, runs: list[Generator[Request, FloatVector, Any]]
 
 
 def descent_of(design: Design, loss: PairwiseLoss) -> Descent | None:
-    """Return a descent if the rows are in memory and many per feature, and None otherwise."""
+    """Return a descent if there are many rows per feature, and None otherwise."""
     curvature = curvature_of(design, loss.preferences, loss.average)
     return None if curvature is None else Descent(design, loss, curvature)
 
@@ -258,7 +258,7 @@ def curvature_of(design: Design, preferences: Preferences, average: str) -> Curv
     if m < MIN_ROWS or n * n > m:
         return None
     rows = preferences.sample(min(1.0, ROWS_PER_FEATURE * n / m))
-    part = None if rows is None else design.take(rows)
+    part = None if rows is None else design.sampled(rows)
     if rows is None or part is None:
         return None
     pairs = preferences[rows]
