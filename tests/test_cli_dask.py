@@ -44,10 +44,31 @@ def test_partitions_give_the_same_model(folder, options, capsys):
     assert told["pairs"] == whole.n_pairs_
 
 
+@pytest.mark.parametrize("options", [[], ["--method", "rank-rls", "--metric", "tau"], ["--folds", "3"]])
+@pytest.mark.parametrize("command", ["tune", "train"])
+def test_partitions_give_the_same_choice(folder, command, options, capsys):
+    told = []
+    for data, more in (("all", []), ("part-*", ["--dask", "threads"])):
+        line = [command, str(folder / f"{data}.txt.gz"), "-o", str(folder / "tuned.json"), *options, *more]
+        assert main([*line, *(["--tune"] if command == "train" else []), "--json"]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+        told[-1] = told[-1].get("cross_validation", told[-1])
+    assert told[1]["best_alpha"] == pytest.approx(told[0]["best_alpha"])
+    assert told[1]["alphas"] == pytest.approx(told[0]["alphas"])
+
+
+def test_validation_files_are_read_like_the_rows(folder, capsys):
+    told = []
+    for data, valid, more in (("all", "part-0", []), ("part-[0-9]", "part-0", ["--dask", "threads"])):
+        names = [str(folder / f"{name}.txt.gz") for name in (data, valid)]
+        assert main(["tune", names[0], "--valid", names[1], "--json", *more]) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[1]["best_alpha"] == pytest.approx(told[0]["best_alpha"])
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--tune"], "cannot be used with --dask"),
         (["--scale", "standard"], "cannot be used with --dask"),
         (["--kernel", "rbf"], "cannot be used with --dask"),
         (["--method", "hull"], "cannot be used with --dask"),

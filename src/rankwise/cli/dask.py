@@ -39,10 +39,8 @@ def check_dask_options(options: argparse.Namespace) -> None:
         raise UsageError(
             f"--method {options.method} needs all rows in memory and cannot be used with --dask."
         )
-    if options.tune or options.scale not in ("auto", "none") or options.kernel not in (None, "linear"):
-        raise UsageError(
-            "--tune, --scale and --kernel need all rows in memory and cannot be used with --dask."
-        )
+    if options.scale not in ("auto", "none") or options.kernel not in (None, "linear"):
+        raise UsageError("--scale and --kernel need all rows in memory and cannot be used with --dask.")
     if options.sep is not None:
         raise UsageError("--sep cannot be used with --dask; a semicolon is found by the header.")
     if options.features is not None:

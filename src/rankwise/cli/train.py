@@ -115,11 +115,11 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def check_elsewhere(options: argparse.Namespace) -> None:
     """Refuse kinds of data that --stream, --dask and --calibrate cannot read."""
-    others = (options.calibrate, options.stream, options.dask)
+    elsewhere = (getattr(options, "stream", None), options.dask)
+    others = (getattr(options, "calibrate", None), *elsewhere)
     for name in ("survival", "pairs"):
         if getattr(options, name) is not None and any(other is not None for other in others):
             raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
-    elsewhere = (options.stream, options.dask)
     if options.categories is not None and any(other is not None for other in elsewhere):
         raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
     if options.categorical is not None and any(other is not None for other in elsewhere):
@@ -142,7 +142,7 @@ def search(options: argparse.Namespace, console: Console) -> None:
 
 def read_rows(options: argparse.Namespace, console: Console, light: bool) -> Any:
     """Read the rows into memory, into a file or onto the workers of Dask, by the options."""
-    if options.dask is not None or options.stream is not None:
+    if options.dask is not None or getattr(options, "stream", None) is not None:
         return read_elsewhere(options, console)
     from rankwise.cli.data import read_data
 

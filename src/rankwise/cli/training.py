@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
+from rankwise.cli.dask import read_partitions
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
 from rankwise.cli.mixed import rows_like, take_columns
@@ -95,11 +96,12 @@ class Training:
 
     def _search(self) -> AlphaSearch:
         """Return the search over alpha."""
+        from rankwise.estimators.inputs import read_rows
         from rankwise.model_selection.search import AlphaSearch
         from rankwise.model_selection.tunable import Problem
 
         ranker = self.recipe.ranker()
-        X = ranker.validated(self.data.X, reset=True)
+        X = read_rows(ranker, self.data.X)
         if found := getattr(ranker, "categories_", None):  # folds hold categories as numbers
             ranker.set_params(categorical_features=sorted(found))
         outputs = ranker.outputs(self.data.y, self.data.qid)
@@ -123,13 +125,15 @@ class Training:
 
     def _folds(self, search: AlphaSearch, options: argparse.Namespace) -> list[Fold]:
         """Return folds of queries, or the validation rows."""
+        from rankwise.estimators.inputs import read_held_out
         from rankwise.model_selection.search import Validation
         from rankwise.preferences import as_preferences
 
         if self.validation is None:
             return search.folds(options.folds, seed=options.seed)
         rows = self.validation
-        X = search.model.validated(rows.X, reset=False)
+        model: Any = search.model
+        X = read_held_out(model, rows.X)
         scaler = self.recipe.scaler(X)
         if scales_by_query(scaler):
             X = fit_scaled(scaler, X, rows.qid)
@@ -327,6 +331,8 @@ def validation_rows(options: argparse.Namespace, recipe: Recipe, data: Data) -> 
         return None
     given = {"data": options.valid, "features": data.feature_names or options.features}
     given["as_text"] = data.kinds is not None
+    if getattr(options, "dask", None) is not None:
+        return read_partitions(argparse.Namespace(**(vars(options) | given)))
     rows = read_data(argparse.Namespace(**(vars(options) | given)), known=data.X.shape[1])
     rows.X = rows_like(data, rows)
     if data.encoder is not None:

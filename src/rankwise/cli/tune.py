@@ -8,6 +8,7 @@ from typing import Any
 
 from rankwise.cli import arguments, model_options, train
 from rankwise.cli.clicks import add_click_options, click_lines
+from rankwise.cli.dask import add_dask_option, check_dask_options, dask_client
 from rankwise.cli.output import Console
 from rankwise.cli.training_report import choice_lines, choice_values, report_lines, report_values
 
@@ -40,26 +41,37 @@ def add_parser(commands: Any) -> None:
     arguments.add_pairs_options(parser)
     arguments.add_data_options(parser, width=True)
     add_click_options(parser)
+    add_dask_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read and cross-validate; with -o, fit the best model."""
-    from rankwise.cli.data import check_data_options, read_data
+    from rankwise.cli.data import check_data_options
     from rankwise.cli.models import recipe_of
-    from rankwise.cli.training import check_output, choose, learn, require_rows
+    from rankwise.cli.training import check_output, require_rows
 
     if options.resume and options.output is None:
         raise arguments.UsageError("--resume needs -o: the checkpoint is beside the model.")
     check_data_options(options)
+    check_dask_options(options)
+    train.check_elsewhere(options)
     recipe = recipe_of(options)
     check_output(options.output)
-    start = perf_counter()
-    data = read_data(options, options.n_features)
-    reading = perf_counter() - start
-    require_rows(data)
+    with dask_client(options):
+        start = perf_counter()
+        data = train.read_rows(options, console, light=False)
+        reading = perf_counter() - start
+        require_rows(data)
+        compare(options, console, recipe, data, reading)
+
+
+def compare(options: argparse.Namespace, console: Console, recipe: Any, data: Any, reading: float) -> None:
+    """Cross-validate and report; with -o, fit the best model. `reading` has the seconds it took to read."""
+    from rankwise.cli.training import choose, learn
+
     if options.output is None:
         choice = choose(options, console, recipe, data)
-        values = {"rows": data.X.shape[0], "queries": data.n_queries, "method": options.method}
+        values = {"rows": len(data.y), "queries": data.n_queries, "method": options.method}
         console.result(
             {"command": "tune"} | values | choice_values(choice, recipe.tuned),
             choice_lines(choice, recipe.tuned),
