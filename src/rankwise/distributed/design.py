@@ -17,14 +17,14 @@ from rankwise.distributed.client import current_engine
 from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Pinned, PinnedRows, identity
-from rankwise.distributed.row_parts import ENTRY_BYTES, RowParts
+from rankwise.distributed.partitioned import ENTRY_BYTES, PartitionedDesign
 from rankwise.losses import Hinge
 
 # The error of scores as a fraction of the tolerance; the error of the hinge loss is at most twice as large.
 SCORE_ERROR_FRACTION = 1e-3
 
 
-class DaskDesign(RowParts):
+class DaskDesign(PartitionedDesign):
     """Rows in partitions on the workers of a Dask client or, without a client, on this machine.
 
     A product with X sends w once and returns 8 bytes per row; one with X' sends 8 bytes per row and returns

@@ -18,7 +18,7 @@ from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, row_blocks
 from rankwise.distributed.engine import Pinned, identity
 from rankwise.distributed.groups import split_groups
-from rankwise.distributed.row_parts import RowParts, numbers_of_parts
+from rankwise.distributed.partitioned import PartitionedDesign, numbers_of_parts
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
 
@@ -26,7 +26,7 @@ from rankwise.losses.roots import LevelRoot, deviations
 BLOCK_ENTRIES = 1 << 18
 
 
-def normal_equations(design: RowParts, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
+def normal_equations(design: PartitionedDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
     """Return X'L X and X'r for rows in partitions.
 
     If L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains) the
@@ -38,7 +38,7 @@ def normal_equations(design: RowParts, loss: LeastSquares) -> tuple[FloatArray, 
 
 
 def equations_of_parts(
-    design: RowParts, loss: LeastSquares, parts: list[NDArray[np.int64]]
+    design: PartitionedDesign, loss: LeastSquares, parts: list[NDArray[np.int64]]
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return the contributions of parts of the rows to X'L X and X'r; no pair joins two parts.
 
@@ -53,7 +53,7 @@ def equations_of_parts(
 
 
 def _by_root(
-    design: RowParts, loss: LeastSquares, number: NDArray[np.int64] | None, n_parts: int
+    design: PartitionedDesign, loss: LeastSquares, number: NDArray[np.int64] | None, n_parts: int
 ) -> list[tuple[FloatArray, FloatArray]]:
     """Return the equations of all rows or, with the number of each row's part, those of each part."""
     root: Any = loss.root
@@ -116,7 +116,7 @@ class _Grams:
 
     def __init__(
         self,
-        design: RowParts,
+        design: PartitionedDesign,
         root: LevelRoot,
         target: FloatArray,
         number: NDArray[np.int64] | None,

@@ -19,7 +19,7 @@ from rankwise.distributed.engine import Engine
 ENTRY_BYTES, FETCHED_BYTES = 12, 1 << 30
 
 
-class RowParts(Design):
+class PartitionedDesign(Design):
     """A design in partitions, and what it does with some of its rows.
 
     Attributes
