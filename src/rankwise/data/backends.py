@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.data.row_parts import PartsInMemory, RowParts
 from rankwise.data.sparse_rows import SparseRows
 
 
@@ -38,6 +39,14 @@ class Backend(ABC):
 
         Rows with other names of columns than those of the fit are refused.
         """
+
+    def parts(self, *columns: Any) -> RowParts:
+        """Return columns of the same rows, of this backend or in memory, in the same parts.
+
+        The parts are those of the first column of this backend. By default, all rows are collected as one
+        part.
+        """
+        return PartsInMemory(*(self.column(one) if self.holds(one) else one for one in columns))
 
 
 class RowsLostError(RuntimeError):
@@ -73,6 +82,11 @@ def backend_of(values: Any) -> Backend | None:
     while _announced:
         import_module(_announced.pop())
     return next((backend for backend in _backends if backend.holds(values)), None)
+
+
+def backend_among(*values: Any) -> Backend | None:
+    """Return the backend of the first of several columns that is not in memory, None if all are."""
+    return next((found for found in map(backend_of, values) if found is not None), None)
 
 
 def in_memory(values: Any) -> Any:

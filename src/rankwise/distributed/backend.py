@@ -7,6 +7,7 @@ from typing import Any
 from rankwise.data.backends import Backend
 from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
 from rankwise.distributed.design import DaskDesign
+from rankwise.distributed.row_parts import DaskParts
 
 
 class DaskBackend(Backend):
@@ -29,3 +30,7 @@ class DaskBackend(Backend):
     def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
         """Return the scores as a Dask array that is not yet computed."""
         return lazy_scores(X, coef, feature_names)
+
+    def parts(self, *columns: Any) -> DaskParts:
+        """Return columns in the partitions of the first that is on Dask."""
+        return DaskParts.of(*columns)

@@ -139,8 +139,12 @@ class BaseRanker(BaseEstimator):
                 "Pass score(..., qid=qid); scikit-learn's searches pass it on after "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
-        scores, y, qid, sample_weight = map(in_memory, (self.predict(X), y, qid, sample_weight))
-        pairs = zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True)
+        scores: Any = self.predict(X)
+        if backend_of(scores) is not None and np.ndim(self.coef_) == 1:
+            pairs = [(y, scores)]  # the rows of a backend stay in its parts
+        else:
+            scores, y, qid, sample_weight = map(in_memory, (scores, y, qid, sample_weight))
+            pairs = list(zip(outputs_of(y, scores), np.atleast_2d(scores.T), strict=True))
         with warnings.catch_warnings():  # queries without pairs are common, and left out
             warnings.simplefilter("ignore", UndefinedMetricWarning)
             errors = [

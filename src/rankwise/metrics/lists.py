@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
 from rankwise.core.types import FloatArray, IntArray
+from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.preferences import Preferences
 
@@ -61,20 +62,7 @@ def ndcg(
     """
     check_choice(gain, "gain", ("exponential", "linear"))
     _check_k(k)
-    labels, scores, query, importance = columns_of(y, scores, qid, "ndcg")
-    if labels.min() < 0:
-        raise ValueError(
-            f"y must not be negative for ndcg, got {labels.min():g}: a {gain} gain would be negative. "
-            "Shift the labels so that the lowest is 0."
-        )
-    ranked = RankedRows.by(scores, query)
-    gains = _relative_gains(labels, ranked.largest(labels)[query], gain)
-    discount = 1.0 / np.log2(ranked.position + 2.0)
-    if k is not None:
-        discount[ranked.position >= k] = 0.0
-    best = gains[np.lexsort((-gains, query))]
-    found = ranked.total(discount * ranked.expected(gains))
-    value = share(found, ranked.total(discount * best))
+    value, importance = by_query(_ndcg, y, scores, qid, k=k, gain=gain)
     return summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
 
 
@@ -122,15 +110,7 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.8, 0.7, 0.1])
     0.8333333333333333
     """
-    labels, scores, query, importance = columns_of(y, scores, qid, "average_precision")
-    ranked = RankedRows.by(scores, query)
-    run_hits = ranked.run_total(labels > relevant_above)
-    hits_before = np.cumsum(run_hits) - run_hits
-    first_run = np.searchsorted(ranked.run_query, np.arange(ranked.start.size))
-    hits = hits_before + run_hits - hits_before[first_run][ranked.run_query]
-    rows = ranked.run_start + ranked.run_size - ranked.start[ranked.run_query]
-    relevant = np.add.reduceat(run_hits, first_run)
-    value = share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
+    value, importance = by_query(_average_precision, y, scores, qid, relevant_above=relevant_above)
     return summary(value, "average_precision", _NO_RELEVANT, undefined, per_query, importance)
 
 
@@ -179,15 +159,7 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [0.5, 0.5])
     0.75
     """
-    labels, scores, query, importance = columns_of(y, scores, qid, "reciprocal_rank")
-    ranked = RankedRows.by(scores, query)
-    run_hits = ranked.run_total(labels > relevant_above)
-    hit_runs = np.flatnonzero(run_hits)
-    found, first = np.unique(ranked.run_query[hit_runs], return_index=True)
-    run = hit_runs[first]
-    above = ranked.run_start[run] - ranked.start[found]
-    value = np.full(ranked.start.size, np.nan)
-    value[found] = _expected_reciprocal(above, ranked.run_size[run], run_hits[run])
+    value, importance = by_query(_reciprocal_rank, y, scores, qid, relevant_above=relevant_above)
     return summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query, importance)
 
 
@@ -234,6 +206,66 @@ def precision(
     0.6666666666666666
     """
     _check_k(k)
+    value, importance = by_query(_precision, y, scores, qid, k=k, relevant_above=relevant_above)
+    return value if per_query else float(np.average(value, weights=importance))
+
+
+_NO_RELEVANT = "a query needs a row with a label above relevant_above"
+
+
+def _ndcg(
+    y: Any, scores: Any, qid: Any, _: Any, *, k: int | None, gain: str
+) -> tuple[FloatArray, FloatArray | None]:
+    labels, scores, query, importance = columns_of(y, scores, qid, "ndcg")
+    if labels.min() < 0:
+        raise ValueError(
+            f"y must not be negative for ndcg, got {labels.min():g}: a {gain} gain would be negative. "
+            "Shift the labels so that the lowest is 0."
+        )
+    ranked = RankedRows.by(scores, query)
+    gains = _relative_gains(labels, ranked.largest(labels)[query], gain)
+    discount = 1.0 / np.log2(ranked.position + 2.0)
+    if k is not None:
+        discount[ranked.position >= k] = 0.0
+    best = gains[np.lexsort((-gains, query))]
+    found = ranked.total(discount * ranked.expected(gains))
+    value = share(found, ranked.total(discount * best))
+    return value, importance
+
+
+def _average_precision(
+    y: Any, scores: Any, qid: Any, _: Any, *, relevant_above: float
+) -> tuple[FloatArray, FloatArray | None]:
+    labels, scores, query, importance = columns_of(y, scores, qid, "average_precision")
+    ranked = RankedRows.by(scores, query)
+    run_hits = ranked.run_total(labels > relevant_above)
+    hits_before = np.cumsum(run_hits) - run_hits
+    first_run = np.searchsorted(ranked.run_query, np.arange(ranked.start.size))
+    hits = hits_before + run_hits - hits_before[first_run][ranked.run_query]
+    rows = ranked.run_start + ranked.run_size - ranked.start[ranked.run_query]
+    relevant = np.add.reduceat(run_hits, first_run)
+    value = share(np.add.reduceat(run_hits * (hits / rows), first_run), relevant)
+    return value, importance
+
+
+def _reciprocal_rank(
+    y: Any, scores: Any, qid: Any, _: Any, *, relevant_above: float
+) -> tuple[FloatArray, FloatArray | None]:
+    labels, scores, query, importance = columns_of(y, scores, qid, "reciprocal_rank")
+    ranked = RankedRows.by(scores, query)
+    run_hits = ranked.run_total(labels > relevant_above)
+    hit_runs = np.flatnonzero(run_hits)
+    found, first = np.unique(ranked.run_query[hit_runs], return_index=True)
+    run = hit_runs[first]
+    above = ranked.run_start[run] - ranked.start[found]
+    value = np.full(ranked.start.size, np.nan)
+    value[found] = _expected_reciprocal(above, ranked.run_size[run], run_hits[run])
+    return value, importance
+
+
+def _precision(
+    y: Any, scores: Any, qid: Any, _: Any, *, k: int | None, relevant_above: float
+) -> tuple[FloatArray, FloatArray | None]:
     labels, scores, query, importance = columns_of(y, scores, qid, "precision")
     ranked = RankedRows.by(scores, query)
     run_hits = ranked.run_total(labels > relevant_above)
@@ -241,10 +273,7 @@ def precision(
     above = ranked.run_start - ranked.start[ranked.run_query]
     within = np.clip(depth[ranked.run_query] - above, 0, ranked.run_size)
     value = np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
-    return value if per_query else float(np.average(value, weights=importance))
-
-
-_NO_RELEVANT = "a query needs a row with a label above relevant_above"
+    return value, importance
 
 
 def _relative_gains(labels: FloatArray, largest: FloatArray, gain: str) -> FloatArray:

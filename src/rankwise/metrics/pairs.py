@@ -1,18 +1,18 @@
 """Measures of pairs: fractions in the wrong order, log loss, and rank correlation."""
 
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_codes, as_vector, as_weights, check_choice
-from rankwise.core.types import FloatArray, IntArray
+from rankwise.core.types import FloatArray
+from rankwise.data.backends import backend_among, in_memory
 from rankwise.losses import Logistic
-from rankwise.losses.pair_sums import misordered_weight
-from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
+from rankwise.metrics.parts import by_query
+from rankwise.metrics.rows import Undefined, columns_of, share, summary
+from rankwise.metrics.violations import Ties, Violations, label_violations, rank_counts, violations_of
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
-
-Ties = Literal["half", "error", "correct"]
 
 
 def ranking_error(
@@ -68,9 +68,8 @@ def ranking_error(
     if isinstance(y, Preferences):
         wrong, total, importance = _query_errors(as_preferences(y, qid, sample_weight), scores, ties)
     else:
-        labels, scores, query, _ = columns_of(y, scores, qid, "ranking_error")
-        violations = _label_violations(labels, scores, query, sample_weight)
-        wrong, total, importance = violations.errors(ties), violations.total, np.ones(query.max() + 1)
+        violations = label_violations(y, scores, qid, sample_weight)
+        wrong, total, importance = violations.errors(ties), violations.total, np.ones(len(violations.total))
     if average == "pairs" and not per_query:
         wrong, total = (np.array([importance @ column]) for column in (wrong, total))
         importance = np.ones(1)
@@ -111,7 +110,7 @@ def disagreement_error(preferences: Preferences, scores: ArrayLike, *, ties: Tie
             f"preferences must be a rankwise Preferences, got {type(preferences).__name__}; "
             "for labels use ranking_error."
         )
-    violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
+    violations = violations_of(preferences, as_vector(in_memory(scores), "scores", len(preferences)))
     if not violations.total.any():
         raise ValueError("disagreement_error is undefined: no pair has a positive weight.")
     return float(violations.errors(ties).sum() / violations.total.sum())
@@ -159,22 +158,36 @@ def pair_log_loss(
     >>> round(pair_log_loss([2, 1, 0], [1.0, 0.0, 0.0]), 4)
     0.4399
     """
+    if backend_among(y, scores, qid, sample_weight) is None and not per_query:
+        return Logistic(as_preferences(y, qid, sample_weight), average=average).value(scores)
+    losses, total, importance = by_query(_log_losses, y, scores, qid, sample_weight)
+    if per_query:
+        return losses
+    known = total > 0
+    weight = (importance * total if average == "pairs" else importance)[known]
+    if not known.any():
+        raise NoPairsError("pair_log_loss is undefined: no query has two rows with different labels.")
+    return float(weight @ losses[known] / weight.sum())
+
+
+def _log_losses(
+    y: Any, scores: Any, qid: Any, sample_weight: Any
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the loss of each query, NaN without pairs, the weight of its pairs, and its own in the mean."""
     try:
         preferences = as_preferences(y, qid, sample_weight)
     except NoPairsError:
-        if not per_query:
-            raise
-        return np.full(columns_of(y, scores, qid, "pair_log_loss").query.max() + 1, np.nan)
-    if not per_query:
-        return Logistic(preferences, average=average).value(scores)
+        n_queries = columns_of(y, scores, qid, "pair_log_loss").query.max() + 1
+        return np.full(n_queries, np.nan), np.zeros(n_queries), np.ones(n_queries)
     found = as_vector(scores, "scores", preferences.n_rows)
+    total, importance = preferences.by_query(preferences.total_weight()), preferences.query_importance()
     if not preferences.has_queries:
-        return np.array([Logistic(preferences).value(found)])
+        return np.array([Logistic(preferences).value(found)]), total, importance
     query = preferences.groups()
     parts = np.split(
         np.argsort(query, kind="stable"), np.cumsum(np.unique(query, return_counts=True)[1])[:-1]
     )
-    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts])
+    return np.array([_log_loss(preferences[rows], found[rows]) for rows in parts]), total, importance
 
 
 def _log_loss(query: Preferences, scores: FloatArray) -> float:
@@ -227,7 +240,7 @@ def wmw(
         if sample_weight is not None:
             raise ValueError("sample_weight must be None when y is a Preferences, which has its own.")
         if y.edge_codes is not None:
-            return _mean_over_edges(_violations(y, as_vector(scores, "scores", y.n_rows)), ties)
+            return _mean_over_edges(violations_of(y, as_vector(in_memory(scores), "scores", y.n_rows)), ties)
         if not y.is_complete or y.has_queries:
             raise TypeError(
                 f"wmw needs a Preferences.from_order, got {y!r}; ranking_error accepts any preferences."
@@ -243,10 +256,10 @@ def wmw(
             rows, np.bincount(class_of_row, rows)[class_of_row], where=rows > 0, out=np.zeros_like(rows)
         )
     preferences = Preferences.from_order(y, order, weight)
-    return _mean_over_edges(_violations(preferences, scores), ties)
+    return _mean_over_edges(violations_of(preferences, scores), ties)
 
 
-def _mean_over_edges(violations: "_Violations", ties: Ties) -> float:
+def _mean_over_edges(violations: Violations, ties: Ties) -> float:
     if not violations.total.any():
         raise NoPairsError("wmw is undefined: no edge has rows of positive weight in both of its classes.")
     return float(np.nanmean(1.0 - share(violations.errors(ties), violations.total)))
@@ -292,54 +305,17 @@ def kendall_tau(
     >>> kendall_tau([3, 2, 1, 1, 0], [0.9, 0.1, 0.5, 0.3, 0.2], qid=[7, 7, 7, 4, 4], per_query=True)
     array([1.        , 0.33333333])
     """
-    labels, scores, query, importance = columns_of(y, scores, qid, "kendall_tau")
-    discordant, discordant_or_tied, label_pairs = _label_violations(labels, scores, query, None)
-    ranked = RankedRows.by(scores, query)
-    tied_scores = np.bincount(ranked.run_query, weights=_n_pairs(ranked.run_size))
-    score_pairs = _n_pairs(ranked.size) - tied_scores
-    concordant = label_pairs - discordant_or_tied
-    tau = share(concordant - discordant, np.sqrt(label_pairs * score_pairs))
+    found = rank_counts(y, scores, qid)
+    concordant = found.label_pairs - found.discordant_or_tied
+    tau = share(concordant - found.discordant, np.sqrt(found.label_pairs * found.score_pairs))
     reason = "a query needs two different labels and two different scores"
-    return summary(tau, "kendall_tau", reason, undefined, per_query, importance)
-
-
-class _Violations(NamedTuple):
-    """Weights of pairs, per query or per edge of an order graph."""
-
-    wrong: FloatArray
-    wrong_or_tied: FloatArray
-    total: FloatArray
-
-    def errors(self, ties: Ties) -> FloatArray:
-        if ties == "half":
-            return (self.wrong + self.wrong_or_tied) / 2
-        return self.wrong_or_tied if ties == "error" else self.wrong
+    return summary(tau, "kendall_tau", reason, undefined, per_query, found.importance)
 
 
 def _query_errors(
     preferences: Preferences, scores: ArrayLike, ties: Ties
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return per query the weight of the errors, of all pairs, and in the mean."""
-    violations = _violations(preferences, as_vector(scores, "scores", len(preferences)))
+    violations = violations_of(preferences, as_vector(in_memory(scores), "scores", len(preferences)))
     wrong, total = preferences.by_query(violations.errors(ties)), preferences.by_query(violations.total)
     return wrong, total, preferences.query_importance()
-
-
-def _label_violations(
-    labels: FloatArray, scores: FloatArray, query: IntArray, sample_weight: ArrayLike | None
-) -> _Violations:
-    """`_violations` of labels within queries, 0 for all queries if none has a pair."""
-    try:
-        preferences = Preferences.from_scores(labels, query if query.max() > 0 else None, sample_weight)
-    except NoPairsError:
-        none = np.zeros(query.max() + 1)
-        return _Violations(none, none, none)
-    return _violations(preferences, scores)
-
-
-def _violations(preferences: Preferences, scores: FloatArray) -> _Violations:
-    return _Violations(*misordered_weight(preferences, scores), preferences.total_weight())
-
-
-def _n_pairs(n: IntArray) -> FloatArray:
-    return n * (n - 1.0) / 2

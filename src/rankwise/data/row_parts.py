@@ -1,0 +1,114 @@
+"""Rows in parts, such as the partitions of a cluster: functions go to the rows, and results come back."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.checks import as_codes
+from rankwise.core.types import IntArray
+
+
+class RowParts(ABC):
+    """Columns of the same rows, cut into the same parts.
+
+    A column has rows, scores, labels, queries or weights; None stands for a column that is not given.
+    """
+
+    n_parts: int
+
+    @abstractmethod
+    def map(self, function: Callable[..., Any], *common: Any) -> list[Any]:
+        """Return ``function(*columns, *common)`` of each part that has rows, in the order of the parts."""
+
+    @abstractmethod
+    def chosen(self, *numbers: int) -> RowParts:
+        """Return the parts with some of the columns."""
+
+    @abstractmethod
+    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
+        """Move rows to other parts.
+
+        ``split(*columns, *common)`` returns for each group a tuple of arrays. A new part has the rows of one
+        group, and as many columns as the tuples have arrays.
+        """
+
+
+class PartsInMemory(RowParts):
+    """All rows as one part in memory."""
+
+    n_parts = 1
+
+    def __init__(self, *columns: Any) -> None:
+        self._columns = columns
+
+    def map(self, function: Callable[..., Any], *common: Any) -> list[Any]:
+        """Return the result of the only part."""
+        return [function(*self._columns, *common)] if n_rows_of(*self._columns) else []
+
+    def chosen(self, *numbers: int) -> PartsInMemory:
+        """Return the part with some of the columns."""
+        return PartsInMemory(*(self._columns[number] for number in numbers))
+
+    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
+        """Return the rows of all groups as one part; there is no need to move them if there is one group."""
+        groups = split(*self._columns, *common)
+        if n_groups != 1:
+            raise ValueError(f"Rows in memory are one part; got n_groups={n_groups}.")
+        return PartsInMemory(*groups[0])
+
+
+def n_rows_of(*columns: Any) -> int:
+    """Return the number of rows of the first column that is given.
+
+    Examples
+    --------
+    >>> n_rows_of(None, [3, 1, 2])
+    3
+    """
+    first = next(column for column in columns if column is not None)
+    return int(first.shape[0] if hasattr(first, "shape") else len(first))
+
+
+class WholeQueries(NamedTuple):
+    """The queries of all parts: their sorted values, and the place of each in the order of the parts."""
+
+    values: NDArray[Any]
+    order: IntArray
+
+    def sorted(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+        """Concatenate values per query of all parts, and sort them by query."""
+        return np.concatenate(list(parts))[self.order]
+
+
+def whole_queries_of(queries: RowParts) -> WholeQueries | None:
+    """Return the queries of parts with one column, the query of each row; None if a query is in two parts.
+
+    Each part returns its distinct queries.
+
+    Examples
+    --------
+    >>> whole_queries_of(PartsInMemory(np.array([7, 4, 4, 9]))).values
+    array([4, 7, 9])
+    """
+    found = queries.map(distinct_queries)
+    if not found:
+        return None
+    values, codes = as_codes(joined(found), "qid")
+    return WholeQueries(values, np.argsort(codes, kind="stable")) if len(values) == len(codes) else None
+
+
+def distinct_queries(qid: Any) -> NDArray[Any]:
+    """Return the distinct queries of some rows, sorted if possible."""
+    return as_codes(qid, "qid")[0]
+
+
+def joined(arrays: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """Concatenate arrays; numbers and words together become objects, so that they stay different."""
+    if len({array.dtype.kind in "US" for array in arrays}) > 1:
+        arrays = [array.astype(object) for array in arrays]
+    return np.concatenate(arrays)

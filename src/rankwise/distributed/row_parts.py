@@ -1,0 +1,173 @@
+"""Columns on Dask in the same partitions, and functions of the rows of a partition."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from operator import getitem
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise.core.text import plural
+from rankwise.data.design import Design
+from rankwise.data.row_parts import RowParts, joined, n_rows_of
+from rankwise.distributed.client import current_engine
+from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
+from rankwise.distributed.engine import Engine, PinnedRows
+
+
+@dataclass(frozen=True)
+class Common:
+    """Arguments that are the same for all partitions, sent once."""
+
+    values: tuple[Any, ...]
+
+
+class DaskParts(RowParts):
+    """Columns in the partitions of one of them; the others are cut at its borders.
+
+    A column on Dask with the same partitions stays on the workers. Others are sent to them, 8 bytes per
+    number.
+    """
+
+    def __init__(self, engine: Engine, columns: Sequence[list[Any] | None]) -> None:
+        self._engine, self._columns = engine, list(columns)
+        self.n_parts = next(len(column) for column in columns if column is not None)
+
+    @classmethod
+    def of(cls, *columns: Any) -> DaskParts:
+        """Cut columns, of which one or more are on Dask, into the partitions of the first that is."""
+        engine = current_engine()
+        first = next(column for column in columns if is_distributed(column))
+        borders = Borders(engine, as_blocks(first))
+        return cls(engine, [borders.handles_of(column, column is first) for column in columns])
+
+    def map(self, function: Callable[..., Any], *common: Any) -> list[Any]:
+        """Call a function on the worker of each partition, in one round."""
+        engine = self._engine
+
+        def send() -> list[Any]:
+            sent = engine.broadcast(Common(common))
+            fixed = [[value] * self.n_parts for value in (function, sent)]
+            return engine.map(call, *fixed, *self._handles())
+
+        return [result[0] for result in engine.execute(send) if result is not None]
+
+    def chosen(self, *numbers: int) -> DaskParts:
+        """Return the partitions with some of the columns."""
+        return DaskParts(self._engine, [self._columns[number] for number in numbers])
+
+    def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> DaskParts:
+        """Send the rows of each group to one worker: the pieces of all partitions are joined there."""
+        engine, sent = self._engine, self._engine.broadcast(Common(common))
+        fixed = [[value] * self.n_parts for value in (split, sent)]
+        pieces = engine.map(call, *fixed, *self._handles())
+        by_group = [engine.map(piece_of, pieces, [group] * self.n_parts) for group in range(n_groups)]
+        groups = engine.persist(engine.map(joined_pieces, by_group))
+        n_columns = engine.execute(lambda: engine.map(len, groups))[0]
+        return DaskParts(engine, [engine.map(getitem, groups, [k] * n_groups) for k in range(n_columns)])
+
+    def _handles(self) -> list[list[Any]]:
+        return [[None] * self.n_parts if column is None else column for column in self._columns]
+
+
+class Borders:
+    """The partitions of a column, at whose borders other columns are cut."""
+
+    def __init__(self, engine: Engine, first: Partitions) -> None:
+        self._engine = engine
+        handles = first.blocks if first.loaded else load(engine, first.blocks)
+        rows = PinnedRows(engine, list(handles), first.kept)
+        engine.restore = rows.restore
+        self.handles, self._lengths = rows.handles, first.lengths
+
+    @property
+    def lengths(self) -> list[int]:
+        """The number of rows of each partition, which are counted if they are not known."""
+        if self._lengths is None:
+            engine = self._engine
+            self._lengths = engine.execute(lambda: engine.map(n_rows_of, self.handles))
+        return [int(length) for length in self._lengths]
+
+    def handles_of(self, column: Any, is_first: bool) -> list[Any] | None:
+        """Return a handle per partition of a column, None for None."""
+        if column is None or is_first:
+            return self.handles if is_first else None
+        if not is_distributed(column):
+            return self._sent(column)
+        blocks = as_blocks(column)
+        if len(blocks.blocks) == len(self.handles) and (
+            self._lengths is None or blocks.lengths in (None, self._lengths)
+        ):
+            return load(self._engine, blocks.blocks)
+        return self._sent(gathered(column))
+
+    def _sent(self, column: Any) -> list[Any]:
+        """Cut a column in memory and send the pieces to the workers of the partitions."""
+        lengths = self.lengths
+        if n_rows_of(column) != sum(lengths):
+            raise ValueError(
+                f"The partitions have {plural(sum(lengths), 'row')}, but a column in memory has "
+                f"{n_rows_of(column):,}."
+            )
+        borders = np.concatenate([[0], np.cumsum(lengths)])
+        pieces = [rows_between(column, begin, end) for begin, end in pairwise(borders)]
+        engine = self._engine
+        sent = engine.scatter([Common((piece,)) for piece in pieces], self.handles)
+        return engine.persist(engine.map(only_value, sent))
+
+
+def only_value(common: Common) -> Any:
+    """Return a piece of a column, which Dask would traverse if it were sent as it is."""
+    return common.values[0]
+
+
+def load(engine: Engine, blocks: list[Any]) -> list[Any]:
+    """Return handles of blocks as they are: arrays, sparse matrices, frames or columns of these."""
+    return list(engine.client.compute(blocks)) if engine.remote else blocks  # type: ignore[attr-defined]
+
+
+def as_blocks(column: Any) -> Partitions:
+    """Return the blocks of rows, or of one column, on Dask."""
+    if getattr(column, "ndim", 2) != 1 or isinstance(column, list | tuple):
+        return as_partitions(column)
+    blocks = list(column.to_delayed().ravel()) if hasattr(column, "chunks") else list(column.to_delayed())
+    chunks = column.chunks[0] if hasattr(column, "chunks") else (math.nan,)
+    known = not any(math.isnan(length) for length in chunks)
+    return Partitions(blocks, [int(length) for length in chunks] if known else None)
+
+
+def rows_between(column: Any, begin: int, end: int) -> Any:
+    """Return some of the rows of a column in memory."""
+    return column.iloc[begin:end] if hasattr(column, "iloc") else column[begin:end]
+
+
+def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[Any] | None:
+    """Return the result of a function of the rows of a partition, None if it has no rows."""
+    values = [as_rows(column) for column in columns]
+    return (function(*values, *common.values),) if n_rows_of(*values) else None
+
+
+def as_rows(column: Any) -> Any:
+    """Return the rows of a block as models take them: a frame if the block has names of columns."""
+    if not isinstance(column, Design):
+        return column
+    if column.feature_names is None or sp.issparse(column.X):
+        return column.X
+    import pandas as pd
+
+    return pd.DataFrame(column.X, columns=column.feature_names, copy=False)
+
+
+def piece_of(pieces: tuple[Sequence[Any]] | None, group: int) -> Any:
+    """Return the rows of one group of a partition, None if the partition is empty."""
+    return None if pieces is None else pieces[0][group]
+
+
+def joined_pieces(pieces: Sequence[Any]) -> tuple[Any, ...]:
+    """Return the columns of one group, from the pieces of all partitions."""
+    return tuple(joined(column) for column in zip(*(one for one in pieces if one is not None), strict=True))

@@ -1,0 +1,194 @@
+"""The pairs of one ranking whose rows are in parts, counted exactly without collecting the rows.
+
+Rows are sorted into ranges of scores, and into ranges of labels. Every pair of rows is in one of three cases:
+
+1. Both rows are in the same range of scores: the part of the range counts the pair.
+2. They are in different ranges of scores and the same range of labels: the part of the range of labels counts
+   the pair, given the number of the range of scores of each row.
+3. They are in different ranges of both: products of the numbers of rows in the cells of the grid.
+
+Cost for m rows in P parts: two exchanges of 16 and 12 bytes per row between the parts, O(m / P log m) per
+part for ranges of equal size, and a grid of P^2 numbers in one place. If there are few distinct labels, each
+is its own range, the second case is empty, and so is its exchange.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from rankwise.core.checks import as_labels, as_vector
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.data.row_parts import RowParts
+from rankwise.losses.pair_sums import misordered_weight
+from rankwise.preferences import NoPairsError, Preferences
+
+# The number of order statistics per part from which the borders of the ranges are chosen.
+SAMPLED = 256
+# Up to this number of distinct labels, each is a range.
+FEW_LABELS = 256
+
+
+class RankingCounts(NamedTuple):
+    """Numbers of pairs of rows with different labels, and of pairs with different scores."""
+
+    wrong: float
+    wrong_or_tied: float
+    label_pairs: float
+    score_pairs: float
+
+
+class RangeCounts(NamedTuple):
+    """Numbers of pairs in one range of scores, and of its rows in each range of labels."""
+
+    wrong: int
+    wrong_or_tied: int
+    tied_scores: int
+    rows: IntArray
+
+
+def ranking_counts(parts: RowParts) -> RankingCounts:
+    """Count the pairs of one ranking; the columns of the parts are scores and labels."""
+    summaries = parts.map(summary_of_part)
+    if not summaries:
+        raise ValueError("y is empty; it must have at least one row.")
+    n_ranges = parts.n_parts
+    score_borders = borders_of([one.scores for one in summaries], n_ranges)
+    label_borders, single = label_ranges([one.labels for one in summaries], n_ranges)
+    by_score = parts.regrouped(split_by_score, len(score_borders) + 1, score_borders)
+    ranges: list[RangeCounts] = by_score.map(counts_of_range, label_borders)
+    grid = np.array([one.rows for one in ranges], dtype=np.int64)
+    across, label_pairs = crossing_pairs(grid), different_pairs(grid.sum(axis=0))
+    if not single:
+        by_label = parts.regrouped(split_by_label, len(label_borders) + 1, label_borders, score_borders)
+        same_labels = by_label.map(counts_of_labels)
+        across += sum(wrong for wrong, _ in same_labels)
+        label_pairs += sum(total for _, total in same_labels)
+    m = int(grid.sum())
+    return RankingCounts(
+        float(across + sum(one.wrong for one in ranges)),
+        float(across + sum(one.wrong_or_tied for one in ranges)),
+        float(label_pairs),
+        float(m * (m - 1) // 2 - sum(one.tied_scores for one in ranges)),
+    )
+
+
+class PartSummary(NamedTuple):
+    """Order statistics of the scores and the labels of a part; all distinct labels if they are few."""
+
+    scores: FloatArray
+    labels: FloatArray
+
+
+def summary_of_part(scores: Any, y: Any) -> PartSummary:
+    """Check the columns of a part and return what the borders of ranges are chosen from."""
+    labels = as_labels(y, "y")
+    found = as_vector(scores, "scores", len(labels))
+    distinct = np.unique(labels)
+    return PartSummary(
+        order_statistics(found), distinct if len(distinct) <= FEW_LABELS else order_statistics(labels)
+    )
+
+
+def order_statistics(values: FloatArray) -> FloatArray:
+    """Return values of evenly spaced ranks."""
+    ranks = np.linspace(0, len(values) - 1, min(len(values), SAMPLED + 1)).astype(int)
+    return np.sort(values)[ranks]
+
+
+def borders_of(samples: list[FloatArray], n_ranges: int) -> FloatArray:
+    """Return at most n - 1 borders of n ranges; a range has the values from its lower border up.
+
+    Examples
+    --------
+    >>> borders_of([np.array([1.0, 2.0, 3.0]), np.array([4.0, 5.0, 6.0])], 3)
+    array([3., 5.])
+    """
+    values = np.sort(np.concatenate(samples))
+    return np.unique(values[(np.arange(1, n_ranges) * len(values)) // n_ranges])
+
+
+def label_ranges(samples: list[FloatArray], n_ranges: int) -> tuple[FloatArray, bool]:
+    """Return the borders of ranges of labels, and whether each range has a single label."""
+    distinct = np.unique(np.concatenate(samples))
+    if len(distinct) <= FEW_LABELS:
+        return distinct[1:], True
+    return borders_of(samples, n_ranges), False
+
+
+def range_of(values: FloatArray, borders: FloatArray) -> IntArray:
+    """Return the number of the range of each value; equal values are in the same range."""
+    return np.searchsorted(borders, values, side="right")
+
+
+def split_by_score(scores: Any, y: Any, borders: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
+    """Return scores and labels of each range of scores."""
+    columns = as_vector(scores, "scores"), as_labels(y, "y")
+    return split(columns, range_of(columns[0], borders), len(borders) + 1)
+
+
+def split_by_label(
+    scores: Any, y: Any, borders: FloatArray, score_borders: FloatArray
+) -> list[tuple[IntArray, FloatArray]]:
+    """Return the number of the range of scores and the label of the rows of each range of labels."""
+    labels = as_labels(y, "y")
+    places = range_of(as_vector(scores, "scores"), score_borders).astype(np.int32)
+    return split((places, labels), range_of(labels, borders), len(borders) + 1)
+
+
+def split(columns: tuple[Any, ...], group: IntArray, n_groups: int) -> list[tuple[Any, ...]]:
+    """Return the rows of each group."""
+    order = np.argsort(group, kind="stable")
+    ends = np.cumsum(np.bincount(group, minlength=n_groups))[:-1]
+    return list(zip(*(np.split(column[order], ends) for column in columns), strict=True))
+
+
+def counts_of_range(scores: FloatArray, labels: FloatArray, label_borders: FloatArray) -> RangeCounts:
+    """Count the pairs within a range of scores, and its rows by range of labels."""
+    wrong, wrong_or_tied = misordered(labels, scores)
+    runs = np.unique(scores, return_counts=True)[1].astype(np.int64)
+    rows = np.bincount(range_of(labels, label_borders), minlength=len(label_borders) + 1)
+    return RangeCounts(wrong, wrong_or_tied, int(np.sum(runs * (runs - 1) // 2)), rows)
+
+
+def counts_of_labels(places: IntArray, labels: FloatArray) -> tuple[int, int]:
+    """Count, in a range of labels, the misordered pairs of different ranges of scores, and all pairs."""
+    sizes = np.unique(labels, return_counts=True)[1].astype(np.int64)
+    return misordered(labels, places.astype(np.float64))[0], different_pairs(sizes)
+
+
+def misordered(labels: FloatArray, scores: FloatArray) -> tuple[int, int]:
+    """Return the number of pairs in the wrong order, and that of these and of pairs with equal scores."""
+    try:
+        wrong, wrong_or_tied = misordered_weight(Preferences.from_scores(labels), scores)
+    except NoPairsError:
+        return 0, 0
+    return int(wrong.sum()), int(wrong_or_tied.sum())
+
+
+def crossing_pairs(grid: IntArray) -> int:
+    """Return the number of misordered pairs of different rows and columns of a grid.
+
+    The rows of the grid are ranges of scores, its columns ranges of labels, both in ascending order.
+
+    Examples
+    --------
+    >>> crossing_pairs(np.array([[0, 2], [3, 1]]))
+    6
+    """
+    lower_score = np.cumsum(grid, axis=0) - grid
+    higher_label = np.cumsum(lower_score[:, ::-1], axis=1)[:, ::-1] - lower_score
+    return int(np.sum(grid * higher_label))
+
+
+def different_pairs(sizes: IntArray) -> int:
+    """Return the number of pairs of members of different groups.
+
+    Examples
+    --------
+    >>> different_pairs(np.array([2, 3, 1]))
+    11
+    """
+    total = int(sizes.sum())
+    return (total**2 - int(np.sum(sizes.astype(np.int64) ** 2))) // 2

@@ -1,0 +1,197 @@
+"""Measures of rows on Dask: the values of memory, wherever the borders of the partitions lie."""
+
+import logging
+import warnings
+from functools import partial
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rankwise import NoPairsError, RankSVM
+from rankwise.data.backends import backend_of
+from rankwise.datasets import make_ranking
+from rankwise.distributed import scatter
+from rankwise.metrics import (
+    average_precision,
+    kendall_tau,
+    ndcg,
+    one_ranking,
+    pair_log_loss,
+    precision,
+    ranking_error,
+    reciprocal_rank,
+)
+
+dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
+distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
+da = pytest.importorskip("dask.array", reason="needs rankwise[dask]")
+
+MEASURES = {
+    "error": ranking_error,
+    "error, ties wrong": partial(ranking_error, ties="error"),
+    "error of pairs": partial(ranking_error, average="pairs"),
+    "tau": kendall_tau,
+    "ndcg": ndcg,
+    "ndcg@2": partial(ndcg, k=2, gain="linear", undefined=0.0),
+    "map": average_precision,
+    "mrr": reciprocal_rank,
+    "p@2": partial(precision, k=2),
+    "log loss": pair_log_loss,
+    "log loss of pairs": partial(pair_log_loss, average="pairs"),
+}
+GRADES = st.integers(0, 3).map(float)
+SCORES = st.one_of(st.integers(-3, 3).map(float), st.floats(-3, 3))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Tasks run in this thread: starting threads takes longer than they do."""
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+def result_of(measure, *columns, **options):
+    """Return the value of a measure, or the type of its error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return measure(*columns, **options)
+        except (ValueError, NoPairsError) as error:
+            return type(error) if isinstance(error, NoPairsError) else ValueError
+
+
+def assert_same(found, expected, exact=False):
+    if isinstance(expected, type):
+        assert isinstance(found, type)
+    else:
+        np.testing.assert_allclose(found, expected, rtol=0, atol=0 if exact else 1e-12)
+
+
+@st.composite
+def parted_rows(draw, labels=GRADES):
+    """Labels, scores, queries, and the number of rows of each partition, which may be 0."""
+    lengths = draw(st.lists(st.integers(0, 6), min_size=1, max_size=4).filter(any))
+    n_rows = sum(lengths)
+    y, scores = (
+        np.array(draw(st.lists(kind, min_size=n_rows, max_size=n_rows))) for kind in (labels, SCORES)
+    )
+    return y, scores, lengths, draw(st.integers(0, 10_000))
+
+
+def queries_of(lengths, seed, kind):
+    """Return queries: inside partitions, anywhere, or words."""
+    part = np.repeat(np.arange(len(lengths)), lengths)
+    inside = np.random.default_rng(seed).integers(0, 3, sum(lengths))
+    if kind == "anywhere":
+        return inside
+    # The order of the queries is not that of the partitions.
+    numbers = 3 * ((7 * part) % 5 + 5 * part) + inside
+    return numbers if kind == "inside" else np.array([f"q{100 - number}" for number in numbers])
+
+
+@pytest.mark.parametrize("name", MEASURES)
+@settings(max_examples=12, deadline=None)
+@given(rows=parted_rows(), kind=st.sampled_from(["inside", "anywhere", "words"]), columns=st.integers(1, 7))
+def test_queries_have_the_values_of_memory(name, rows, kind, columns):
+    y, scores, lengths, seed = rows
+    qid = queries_of(lengths, seed, kind)
+    given_columns = [
+        da.from_array(column, chunks=(tuple(lengths),)) if columns >> k & 1 else column
+        for k, column in enumerate((scores, y, qid))
+    ]
+    there = given_columns[1], given_columns[0], given_columns[2]
+    for options in ({}, {"per_query": True}):
+        expected = result_of(MEASURES[name], y, scores, qid, **options)
+        assert_same(result_of(MEASURES[name], *there, **options), expected)
+
+
+@pytest.mark.parametrize("name", ["error", "error, ties wrong", "tau", "ndcg", "log loss"])
+@pytest.mark.parametrize("few", [256, 1])
+@settings(max_examples=25, deadline=None)
+@given(rows=parted_rows(labels=st.one_of(GRADES, st.floats(-2, 9))))
+def test_one_ranking_has_the_value_of_memory(name, few, rows):
+    y, scores, lengths, _ = rows
+    there = (da.from_array(column, chunks=(tuple(lengths),)) for column in (y, scores))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(one_ranking, "FEW_LABELS", few)
+        found = result_of(MEASURES[name], *there)
+    assert_same(found, result_of(MEASURES[name], y, scores), exact=name != "log loss")
+
+
+@pytest.mark.parametrize("labels", ["grades", "distinct"])
+def test_counts_of_many_rows_are_exact(labels):
+    generator = np.random.default_rng(0)
+    y = (
+        generator.integers(0, 5, 20_000).astype(float)
+        if labels == "grades"
+        else generator.normal(size=20_000)
+    )
+    scores = np.round(y + generator.normal(size=len(y)), 2)
+    there = [da.from_array(column, chunks=3_000) for column in (y, scores)]
+    assert ranking_error(*there) == ranking_error(y, scores)
+    assert kendall_tau(*there) == kendall_tau(y, scores)
+
+
+def test_weights_of_rows():
+    generator = np.random.default_rng(1)
+    y, qid = generator.integers(0, 3, 60).astype(float), np.arange(60) // 5
+    scores, weight = generator.normal(size=60), generator.random(60)
+    for average in ("queries", "pairs"):
+        options = {"sample_weight": weight, "average": average}
+        there = ranking_error(y, da.from_array(scores, chunks=20), qid, **options)
+        assert there == pytest.approx(ranking_error(y, scores, qid, **options), abs=1e-12)
+        there = pair_log_loss(y, da.from_array(scores, chunks=20), qid, **options)
+        assert there == pytest.approx(pair_log_loss(y, scores, qid, **options), abs=1e-12)
+
+
+def test_columns_of_other_lengths_are_refused():
+    with pytest.raises(ValueError, match="The partitions have 4 rows, but a column in memory has 3"):
+        ranking_error([1.0, 2.0, 3.0], da.zeros(4, chunks=2), [0, 0, 1, 1])
+
+
+class Counted:
+    """The bytes of the results of `map`."""
+
+    def __init__(self, monkeypatch, kind):
+        self.total, original = 0, kind.map
+
+        def counted(parts, function, *common):
+            results = original(parts, function, *common)
+            self.total += sum(np.asarray(one, dtype=float).nbytes for result in results for one in result)
+            return results
+
+        monkeypatch.setattr(kind, "map", counted)
+
+
+def test_workers_send_values_per_query_and_no_scores(monkeypatch):
+    from rankwise.distributed.row_parts import DaskParts
+
+    X, y, qid = make_ranking(3_000, n_features=3, n_queries=30, n_levels=3, random_state=0)
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    borders = np.searchsorted(qid, [10, 20, 30])
+    rows = da.from_array(X, chunks=(tuple(np.diff([0, *borders])), 3))
+    model = RankSVM().fit(X, y, qid=qid)
+    counted = Counted(monkeypatch, DaskParts)
+    monkeypatch.setattr(type(backend_of(rows)), "column", None)  # nothing is collected
+    assert model.score(rows, y, qid=qid) == model.score(X, y, qid=qid)
+    assert counted.total == 4 * 8 * 30
+
+
+def test_a_client(tmp_path):
+    X, y, qid = make_ranking(400, n_features=3, n_queries=8, n_levels=4, noise=0.5, random_state=0)
+    order = np.argsort(qid, kind="stable")
+    X, y, qid = X[order], y[order], qid[order]
+    model = RankSVM().fit(X, y, qid=qid)
+    expected = model.score(X, y, qid=qid), 1 - ranking_error(X[:, 0], model.predict(X))
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        for rows in (scatter(X, n_partitions=3), da.from_array(X, chunks=(130, 3))):
+            assert model.score(rows, y, qid=qid) == pytest.approx(expected[0], abs=1e-12)
+            found = ranking_error(da.from_array(X[:, 0], chunks=130), model.predict(rows))
+            assert 1 - found == expected[1]
