@@ -18,7 +18,7 @@ def agreement_of(ranking: ScoreSource, data: Data, options: argparse.Namespace) 
     """Return the agreement of the grades that a model predicts, None if it predicts none."""
     from rankwise.core.pipelines import last_step
     from rankwise.evaluation.grades import grade_agreement
-    from rankwise.evaluation.single import predicts_grades
+    from rankwise.evaluation.predicted_grades import predicts_grades
 
     model = ranking.model
     if not predicts_grades(model):

@@ -30,6 +30,10 @@ class RowParts(ABC):
         """Return the parts with some of the columns."""
 
     @abstractmethod
+    def take(self, rows: IntArray) -> Any:
+        """Return the rows with some numbers of the first column, in the order of the numbers."""
+
+    @abstractmethod
     def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
         """Move rows to other parts.
 
@@ -54,6 +58,10 @@ class PartsInMemory(RowParts):
         """Return the part with some of the columns."""
         return PartsInMemory(*(self._columns[number] for number in numbers))
 
+    def take(self, rows: IntArray) -> Any:
+        """Return some rows of the first column."""
+        return some_rows(self._columns[0], rows)
+
     def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> RowParts:
         """Return the rows of all groups as one part; there is no need to move them if there is one group."""
         groups = split(*self._columns, *common)
@@ -74,11 +82,28 @@ def n_rows_of(*columns: Any) -> int:
     return int(first.shape[0] if hasattr(first, "shape") else len(first))
 
 
+def some_rows(column: Any, numbers: IntArray) -> Any:
+    """Return the rows with some numbers of a frame, an array or a sparse matrix."""
+    return column.iloc[numbers] if hasattr(column, "iloc") else column[numbers]
+
+
 class WholeQueries(NamedTuple):
     """The queries of all parts: their sorted values, and the place of each in the order of the parts."""
 
     values: NDArray[Any]
     order: IntArray
+
+    @classmethod
+    def of(cls, found: Sequence[NDArray[Any]]) -> WholeQueries | None:
+        """Return the queries of all parts from those of each, None if a query is in two parts.
+
+        Examples
+        --------
+        >>> WholeQueries.of([np.array([7, 9]), np.array([4])])
+        WholeQueries(values=array([4, 7, 9]), order=array([2, 0, 1]))
+        """
+        values, codes = as_codes(joined(found), "qid")
+        return cls(values, np.argsort(codes, kind="stable")) if len(values) == len(codes) else None
 
     def sorted(self, parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
         """Concatenate values per query of all parts, and sort them by query."""
@@ -89,17 +114,9 @@ def whole_queries_of(queries: RowParts) -> WholeQueries | None:
     """Return the queries of parts with one column, the query of each row; None if a query is in two parts.
 
     Each part returns its distinct queries.
-
-    Examples
-    --------
-    >>> whole_queries_of(PartsInMemory(np.array([7, 4, 4, 9]))).values
-    array([4, 7, 9])
     """
     found = queries.map(distinct_queries)
-    if not found:
-        return None
-    values, codes = as_codes(joined(found), "qid")
-    return WholeQueries(values, np.argsort(codes, kind="stable")) if len(values) == len(codes) else None
+    return WholeQueries.of(found) if found else None
 
 
 def distinct_queries(qid: Any) -> NDArray[Any]:

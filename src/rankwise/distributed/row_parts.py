@@ -13,8 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from rankwise.core.text import plural
+from rankwise.core.types import IntArray
 from rankwise.data.design import Design
-from rankwise.data.row_parts import RowParts, joined, n_rows_of
+from rankwise.data.row_parts import RowParts, joined, n_rows_of, some_rows
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
@@ -60,6 +61,18 @@ class DaskParts(RowParts):
     def chosen(self, *numbers: int) -> DaskParts:
         """Return the partitions with some of the columns."""
         return DaskParts(self._engine, [self._columns[number] for number in numbers])
+
+    def take(self, rows: IntArray) -> Any:
+        """Fetch some rows of the first column from the workers that have them."""
+        engine, handles = self._engine, self._handles()[0]
+        lengths = engine.execute(lambda: engine.map(n_rows_of, handles))
+        ends = np.cumsum(lengths)
+        part = np.searchsorted(ends, rows, side="right")
+        present = np.unique(part)
+        local = [Common((rows[part == k] - (ends[k] - lengths[k]),)) for k in present]
+        found = engine.execute(lambda: engine.map(rows_at, [handles[k] for k in present], local))
+        order = np.argsort(np.argsort(part, kind="stable"), kind="stable")
+        return some_rows(stacked(found), order)
 
     def regrouped(self, split: Callable[..., Sequence[Any]], n_groups: int, *common: Any) -> DaskParts:
         """Send the rows of each group to one worker: the pieces of all partitions are joined there."""
@@ -150,6 +163,20 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
     """Return the result of a function of the rows of a partition, None if it has no rows."""
     values = [as_rows(column) for column in columns]
     return (function(*values, *common.values),) if n_rows_of(*values) else None
+
+
+def rows_at(column: Any, numbers: Common) -> Any:
+    """Return the rows of a block with some numbers."""
+    return some_rows(as_rows(column), numbers.values[0])
+
+
+def stacked(blocks: Sequence[Any]) -> Any:
+    """Return the rows of several blocks as one."""
+    if hasattr(blocks[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(blocks)
+    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
 
 
 def as_rows(column: Any) -> Any:

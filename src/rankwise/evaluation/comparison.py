@@ -15,6 +15,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import labels_and_queries
+from rankwise.evaluation.in_parts import Wanted, measure_in_parts, measured_of
 from rankwise.evaluation.measures import (
     Measure,
     Measured,
@@ -118,7 +119,8 @@ def compare(
         Labels, higher is better. A `Preferences` has its own queries and weights, as in
         `ranking_error`; "log_loss" and "error" take preferences of any kind, the others need labels.
     scores : dict of name to array of shape (n_rows,)
-        The scores of two or more models; the first is compared with each of the others.
+        The scores of two or more models; the first is compared with each of the others. Scores on Dask stay
+        on the workers, which return values per query, if each query is in one partition.
     qid : array of shape (n_rows,), optional
         The query of each row.
     measures : str or sequence of str, optional
@@ -157,17 +159,20 @@ def compare(
     """
     _check(scores, "scores", test, confidence)
     check_undefined(undefined)
+    keys = [measures] if isinstance(measures, str) else measures
+    options: dict[str, Any] = {"relevant_above": relevant_above, "undefined": undefined}
+    chosen = None if keys is None else [named_measure(key, **options) for key in keys]
+    wanted = Wanted(dict.fromkeys(scores), chosen, RANKS, **options)
+    if (found := measure_in_parts(None, y, qid, wanted, list(scores.values()))) is not None:
+        metrics, _ = wanted.chosen(found.facts, len(found.queries))
+        return comparison_of(measured_of(found, metrics, confidence), test, confidence, random_state)
     labels, query = _rows(y, qid)
     named = {
         name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
         for name, found in scores.items()
     }
-    if measures is None:
+    if chosen is None:
         chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above, undefined)
-    else:
-        keys = [measures] if isinstance(measures, str) else measures
-        options = {"relevant_above": relevant_above, "undefined": undefined}
-        chosen = [named_measure(key, **options) for key in keys]
     return compare_metrics(labels, named, query, chosen, test, confidence, random_state)
 
 

@@ -13,6 +13,7 @@ from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
+from rankwise.data.remote_rows import remote_rows
 from rankwise.evaluation.models import is_scores, scores_of
 from rankwise.evaluation.names import model_name
 from rankwise.preferences import Preferences
@@ -34,9 +35,11 @@ class EvaluationData:
     qid : array, or None
         The query of each row of X, as given.
     query : array of int of shape (n_rows,)
+    queries : array of shape (n_queries,)
+        The values of `qid` in sorted order; empty without queries.
     query_names : list of str
     X, feature_names :
-        As given.
+        As given; rows of a backend are `RemoteRows`.
     row_numbers : array of int
         The number of each row in the given X; rows without a label are left out.
     row_names : sequence of str, or None
@@ -63,7 +66,7 @@ class EvaluationData:
         everything = {first: model, **models}
         self.models = {key: None if is_scores(value) else value for key, value in everything.items()}
         self.name = first
-        X = in_memory(X)
+        X = remote_rows(X)
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows == 0:
             raise ValueError("X has no rows.")
@@ -89,10 +92,7 @@ class EvaluationData:
         """The edges of the order graph as numbers of (higher, lower) classes, None without a graph."""
         if self.preferences is not None:
             return _edges_of(self.preferences)
-        if not hasattr(self.ranker, "edges_"):
-            return None
-        number = {value: k for k, value in enumerate(as_array(self.ranker.classes_).tolist())}
-        return [(number[high], number[low]) for high, low in self.ranker.edges_]
+        return edges_of_model(self.ranker)
 
     @property
     def is_ordered_by_labels(self) -> bool:
@@ -192,15 +192,25 @@ class EvaluationData:
     def _set_queries(self, qid: Any, known: NDArray[np.bool_]) -> None:
         if qid is None:
             self.query, self.query_names = np.zeros(len(self.y), dtype=np.int64), ["all rows"]
+            self.queries = np.empty(0)
             return
         distinct, codes = as_codes(qid, "qid", len(known))
         present, self.query = np.unique(codes[known], return_inverse=True)
-        self.query_names = [str(value) for value in as_array(distinct)[present].tolist()]
+        self.queries = as_array(distinct)[present]
+        self.query_names = [str(value) for value in self.queries.tolist()]
 
 
 def _edges_of(preferences: Preferences) -> list[tuple[int, int]] | None:
     edges = preferences.edge_codes
     return None if edges is None else [(int(high), int(low)) for high, low in edges]
+
+
+def edges_of_model(ranker: Any) -> list[tuple[int, int]] | None:
+    """Return the edges of the order graph of a model as numbers of (higher, lower) classes, or None."""
+    if not hasattr(ranker, "edges_"):
+        return None
+    number = {value: k for k, value in enumerate(as_array(ranker.classes_).tolist())}
+    return [(number[high], number[low]) for high, low in ranker.edges_]
 
 
 def labels_and_queries(y: Any, qid: Any) -> tuple[Any, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,7 @@ from rankwise.evaluation.bootstrap import (
     resampled_rows,
     weighted_mean,
 )
+from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.names import measure_name
 from rankwise.metrics.concordance import concordance_estimate
 from rankwise.metrics.intervals import Estimate, error_estimate, mean_estimate, units_of
@@ -25,8 +27,6 @@ from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_me
 from rankwise.preferences import NoPairsError, Preferences
 from rankwise.preferences.order_graph import present_edges
 
-# Labels above this are not grades: gains of 2^label would be meaningless.
-LARGEST_GRADE = 31
 # Other measures are between 0 and 1.
 BOUNDS = {"tau": (-1.0, 1.0), "log_loss": None}
 # The options of each measure beside labels, scores and queries.
@@ -129,14 +129,17 @@ def named_measure(key: str, **options: Any) -> Metric:
 
 
 def _per_query(metric: Callable[..., Any], **options: Any) -> Callable[..., FloatArray]:
-    def of(y: Any, scores: FloatArray, query: IntArray) -> FloatArray:
-        given = None if isinstance(y, Preferences) else query
-        try:
-            return np.asarray(metric(y, scores, given, per_query=True, **options))
-        except NoPairsError:
-            return np.full(n_queries_of(y, query), np.nan)
+    return partial(_values_per_query, metric, options)
 
-    return of
+
+def _values_per_query(
+    metric: Callable[..., Any], options: dict[str, Any], y: Any, scores: FloatArray, query: IntArray
+) -> FloatArray:
+    given = None if isinstance(y, Preferences) else query
+    try:
+        return np.asarray(metric(y, scores, given, per_query=True, **options))
+    except NoPairsError:
+        return np.full(n_queries_of(y, query), np.nan)
 
 
 def n_queries_of(y: Any, query: IntArray | None) -> int:
@@ -155,10 +158,11 @@ def measures_for(
 ) -> tuple[list[Metric], list[str]]:
     """Return the measures that are defined for these labels or preferences, and notes on the others."""
     if not isinstance(y, Preferences):
-        return _measures_of_labels(y, n_queries, at, relevant_above, undefined)
+        return measures_of_labels(LabelFacts.of(y, relevant_above), n_queries, at, relevant_above, undefined)
     if y.labels is None or not y.orders_labels:
         return _measures_of_pairs(y)
-    chosen, notes = _measures_of_labels(y.labels, n_queries, at, relevant_above, undefined)
+    facts = LabelFacts.of(y.labels, relevant_above)
+    chosen, notes = measures_of_labels(facts, n_queries, at, relevant_above, undefined)
     if not y.counts_pairs:
         notes.append("Weights of pairs enter the ranking error only.")
     return chosen, notes
@@ -189,21 +193,21 @@ def _wmw_of_graph(y: Preferences, scores: FloatArray, query: IntArray) -> FloatA
     return np.array([_defined(metrics.wmw, y, scores)])
 
 
-def _measures_of_labels(
-    y: FloatArray, n_queries: int, at: Sequence[int], relevant_above: float, undefined: Undefined
+def measures_of_labels(
+    facts: LabelFacts, n_queries: int, at: Sequence[int], relevant_above: float, undefined: Undefined
 ) -> tuple[list[Metric], list[str]]:
+    """Return the measures that are defined for labels, and notes on the others."""
     keys, notes = ["error"], []
     name = measure_name("map") if n_queries > 1 else "Average precision"
-    if (y >= 0).all() and (y == np.round(y)).all() and y.max() <= LARGEST_GRADE:
+    if facts.are_grades:
         keys += [f"ndcg@{k}" for k in at]
     else:
         notes.append(
             "NDCG is left out: it needs grades (nonnegative integers), and these labels are not grades."
         )
-    relevant = y > relevant_above
-    if relevant.any() and not relevant.all():
+    if 0 < facts.n_relevant < facts.n_rows:
         keys.append("map")
-        notes.append(f"{name}: labels of at least {y[relevant].min():g} are relevant.")
+        notes.append(f"{name}: labels of at least {facts.lowest_relevant:g} are relevant.")
     else:
         notes.append("MAP is left out: all rows are relevant, or none.")
     options = {"relevant_above": relevant_above, "undefined": undefined}

@@ -8,7 +8,7 @@ have d in the window, the others have -d in it, and both are counted by the sums
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,9 +17,10 @@ from scipy.special import expit, logit
 from rankwise.core.checks import as_vector, check_count
 from rankwise.core.text import plural, table
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory
+from rankwise.data.backends import backend_among, in_memory
+from rankwise.data.row_parts import whole_queries_of
 from rankwise.losses import Hinge, Logistic
-from rankwise.preferences import as_preferences
+from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 # The number of windows, beside the bins, in which the mean difference of the scores is computed.
 WINDOWS = 40
@@ -132,19 +133,85 @@ def reliability(
     True
     """
     check_count("bins", bins)
-    preferences = as_preferences(in_memory(y), in_memory(qid), sample_weight)
-    loss = Hinge(preferences, average=average)
-    log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
     edges = np.linspace(0.5, 1.0, bins + 1)
     fine = _fine_edges(edges)
+    found = None
+    if sample_weight is None:
+        found = _in_parts(y, scores, qid, fine, average)
+    if found is None:
+        preferences = as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight))
+        log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
+        found = _counts(preferences, log_odds, _distances(fine, float(np.ptp(log_odds))), average)
     bin_of_window = np.searchsorted(edges, fine[:-1], side="right") - 1
-    right, wrong, stated = (np.bincount(bin_of_window, part, bins) for part in _windows(loss, log_odds, fine))
+    right, wrong, stated = (np.bincount(bin_of_window, part, bins) for part in _windows(found))
     share = np.asarray(right + wrong, dtype=np.float64)
     empty = share < SMALLEST_SHARE
     share[empty] = 0.0
     whole = np.where(empty, np.nan, share)
-    value = Logistic(preferences, average=average).value(log_odds)
-    return Reliability(edges, share, stated / whole, right / whole, value, preferences.n_pairs)
+    return Reliability(edges, share, stated / whole, right / whole, found.log_loss, found.n_pairs)
+
+
+class _Counts(NamedTuple):
+    """The mean loss of the hinge at each distance and the fraction of pairs below it, for both signs."""
+
+    distance: FloatArray
+    at_distance: FloatArray  # shape (2, n_distances, 2)
+    log_loss: float
+    n_pairs: int
+    weight: float  # of these rows in the mean over all
+
+
+def _counts(preferences: Preferences, scores: FloatVector, distance: FloatArray, average: str) -> _Counts:
+    loss = Hinge(preferences, average=average)
+    found = [
+        [loss.at_margin(sign * scores, margin)[::2] for margin in distance.tolist()] for sign in (1.0, -1.0)
+    ]
+    value = Logistic(preferences, average=average).value(scores)
+    total = preferences.by_query(preferences.total_weight())
+    weight = float(np.count_nonzero(total) if average == "queries" else total.sum())
+    return _Counts(distance, np.array(found), value, preferences.n_pairs, weight)
+
+
+def _in_parts(y: Any, scores: Any, qid: Any, fine: FloatArray, average: str) -> _Counts | None:
+    """Return the counts of rows in parts, None if they are in memory or a query is in two parts."""
+    backend = backend_among(scores, y, qid)
+    if backend is None or qid is None or isinstance(y, Preferences):
+        return None
+    parts = backend.parts(scores, y, qid)
+    if whole_queries_of(parts.chosen(2)) is None:
+        return None
+    ends = np.array(parts.chosen(0).map(_ends))
+    distance = _distances(fine, float(ends[:, 1].max() - ends[:, 0].min()))
+    found = [one for one in parts.map(_counts_of_part, distance, average) if one is not None]
+    if not found:
+        raise NoPairsError("There is nothing to compare: no query has two rows with different labels.")
+    weight = np.array([one.weight for one in found])
+    share = weight / weight.sum()
+    return _Counts(
+        distance,
+        np.tensordot(share, np.array([one.at_distance for one in found]), 1),
+        float(share @ [one.log_loss for one in found]),
+        sum(one.n_pairs for one in found),
+        float(weight.sum()),
+    )
+
+
+def _ends(scores: Any) -> tuple[float, float]:
+    found = as_vector(scores, "scores")
+    return float(found.min()), float(found.max())
+
+
+def _counts_of_part(scores: Any, y: Any, qid: Any, distance: FloatArray, average: str) -> _Counts | None:
+    try:
+        preferences = as_preferences(y, qid)
+    except NoPairsError:
+        return None
+    return _counts(preferences, as_vector(scores, "scores", preferences.n_rows), distance, average)
+
+
+def _distances(probability: FloatArray, score_range: float) -> FloatArray:
+    """Return the differences of scores with given probabilities, beyond all differences for 1."""
+    return np.minimum(logit(probability), score_range + 1.0)
 
 
 def _fine_edges(edges: FloatArray) -> FloatArray:
@@ -159,14 +226,11 @@ def _fine_edges(edges: FloatArray) -> FloatArray:
     return np.union1d(edges, np.concatenate([steps, tail]))
 
 
-def _windows(
-    loss: Hinge, scores: FloatVector, probability: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def _windows(found: _Counts) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return per window the fractions of pairs in the predicted and the other order, and their sum of p."""
-    beyond = float(np.ptp(scores)) + 1.0
-    distance = np.minimum(logit(probability), beyond)
+    distance = found.distance
     (n_right, right, right_sum), (n_wrong, wrong, wrong_sum) = (
-        _inside(loss, sign * scores, distance) for sign in (1.0, -1.0)
+        _inside(distance, *columns.T) for columns in found.at_distance
     )
     tied = max(1.0 - n_right - n_wrong, 0.0)  # counted on both sides of zero
     right[0], wrong[0] = max(right[0] - tied / 2, 0.0), max(wrong[0] - tied / 2, 0.0)
@@ -176,14 +240,14 @@ def _windows(
     return right, wrong, share * _mean_probability(np.clip(mean, low, high), low, high)
 
 
-def _inside(loss: Hinge, scores: FloatVector, distance: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+def _inside(
+    distance: FloatArray, shortfall: FloatArray, below: FloatArray
+) -> tuple[float, FloatArray, FloatArray]:
     """Return the fraction of pairs with d < 0, and per window [a, b) the fraction and the sum of d.
 
     With N(t) the fraction of pairs below t and H(t) the sum of t - d over them, the sum of b - d over the
     pairs of a window is H(b) - H(a) - (b - a) N(a).
     """
-    found = [loss.at_margin(scores, margin) for margin in distance.tolist()]
-    shortfall, below = np.array([(value, share) for value, _, share in found]).T
     width, share = np.diff(distance), np.maximum(np.diff(below), 0.0)
     return below[0], share, distance[1:] * share - (np.diff(shortfall) - width * below[:-1])
 

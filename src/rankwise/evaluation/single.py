@@ -6,14 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
-from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural, table
+from rankwise.core.types import IntArray
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.comparison import RANKS
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.grades import GradeAgreement, agreement_lines, grade_agreement
+from rankwise.evaluation.in_parts import (
+    PartMeasures,
+    Wanted,
+    collected_notes,
+    given_scores,
+    measure_in_parts,
+    measured_of,
+)
 from rankwise.evaluation.measures import (
     Measured,
     Metric,
@@ -22,6 +32,7 @@ from rankwise.evaluation.measures import (
     measures_for,
     named_measure,
 )
+from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
 from rankwise.metrics.rows import Undefined, check_undefined
 
 
@@ -36,7 +47,7 @@ class Evaluation:
     grades : GradeAgreement or None
         The agreement of predicted grades, for models that predict grades.
     notes : list of str
-        The measures that are left out, and why.
+        The measures that are left out, and why; and what was collected of rows that are not in memory.
     n_rows, n_queries : int
     confidence : float
         The confidence level of the intervals.
@@ -96,7 +107,9 @@ def evaluate(
     ----------
     model : estimator, pipeline, or array of shape (n_rows,)
         A fitted model of this library or of scikit-learn, or the scores of the rows.
-    X : array, sparse matrix or frame of shape (n_rows, n_features)
+    X : array, sparse matrix or frame of shape (n_rows, n_features), or rows on Dask
+        Rows on Dask stay on the workers. If each query is in one partition, the workers return values per
+        query; otherwise they return the score of each row.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for models of classes their classes.
     qid : array of shape (n_rows,), optional
@@ -128,16 +141,29 @@ def evaluate(
     check_undefined(undefined)
     if not 0 < confidence < 1:
         raise ValueError(f"confidence must be between 0 and 1; got {confidence!r}.")
-    data = EvaluationData(model, X, y, qid, {}, "model", None)
-    if measures is None:
-        chosen, notes = metrics_of(data, RANKS, relevant_above, undefined)
-    else:
+    chosen = None
+    if measures is not None:
         keys = [measures] if isinstance(measures, str) else measures
         options = {"relevant_above": relevant_above, "undefined": undefined}
-        chosen, notes = [named_measure(key, **options) for key in keys], []
-    found = measured(data.target, data.scores, data.query, chosen, random_state, confidence)["model"]
-    grades = agreement_of(data, confidence)
-    return Evaluation(found, grades, notes, len(data.y), data.n_queries, confidence)
+        chosen = [named_measure(key, **options) for key in keys]
+    models, scores = given_scores({"model": model})
+    wanted = Wanted(models, chosen, RANKS, relevant_above, undefined)
+    if (found := measure_in_parts(X, y, qid, wanted, scores)) is not None:
+        return _evaluation_of_parts(model, found, wanted, confidence)
+    data = EvaluationData(model, X, y, qid, {}, "model", None)
+    notes: list[str] = []
+    if chosen is None:
+        chosen, notes = metrics_of(data, RANKS, relevant_above, undefined)
+    own = measured(data.target, data.scores, data.query, chosen, random_state, confidence)["model"]
+    notes += collected_notes(data, X, y, qid, [model])
+    return Evaluation(own, agreement_of(data, confidence), notes, len(data.y), data.n_queries, confidence)
+
+
+def _evaluation_of_parts(model: Any, found: PartMeasures, wanted: Wanted, confidence: float) -> Evaluation:
+    chosen, notes = wanted.chosen(found.facts, len(found.queries))
+    own = measured_of(found, chosen, confidence)["model"]
+    grades = agreement_of_parts(model, found, confidence)
+    return Evaluation(own, grades, notes, found.facts.n_rows, len(found.queries), confidence)
 
 
 def metrics_of(
@@ -154,18 +180,27 @@ def agreement_of(data: EvaluationData, confidence: float = CONFIDENCE) -> GradeA
     model = data.models[data.name]
     if data.label_names is None or not predicts_grades(model):
         return None
+    predicted = predicted_grades(data.X, data.qid, model)[data.row_numbers]
+    cluster = data.query if data.n_queries > 1 else None
+    return _agreement(model, data.class_of_row, predicted, cluster, confidence)
+
+
+def agreement_of_parts(model: Any, found: PartMeasures, confidence: float) -> GradeAgreement | None:
+    """Return the agreement of predicted grades from the numbers of rows per query, label and grade."""
+    if found.graded is None:
+        return None
+    query, given, predicted = np.repeat(found.graded[:, :3], found.graded[:, 3], axis=0).T
+    return _agreement(model, given, predicted, query, confidence)
+
+
+def _agreement(
+    model: Any, given: IntArray, predicted: IntArray, cluster: IntArray | None, confidence: float
+) -> GradeAgreement:
     classes = last_step(model).classes_
-    predicted = last_step(model).predict(before_last_step(model, data.X, data.qid))[data.row_numbers]
     return grade_agreement(
-        classes[data.class_of_row],
-        predicted,
+        classes[given],
+        classes[predicted],
         categories=classes.tolist(),
-        cluster=data.query if data.n_queries > 1 else None,
+        cluster=cluster,
         confidence=confidence,
     )
-
-
-def predicts_grades(model: Any) -> bool:
-    """Return whether a model predicts grades: a utility with boundaries between classes."""
-    ranker = last_step(model)
-    return hasattr(ranker, "thresholds_") and hasattr(ranker, "classes_")

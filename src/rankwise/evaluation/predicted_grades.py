@@ -1,0 +1,27 @@
+"""The grades that a model predicts, as numbers of its classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rankwise.core.pipelines import before_last_step, last_step
+from rankwise.core.types import IntArray
+from rankwise.data.remote_rows import RemoteRows
+
+
+def predicts_grades(model: Any) -> bool:
+    """Return whether a model predicts grades: a utility with boundaries between classes."""
+    ranker = last_step(model)
+    return hasattr(ranker, "thresholds_") and hasattr(ranker, "classes_")
+
+
+def predicted_grades(X: Any, qid: Any, model: Any) -> IntArray:
+    """Return the number of the predicted class of each row, in memory or of a backend."""
+    if isinstance(X, RemoteRows):
+        return np.asarray(X.map(predicted_grades, qid, model))
+    ranker = last_step(model)
+    number = {value: k for k, value in enumerate(ranker.classes_.tolist())}
+    predicted = ranker.predict(before_last_step(model, X, qid))
+    return np.array([number[value] for value in predicted.tolist()], dtype=np.int64)
