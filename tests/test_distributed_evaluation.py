@@ -79,7 +79,7 @@ def test_an_evaluation_is_that_of_memory(name, lengths):
     assert (found.n_rows, found.n_queries) == (expected.n_rows, expected.n_queries)
     assert repr(found) == repr(expected)
     assert found.notes[: len(expected.notes)] == expected.notes
-    extra = "A query is in several partitions: 8 bytes per row were collected, 0.00192 MB; the features were"
+    extra = "A query is in several partitions: 8 bytes per row were collected, 1.92 kB; the features were"
     assert [note[: len(extra)] for note in found.notes[len(expected.notes) :]] == [extra] * (lengths == CUT)
 
 
@@ -184,7 +184,7 @@ def test_no_score_is_collected(monkeypatch):
 def test_workers_of_a_client_evaluate():
     model = MODELS["pipeline"]
     expected = evaluate(model, X, Y, qid=QID)
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster),

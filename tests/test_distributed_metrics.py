@@ -186,7 +186,7 @@ def test_a_client(tmp_path):
     X, y, qid = X[order], y[order], qid[order]
     model = RankSVM().fit(X, y, qid=qid)
     expected = model.score(X, y, qid=qid), 1 - ranking_error(X[:, 0], model.predict(X))
-    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
     with (
         distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster),

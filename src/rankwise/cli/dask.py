@@ -1,4 +1,4 @@
-"""`rankwise train --dask`: files larger than memory."""
+"""The option --dask: files larger than memory, on the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import argparse
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.data import Data
+from rankwise.cli.output import Console
 
 LOCAL, THREADS = "local", "threads"
 
@@ -31,10 +33,7 @@ def check_dask_options(options: argparse.Namespace) -> None:
     """Refuse options that need all rows in memory."""
     if options.dask is None:
         return
-    if os.path.exists(options.dask):
-        raise UsageError(
-            f"--dask takes an address, but {options.dask!r} is a file; name the files before --dask."
-        )
+    check_dask_address(options)
     if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
         raise UsageError(
             f"--method {options.method} needs all rows in memory and cannot be used with --dask."
@@ -49,9 +48,17 @@ def check_dask_options(options: argparse.Namespace) -> None:
         )
 
 
+def check_dask_address(options: argparse.Namespace) -> None:
+    """Refuse a file in the place of the address of a scheduler."""
+    if os.path.exists(options.dask):
+        raise UsageError(
+            f"--dask takes an address, but {options.dask!r} is a file; name the files before --dask."
+        )
+
+
 @contextmanager
-def dask_client(options: argparse.Namespace) -> Iterator[None]:
-    """Connect to the scheduler of the options, or start one."""
+def dask_client(options: argparse.Namespace, console: Console | None = None) -> Iterator[None]:
+    """Connect to the scheduler of the options, or start one; print the address of its dashboard."""
     if options.dask in (None, THREADS):
         yield
         return
@@ -60,15 +67,35 @@ def dask_client(options: argparse.Namespace) -> Iterator[None]:
     except ImportError:
         raise ImportError("--dask needs Dask: pip install 'rankwise[dask]'.") from None
     if options.dask != LOCAL:
-        with Client(options.dask, timeout="30s"):
+        with Client(options.dask, timeout="30s") as client:
+            print_dashboard(client, console)
             yield
         return
-    workers = None if options.jobs in (None, -1) else options.jobs
+    jobs = getattr(options, "jobs", None)
+    workers = None if jobs in (None, -1) else jobs
     with (
-        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
-        Client(cluster),
+        LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster) as client,
     ):
+        print_dashboard(client, console)
         yield
+
+
+def has_dashboard() -> bool:
+    """Return whether the package is installed that draws Dask's dashboard."""
+    return find_spec("bokeh") is not None
+
+
+def print_dashboard(client: Any, console: Console | None) -> None:
+    """Print the address of the dashboard, if there is one."""
+    if console is None or not has_dashboard():
+        return
+    try:
+        link = client.dashboard_link
+    except KeyError:  # a scheduler without a dashboard
+        return
+    if link:
+        console.note(f"dashboard of Dask: {link}")
 
 
 def read_partitions(options: argparse.Namespace) -> Data:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Literal
 
 from rankwise.cli import arguments
+from rankwise.cli.dask import add_dask_option
 from rankwise.cli.output import Console
 from rankwise.cli.runs import add_run_options, check_run_options, evaluate_runs
 from rankwise.core.text import plural, table
@@ -14,6 +16,7 @@ from rankwise.core.text import plural, table
 EXAMPLE = """  rankwise evaluate model.json test.txt --at 1,5,10
   rankwise evaluate scores.txt test.txt --per-query
   rankwise evaluate new.json test.txt --against old.json --test wilcoxon --json
+  rankwise evaluate model.json 'part-*.txt.gz' --dask     (on several processes or machines)
   rankwise evaluate --run new.run old.run --qrels qrels.txt --metrics nDCG@10,AP,P(rel=2)@5
 """
 
@@ -54,6 +57,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
     add_run_options(parser, positionals)
+    add_dask_option(parser)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -99,66 +103,132 @@ def run(options: argparse.Namespace, console: Console) -> None:
         evaluate_runs(options, console)
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What is measured of one or two rankings.
+
+    Attributes
+    ----------
+    n_rows, equal_labels : int
+        The number of rows, and of queries whose rows all have the same label.
+    queries : list
+        The queries, or None alone without any.
+    measured : list of dict
+        The values per query of each measure, one dict per ranking.
+    intervals : dict or None
+        The intervals of a single ranking.
+    reliability, grades : list
+        One entry per ranking, None for rankings without probabilities or grades.
+    """
+
+    n_rows: int
+    equal_labels: int
+    queries: list[Any]
+    measured: list[dict[str, Any]]
+    intervals: dict[str, Any] | None
+    reliability: list[dict[str, Any] | None]
+    grades: list[Any]
+
+
 def evaluate_model(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.grades import agreement_of, agreement_values, grade_lines
+    from rankwise.cli.evaluate_dask import outcome_on_dask, use_dask
+    from rankwise.cli.grades import grade_lines
     from rankwise.cli.scores import ScoreSource, read_for
 
+    if options.dask is not None:
+        use_dask(options)
     check_data_options(options)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, options.against) if path is not None]
-    data = read_for(rankings, options)
-    if options.survival is not None:
-        survival_result(rankings, data, console, start)
-        return
-    check_queries(rankings, data)
-    scores = [ranking.scores(data) for ranking in rankings]
-    probable = [ranking.has_probabilities for ranking in rankings]
-    measures = measures_of(data, options, log_loss=all(probable))
-    measured = [{one.key: one.of(data.y, found, data.qid) for one in measures} for found in scores]
-    values: dict[str, Any] = {
-        "command": "evaluate",
-        "rows": data.X.shape[0],
-        "queries": data.n_queries,
-        "equal_labels": equal_labels(data),
-        "relevant_at": options.relevant_at,
-        "gain": options.gain,
-        "models": [summary(ranking.path, found) for ranking, found in zip(rankings, measured, strict=True)],
-    }
-    if len(rankings) == 2:
-        values |= compared(measured, options)
+    if options.dask is not None:
+        outcome = outcome_on_dask(rankings, options, console)
     else:
-        values["models"][0]["interval"] = intervals_of(data, scores[0], measures)
-    for model, found, has_probabilities in zip(values["models"], scores, probable, strict=True):
-        if has_probabilities:
-            model["reliability"] = reliability_of(data, found)
-    grades = [agreement_of(ranking, data, options) for ranking in rankings]
-    for model, agreement in zip(values["models"], grades, strict=True):
-        if agreement is not None:
-            model["grades"] = agreement_values(agreement)
-    if options.per_query:
-        values["per_query"] = listed(measured, data)
-    values["seconds"] = perf_counter() - start
-    lines = lines_of(values, len(measured))
-    for ranking, agreement in zip(rankings, grades, strict=True):
+        data = read_for(rankings, options)
+        if options.survival is not None:
+            survival_result(rankings, data, console, start)
+            return
+        outcome = outcome_in_memory(rankings, data, options)
+    values = values_of(outcome, rankings, options) | {"seconds": perf_counter() - start}
+    lines = lines_of(values, len(rankings))
+    for ranking, agreement in zip(rankings, outcome.grades, strict=True):
         lines += grade_lines(ranking.path, agreement)
     console.result(values, lines)
 
 
-def check_queries(rankings: list[Any], data: Any) -> None:
+def values_of(outcome: Outcome, rankings: list[Any], options: argparse.Namespace) -> dict[str, Any]:
+    """Return the result for machines."""
+    from rankwise.cli.grades import agreement_values
+
+    values: dict[str, Any] = {
+        "command": "evaluate",
+        "rows": outcome.n_rows,
+        "queries": len(outcome.queries),
+        "equal_labels": outcome.equal_labels,
+        "relevant_at": options.relevant_at,
+        "gain": options.gain,
+        "models": [
+            summary(ranking.path, found) for ranking, found in zip(rankings, outcome.measured, strict=True)
+        ],
+    }
+    values |= compared(outcome.measured, options) if len(rankings) == 2 else {}
+    for number, model in enumerate(values["models"]):
+        if outcome.intervals is not None:
+            model["interval"] = outcome.intervals
+        if rankings[number].has_probabilities:
+            model["reliability"] = outcome.reliability[number]
+        if outcome.grades[number] is not None:
+            model["grades"] = agreement_values(outcome.grades[number])
+    return values | ({"per_query": listed(outcome)} if options.per_query else {})
+
+
+def outcome_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) -> Outcome:
+    """Measure rankings of rows in memory."""
+    import numpy as np
+
+    from rankwise.cli.grades import agreement_of
+
+    check_queries(rankings, data.n_queries)
+    scores = [ranking.scores(data) for ranking in rankings]
+    measures = measures_of(np.min(data.y), options, log_loss=have_probabilities(rankings))
+    return Outcome(
+        data.X.shape[0],
+        equal_labels(data),
+        [None] if data.qid is None else np.unique(data.qid).tolist(),
+        [{one.key: one.of(data.y, found, data.qid) for one in measures} for found in scores],
+        intervals_of(data, scores[0], measures) if len(rankings) == 1 else None,
+        reliabilities(rankings, data.y, scores, data.qid),
+        [agreement_of(ranking, data, options) for ranking in rankings],
+    )
+
+
+def have_probabilities(rankings: list[Any]) -> bool:
+    """Return whether all rankings have probabilities of pairs."""
+    return all(ranking.has_probabilities for ranking in rankings)
+
+
+def reliabilities(rankings: list[Any], y: Any, scores: list[Any], qid: Any) -> list[dict[str, Any] | None]:
+    """Return the reliability of each ranking, None for those without probabilities."""
+    return [
+        reliability_of(y, found, qid) if ranking.has_probabilities else None
+        for ranking, found in zip(rankings, scores, strict=True)
+    ]
+
+
+def check_queries(rankings: list[Any], n_queries: int) -> None:
     """Refuse a comparison of two models on a single query."""
-    if len(rankings) == 2 and data.n_queries < 2:
+    if len(rankings) == 2 and n_queries < 2:
         raise ValueError("--against tests differences over queries, but the data has a single query.")
 
 
-def measures_of(data: Any, options: argparse.Namespace, *, log_loss: bool = False) -> list[Any]:
+def measures_of(lowest: float, options: argparse.Namespace, *, log_loss: bool = False) -> list[Any]:
     """Return the measures; NDCG is omitted if there are negative labels, which have no gain."""
     import numpy as np
 
     from rankwise.evaluation.measures import named_measure
 
-    ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if np.min(data.y) >= 0 else []
+    ndcg = [*(f"ndcg@{k}" for k in options.at), "ndcg"] if lowest >= 0 else []
     more = ["log_loss"] if log_loss else []
     above = float(np.nextafter(options.relevant_at, -np.inf))
     keys = ["error", "tau", *ndcg, "map", "mrr", *(f"p@{k}" for k in options.at), *more]
@@ -195,7 +265,7 @@ def equal_labels(data: Any) -> int:
     return int(np.sum(lowest == highest))
 
 
-def reliability_of(data: Any, scores: Any) -> dict[str, Any] | None:
+def reliability_of(y: Any, scores: Any, qid: Any) -> dict[str, Any] | None:
     """Return stated and observed probabilities by bin, or None if there are no pairs."""
     from dataclasses import asdict
 
@@ -203,7 +273,7 @@ def reliability_of(data: Any, scores: Any) -> dict[str, Any] | None:
     from rankwise.preferences import NoPairsError
 
     try:
-        found = reliability(data.y, scores, data.qid)
+        found = reliability(y, scores, qid)
     except NoPairsError:
         return None
     summed_up = {"calibration_error": found.calibration_error, "overconfidence": found.overconfidence}
@@ -219,14 +289,12 @@ def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dic
     return {"test": options.test, "p_values": tested}
 
 
-def listed(measured: list[dict[str, Any]], data: Any) -> list[dict[str, Any]]:
+def listed(outcome: Outcome) -> list[dict[str, Any]]:
     """Return the measures of each query, one entry per model."""
-    import numpy as np
-
-    queries = [None] if data.qid is None else np.unique(data.qid).tolist()
+    measured = outcome.measured
     return [
         {"qid": qid, **{name: [found[name][k] for found in measured] for name in measured[0]}}
-        for k, qid in enumerate(queries)
+        for k, qid in enumerate(outcome.queries)
     ]
 
 

@@ -16,20 +16,29 @@ if TYPE_CHECKING:
 
 def agreement_of(ranking: ScoreSource, data: Data, options: argparse.Namespace) -> GradeAgreement | None:
     """Return the agreement of the grades that a model predicts, None if it predicts none."""
-    from rankwise.core.pipelines import last_step
-    from rankwise.evaluation.grades import grade_agreement
     from rankwise.evaluation.predicted_grades import predicts_grades
 
     model = ranking.model
     if not predicts_grades(model):
         return None
-    labels, classes = labels_for(model, data.y, options), last_step(model).classes_
+    predicted = model_scores(model, data.rows_for(model), data.qid, labels=True)
+    return agreement_with(model, data.y, predicted, data.qid, options)
+
+
+def agreement_with(
+    model: Any, y: Any, predicted: Any, qid: Any, options: argparse.Namespace
+) -> GradeAgreement:
+    """Return the agreement of predicted grades with labels."""
+    from rankwise.core.pipelines import last_step
+    from rankwise.evaluation.grades import grade_agreement
+
+    labels, classes = labels_for(model, y, options), last_step(model).classes_
     words = classes.dtype.kind in "UO"
     return grade_agreement(
         labels,
-        model_scores(model, data.rows_for(model), data.qid, labels=True),
+        predicted,
         categories=options.categories if words else np.union1d(labels, classes).tolist(),
-        cluster=data.qid,
+        cluster=qid,
     )
 
 

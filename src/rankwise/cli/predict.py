@@ -9,6 +9,7 @@ from time import perf_counter
 from typing import IO, Any
 
 from rankwise.cli import arguments
+from rankwise.cli.dask import add_dask_option
 from rankwise.cli.output import Console, for_stream, standard_output
 from rankwise.cli.row_names import add_id_option
 from rankwise.core.pipelines import scales_queries
@@ -18,6 +19,7 @@ EXAMPLE = """  rankwise predict model.json test.txt -o scores.txt
   rankwise predict ordinal.json test.csv --proba -o probabilities.csv
   rankwise predict model.json test.txt --format trec --run-name svm -o svm.run
   zcat test.txt.gz | rankwise predict model.json - | head
+  rankwise predict model.json 'part-*.txt.gz' -o scores.txt --dask    (on several processes or machines)
 """
 
 
@@ -59,6 +61,7 @@ def add_parser(commands: Any) -> None:
         "from 0 (default: scores, one per line)",
     )
     parser.add_argument("--run-name", metavar="NAME", help="last field of a run file (default: rankwise)")
+    add_dask_option(parser)
 
 
 def run(options: argparse.Namespace, console: Console) -> None:
@@ -79,6 +82,8 @@ def predict_run(options: argparse.Namespace, console: Console) -> None:
     from rankwise.cli.scores import model_scores
     from rankwise.io.trec import write_run
 
+    if options.dask is not None:
+        raise arguments.UsageError("--format trec needs all rows in memory and cannot be used with --dask.")
     if options.proba or options.utility:
         raise arguments.UsageError("--format trec writes scores; omit --proba and --utility.")
     check_data_options(options, label_needed=False)
@@ -99,21 +104,27 @@ def predict_run(options: argparse.Namespace, console: Console) -> None:
 
 def predict_scores(options: argparse.Namespace, console: Console) -> None:
     """Load, read, score, write."""
+    from rankwise.cli.dask_files import predicted_files, use_dask_files
     from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model, load_scorer
-    from rankwise.cli.probabilities import probability_lines
+    from rankwise.cli.probabilities import require_probabilities
     from rankwise.io.table_readers import is_table
+
+    if options.dask is not None:
+        use_dask_files(options)
 
     check_data_options(options, label_needed=False)
     start, rows = perf_counter(), 0
     model = (load_any_model if is_table(options.data[0]) else load_scorer)(options.model)
     take_columns_of([model], options)
-    write = probability_lines(model) if options.proba else score_lines(model, labels=not options.utility)
+    if options.proba:
+        require_probabilities(model)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
-        for X, qid in chunks_for(model, options):
-            file.write(for_stream(file, write(X, qid)))
-            rows += X.shape[0]
+        chunks = written_chunks if options.dask is None else predicted_files
+        for text, n_rows in chunks(model, options):
+            file.write(for_stream(file, text))
+            rows += n_rows
             progress.show(None, f"{plural(rows, 'row')}, {perf_counter() - start:.1f} s")
         if rows == 0:
             raise ValueError("The data has no rows.")
@@ -123,6 +134,16 @@ def predict_scores(options: argparse.Namespace, console: Console) -> None:
         console.result(
             values, [f"{plural(rows, written)} written to {options.output} in {values['seconds']:.2f} s"]
         )
+
+
+def written_chunks(model: Any, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
+    """Yield scores, labels or probabilities as text, chunk by chunk, and the number of rows."""
+    from rankwise.cli.probabilities import probability_lines
+
+    write = probability_lines(model) if options.proba else score_lines(model, labels=not options.utility)
+    for X, qid in chunks_for(model, options):
+        if X.shape[0]:
+            yield write(X, qid), X.shape[0]
 
 
 def chunks_for(model: Any, options: argparse.Namespace) -> Iterator[tuple[Any, Any]]:

@@ -15,7 +15,7 @@ from rankwise.core.text import plural, table
 MODEL_OPTIONS: dict[str, Any] = {
     "against": None, "at": [5, 10], "relevant_at": 1.0, "gain": "exponential", "undefined": "skip",
     "survival": None, "label": None, "qid": None, "categories": None, "features": None, "sep": None,
-    "zero_based": False,
+    "zero_based": False, "dask": None,
 }  # fmt: skip
 RULES = (
     "means over all judged queries, of which missing ones count 0; equal scores in order of document ids, "

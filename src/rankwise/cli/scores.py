@@ -33,12 +33,16 @@ class ScoreSource:
         """Return the score of each row; a model takes its own columns of the data."""
         if self._scores is None:
             return model_scores(self.model, data.rows_for(self.model), data.qid)
-        if len(self._scores) != data.X.shape[0]:
+        return self.given_scores(data.X.shape[0])
+
+    def given_scores(self, n_rows: int) -> Any:
+        """Return the scores of a file of scores, which must be one per row."""
+        scores: Any = self._scores
+        if len(scores) != n_rows:
             raise ValueError(
-                f"{self.path!r} has {plural(len(self._scores), 'score')}, but the data has "
-                f"{plural(data.X.shape[0], 'row')}."
+                f"{self.path!r} has {plural(len(scores), 'score')}, but the data has {plural(n_rows, 'row')}."
             )
-        return self._scores
+        return scores
 
 
 def read_for(rankings: list[ScoreSource], options: argparse.Namespace) -> Data:

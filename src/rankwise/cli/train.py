@@ -97,7 +97,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
             f"--calibrate cannot be used with --method {options.method}, which has no probabilities."
         )
     check_output(options.output)
-    with dask_client(options):
+    with dask_client(options, console):
         start = perf_counter()
         data = read_rows(options, console, recipe.light)
         reading = perf_counter() - start

@@ -20,6 +20,7 @@ from rankwise.cli.mixed import rows_like, take_columns
 from rankwise.cli.models import Recipe, fit_ranker, takes_queries
 from rankwise.cli.output import Console, Progress, gap_progress, sentence, time_left
 from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
+from rankwise.core.memory import human_bytes
 from rankwise.core.text import plural
 from rankwise.core.threads import with_one_blas_thread
 
@@ -218,7 +219,7 @@ class Training:
         parameters = ranker.get_params()
         resumable = {"callback", "warm_start"} <= set(parameters)
         checkpoint = self.checkpoint if resumable else None
-        watch = Watch(progress, self.console, checkpoint)
+        watch = Watch(progress, self.console, checkpoint, ranker)
         if "callback" in parameters:
             ranker.set_params(callback=watch)
         if resumable and self.checkpoint is not None and self.checkpoint.state.coef is not None:
@@ -230,8 +231,9 @@ class Training:
 class Watch:
     """The callback of a fit: it draws the progress bar and writes checkpoints."""
 
-    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None):
+    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None, ranker: Any):
         self.progress = progress
+        self.ranker = ranker
         self.console = console
         self.checkpoint = checkpoint
         self.resumable = checkpoint is not None
@@ -251,8 +253,10 @@ class Watch:
         iteration = self.iterations_before + state.iteration
         fraction = gap_progress(self._first_gap, gap, state.goal)
         left = time_left(fraction, state.seconds)
+        rounds = rounds_in_words(getattr(self.ranker, "rounds_", None))
         self.progress.show(
-            fraction, f"iteration {iteration}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s{left}"
+            fraction,
+            f"iteration {iteration}{rounds}, gap {gap:.2e} of {state.goal:.0e}, {seconds:.1f} s{left}",
         )
         if self.checkpoint is not None:
             saved = self.checkpoint.state
@@ -269,6 +273,20 @@ class Watch:
             self.progress.close()
             self.console.note(f"warning: the checkpoint could not be written. {sentence(error)}")
             checkpoint.put_off()
+
+
+def rounds_in_words(log: Any) -> str:
+    """Return the rounds of a fit on Dask so far and the bytes that they moved; empty for a fit in memory.
+
+    Examples
+    --------
+    >>> from rankwise.distributed import RoundLog
+    >>> rounds_in_words(RoundLog(rounds=12, bytes_moved=3_400_000)), rounds_in_words(None)
+    (', round 12, 3.4 MB moved', '')
+    """
+    if log is None:
+        return ""
+    return f", round {log.rounds}" + (f", {human_bytes(log.bytes_moved)} moved" if log.bytes_moved else "")
 
 
 def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:

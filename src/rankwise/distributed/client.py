@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import count
 from time import perf_counter
 from typing import Any
 from uuid import uuid4
+
+import numpy as np
 
 from rankwise.core.text import plural
 from rankwise.distributed.blocks import as_block
@@ -70,6 +72,7 @@ class ClientEngine(Engine):
         from dask.utils import funcname
 
         names = [f"{funcname(function)}-{self._name}-{next(self._number):x}" for _ in columns[0]]
+        self._count(value for column in columns for value in column if isinstance(value, np.ndarray))
         return self.client.map(function, *(list(column) for column in columns), key=names, pure=False)
 
     def persist(self, handles: Sequence[Any]) -> list[Any]:
@@ -80,6 +83,7 @@ class ClientEngine(Engine):
         """Send values with the tasks or, if they are large, ahead of them to the workers of the blocks."""
         if sum(nbytes(value) for value in values) <= TASK_BYTES:
             return list(values)
+        self._count(values)
         holders = self.client.who_has(blocks)
         addresses = [list(holders.get(block.key) or ()) or None for block in blocks]
         return self.client.sync(self._scatter_all, values, addresses)
@@ -98,6 +102,7 @@ class ClientEngine(Engine):
         size = nbytes(value)
         if size <= EMBEDDED_BYTES:
             return value
+        self._count([value])
         if size <= TASK_BYTES:
             return self.client.submit(identity, value, pure=False)
         return self.client.scatter(value, hash=False)
@@ -107,7 +112,12 @@ class ClientEngine(Engine):
         return handle.status
 
     def _gather(self, handles: Sequence[Any]) -> list[Any]:
-        return self.client.sync(self._gather_from_live_workers, list(handles))
+        results: list[Any] = self.client.sync(self._gather_from_live_workers, list(handles))
+        self._count(results)
+        return results
+
+    def _count(self, values: Iterable[Any]) -> None:
+        self.log.bytes_moved += sum(nbytes(value) for value in values)
 
     async def _gather_from_live_workers(self, handles: list[Any]) -> list[Any]:
         """Gather results; raise an error if all workers have been silent for `worker-timeout` seconds."""

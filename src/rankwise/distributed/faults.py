@@ -82,6 +82,9 @@ class RoundLog:
         Time spent in rounds, and its part in failed rounds or beyond the median.
     events : list of str
         One sentence per slow or repeated round.
+    bytes_moved : int
+        The bytes of arrays that the driver has sent and received, without the messages of Dask; 0 without a
+        client.
     """
 
     mode: str = "scores"
@@ -90,6 +93,7 @@ class RoundLog:
     seconds: float = 0.0
     lost_seconds: float = 0.0
     events: list[str] = field(default_factory=list)
+    bytes_moved: int = 0
     _recent: list[float] = field(default_factory=list, repr=False)
 
     def answered(self, seconds: float, changes: str = "") -> None:

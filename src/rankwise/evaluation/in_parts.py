@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import last_step
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import backend_among, backend_of
@@ -112,7 +113,7 @@ def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[A
     That is the case if a query is in two parts, or there are fewer than two queries, or the preferences are
     no labels. `given` has the scores of the models that are None.
     """
-    backend = backend_among(X, *given)
+    backend = backend_among(X, *given, *((y, qid) if X is None else ()))
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
     parts = backend.parts(X, y, qid, *given)
@@ -232,8 +233,8 @@ def collected_notes(data: EvaluationData, X: Any, y: Any, qid: Any, scored: Sequ
         why = "The preferences are those of all rows"
     else:
         why = "All rows are one ranking" if data.n_queries == 1 else "A query is in several partitions"
-    total = 1e-6 * n_bytes * data.X.shape[0]
-    return [f"{why}: {n_bytes} bytes per row were collected, {total:,.3g} MB; the features were not."]
+    total = human_bytes(n_bytes * data.X.shape[0])
+    return [f"{why}: {n_bytes} bytes per row were collected, {total}; the features were not."]
 
 
 def is_remote(column: Any) -> bool:

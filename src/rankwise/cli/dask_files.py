@@ -1,0 +1,243 @@
+"""Files as partitions on Dask, each read and scored by a worker, for `predict`, `evaluate` and `report`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rankwise.cli.arguments import UsageError
+from rankwise.cli.dask import check_dask_address
+from rankwise.cli.data import Data
+
+
+def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
+    """Set the data to the files that match the patterns; refuse options that need all rows in one place."""
+    from rankwise.distributed.files import expanded
+
+    check_dask_address(options)
+    for name in refused:
+        if getattr(options, name, None) not in (None, False):
+            raise UsageError(f"--{name.replace('_', '-')} cannot be used with --dask.")
+    if "-" in options.data:
+        raise UsageError("Standard input (-) cannot be used with --dask; name files that workers can read.")
+    options.data = expanded(options.data)
+
+
+@dataclass(frozen=True)
+class ScoredFile:
+    """The columns of one file: labels, queries, and for each ranking its scores and predicted grades."""
+
+    y: Any
+    qid: Any
+    scores: list[Any]
+    grades: list[Any]
+
+
+class DaskFiles:
+    """Labels, queries and scores of files, one partition each, which stay on the workers.
+
+    Without a client they stay in the memory of this machine; the rows do not.
+
+    Parameters
+    ----------
+    rankings : list of ScoreSource
+    options : argparse.Namespace
+    """
+
+    def __init__(self, rankings: list[Any], options: argparse.Namespace) -> None:
+        from rankwise.cli.scores import take_categories
+        from rankwise.distributed.client import current_engine
+
+        take_columns_of_models(rankings, options)
+        take_categories(rankings, options)
+        self.rankings, self.options, self.engine = rankings, options, current_engine()
+        models = [ranking if ranking.model is not None else None for ranking in rankings]
+        self._given = Given(options, models)
+        reads = self.engine.persist(self.map(scored_file))
+        sizes = self.engine.execute(lambda: self.engine.map(size_of, reads))
+        self.n_rows = sum(sizes)
+        if not self.n_rows:
+            raise ValueError("The data has no rows.")
+        # An empty file has no queries and no width.
+        self._reads = [read for read, size in zip(reads, sizes, strict=True) if size]
+
+    def map(self, function: Any) -> list[Any]:
+        """Return a handle of ``function(path, given)`` for each file."""
+        files = self.options.data
+        return self.engine.map(function, files, [self.engine.broadcast(self._given)] * len(files))
+
+    def column(self, function: Any, *arguments: Any) -> list[Any]:
+        """Return a handle of a function of the columns of each file."""
+        return self.engine.map(function, self._reads, *([value] * len(self._reads) for value in arguments))
+
+    @property
+    def y(self) -> list[Any]:
+        """The labels."""
+        return self.column(labels_of)
+
+    @property
+    def qid(self) -> list[Any] | None:
+        """The queries, None without any."""
+        has_queries = self.engine.execute(lambda: self.column(has_queries_of))
+        if len(set(has_queries)) > 1:
+            raise ValueError("Some of the files have queries, others have not.")
+        return self.column(queries_of) if has_queries[0] else None
+
+    @property
+    def lowest_label(self) -> float:
+        """The lowest label of all rows."""
+        return float(min(self.engine.execute(lambda: self.column(lowest_of))))
+
+    def scores(self, number: int) -> Any:
+        """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
+        if self.rankings[number].model is not None:
+            return self.column(scores_of_file, number)
+        return self.rankings[number].given_scores(self.n_rows)
+
+    def grades(self, number: int) -> Any:
+        """Return the grades that a model predicts."""
+        return self.column(grades_of_file, number)
+
+
+@dataclass(frozen=True)
+class Given:
+    """What workers need to read and score a file."""
+
+    options: argparse.Namespace
+    rankings: list[Any]
+
+    def read(self, path: str) -> Data:
+        """Read one file as a command reads all of its files in memory."""
+        from rankwise.cli.data import read_data
+
+        return read_data(argparse.Namespace(**(vars(self.options) | {"data": [path]})))
+
+
+def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> None:
+    """Set the columns to read to those of the models, or to those of the first table."""
+    from rankwise.cli.data import features_of_tables, take_columns_of
+    from rankwise.io.table_readers import is_table
+
+    take_columns_of([ranking.model for ranking in rankings if ranking.model is not None], options)
+    if is_table(options.data[0]) and options.features is None:
+        options.features = features_of_tables(options)
+
+
+def scored_file(path: str, given: Given) -> ScoredFile:
+    """Read one file and score its rows."""
+    data = given.read(path)
+    if len(data.y) == 0:
+        nothing = [np.empty(0) for _ in given.rankings]
+        return ScoredFile(data.y, data.qid, nothing, nothing)
+    scores = [None if ranking is None else ranking.scores(data) for ranking in given.rankings]
+    return ScoredFile(data.y, data.qid, scores, [predicted_of(ranking, data) for ranking in given.rankings])
+
+
+def predicted_of(ranking: Any, data: Data) -> Any:
+    """Return the grades that a model predicts, None for other models."""
+    from rankwise.cli.scores import model_scores
+    from rankwise.evaluation.predicted_grades import predicts_grades
+
+    if ranking is None or not predicts_grades(ranking.model):
+        return None
+    return model_scores(ranking.model, data.rows_for(ranking.model), data.qid, labels=True)
+
+
+def labels_of(read: ScoredFile) -> Any:
+    """Return the labels of a file."""
+    return read.y
+
+
+def queries_of(read: ScoredFile) -> Any:
+    """Return the queries of a file."""
+    return read.qid
+
+
+def has_queries_of(read: ScoredFile) -> bool:
+    """Tell whether a file has queries."""
+    return read.qid is not None
+
+
+def size_of(read: ScoredFile) -> int:
+    """Return the number of rows of a file."""
+    return len(read.y)
+
+
+def lowest_of(read: ScoredFile) -> float:
+    """Return the lowest label of a file."""
+    return float(np.min(read.y, initial=np.inf))
+
+
+def scores_of_file(read: ScoredFile, number: int) -> Any:
+    """Return the scores of a ranking."""
+    return read.scores[number]
+
+
+def grades_of_file(read: ScoredFile, number: int) -> Any:
+    """Return the grades that a model predicts."""
+    return read.grades[number]
+
+
+@dataclass(frozen=True)
+class FileText:
+    """The predictions for one file as lines of text, and its queries if the model scales within them."""
+
+    text: str
+    n_rows: int
+    queries: Any = None
+
+
+def predicted_files(model: Any, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
+    """Yield the predictions for one file after the other, as text, and the number of rows.
+
+    Workers go on with the next files while one is written.
+    """
+    from rankwise.cli.dask import dask_client
+    from rankwise.distributed.client import current_engine
+
+    with dask_client(options):
+        engine, seen = current_engine(), set[Any]()
+        given = engine.broadcast(Given(options, [model]))
+        handles = engine.map(predicted_file, options.data, [given] * len(options.data))
+        is_first = True
+        for handle in handles:
+            (found,) = engine.execute(partial(list, [handle]))
+            check_queries(found, seen)
+            text = found.text
+            if options.proba and not is_first and found.n_rows:
+                text = text.partition("\n")[2]  # each file has the header
+            is_first = is_first and not found.n_rows
+            yield text, found.n_rows
+
+
+def predicted_file(path: str, given: Given) -> FileText:
+    """Read, score and format the rows of one file."""
+    from rankwise.cli.predict import written_chunks
+    from rankwise.core.pipelines import scales_queries
+
+    (model,) = given.rankings
+    options = argparse.Namespace(**(vars(given.options) | {"data": [path]}))
+    chunks = list(written_chunks(model, options))
+    queries = given.read(path).qid if scales_queries(model) else None
+    return FileText(
+        "".join(text for text, _ in chunks),
+        sum(n_rows for _, n_rows in chunks),
+        None if queries is None else set(np.asarray(queries).tolist()),
+    )
+
+
+def check_queries(found: FileText, seen: set[Any]) -> None:
+    """Refuse a query in two files, if the model scales within queries."""
+    if found.queries is None:
+        return
+    if both := seen & found.queries:
+        raise ValueError(
+            f"The model scales features within queries, but the query {min(both, key=str)} is in two files; "
+            "predict without --dask, or keep each query in one file."
+        )
+    seen |= found.queries
