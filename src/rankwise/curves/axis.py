@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.tally import Tally
 
 Codes = NDArray[np.int64]
 # Up to this many knots, comparing all values with each knot is faster than a binary search.
@@ -181,19 +182,22 @@ def cut_points(x: FloatVector, n_bins: int) -> FloatVector:
     >>> cut_points(np.array([1.0, 1.0, 2.0, 5.0]), 8)
     array([1.5, 3.5])
     """
-    known = np.sort(x[~np.isnan(x)])
-    distinct = known[np.diff(known, prepend=-np.inf) > 0]
-    if len(distinct) <= n_bins:
-        lower, upper = distinct[:-1], distinct[1:]
+    return tally_cuts(Tally.of(x), n_bins)
+
+
+def tally_cuts(tally: Tally, n_bins: int) -> FloatVector:
+    """Return the `cut_points` of a column that is known by its tally."""
+    if len(tally.values) <= n_bins:
+        lower, upper = tally.values[:-1], tally.values[1:]
         between = lower / 2 + upper / 2
         return np.where(between > lower, between, upper)
-    cuts = np.unique(known[np.arange(1, n_bins) * len(known) // n_bins])
-    return cuts[cuts > distinct[0]]
+    cuts = np.unique(tally.at(np.arange(1, n_bins) * tally.n_known // n_bins))
+    return cuts[cuts > tally.values[0]]
 
 
-def line_knots(x: FloatVector, n_bins: int) -> FloatVector:
+def tally_lines(tally: Tally, n_bins: int) -> FloatVector:
     """Return the knots of about n_bins lines: the lowest value, quantiles and the highest value."""
-    known = x[~np.isnan(x)]
-    if len(known) == 0:
+    if len(tally.values) == 0:
         return np.zeros(1)
-    return np.unique(np.quantile(known, np.linspace(0.0, 1.0, n_bins + 1), method="nearest"))
+    ranks = np.around((tally.n_known - 1) * np.linspace(0.0, 1.0, n_bins + 1)).astype(np.int64)
+    return np.unique(tally.at(ranks))

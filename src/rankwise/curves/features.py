@@ -16,18 +16,18 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import (
     Axis,
     coding_matrix,
-    cut_points,
-    line_knots,
     table_coding,
+    tally_cuts,
+    tally_lines,
     weight_names,
 )
+from rankwise.curves.columns import Columns, MemoryColumns
 from rankwise.data.categories import validated_numbers
 from rankwise.data.product import ProductDesign
+from rankwise.data.tally import Tally
 
 SHAPES = ("steps", "lines")
 CODINGS = ("differences", "values")
-# With more rows than this, quantiles are those of a sample.
-SAMPLED_ROWS = 1 << 17
 
 
 class CurveFeatures(TransformerMixin, BaseEstimator):
@@ -122,7 +122,7 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         y : ignored
         """
         self.check_parameters()
-        return self.fit_rows(validated_numbers(self, X, reset=True))
+        return self.fit_columns(MemoryColumns(validated_numbers(self, X, reset=True)))
 
     def transform(self, X: Any) -> sp.csr_array:
         """Return the rows as a sparse array of shape (n_rows, n_weights)."""
@@ -159,19 +159,19 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         kinds = ("levels" if kind == "levels" else "steps" for kind in self.kinds_)
         return [Axis(*parts) for parts in zip(kinds, self.pair_knots_, strict=False)]
 
-    def with_pairs(self, X: FloatArray, pairs: Any) -> Self:
-        """Set the pairs of features with an interaction table, with bins from the rows X."""
+    def with_pairs(self, columns: Columns, pairs: Any) -> Self:
+        """Set the pairs of features with an interaction table, with bins from the columns of the rows."""
         self.pairs_ = np.array(pairs, dtype=np.int64).reshape(-1, 2)
         if len(self.pairs_) and not self.pair_knots_:
-            self.pair_knots_ = [axis.knots for axis in self.coarse_axes(X, self.pair_bins)]
-            self.pair_counts_ = [axis.counts(x) for axis, x in zip(self.pair_axes, X.T, strict=True)]
+            self.pair_knots_ = [axis.knots for axis in self.coarse_axes(columns, self.pair_bins)]
+            self.pair_counts_ = columns.counts(self.pair_axes)
         return self
 
-    def coarse_axes(self, X: FloatArray, n_bins: int) -> list[Axis]:
+    def coarse_axes(self, columns: Columns, n_bins: int) -> list[Axis]:
         """Return an axis of at most n_bins steps for each numeric feature, and the levels of the others."""
         return [
-            Axis(kind, knots) if kind == "levels" else Axis("steps", cut_points(x, n_bins))
-            for kind, knots, x in zip(self.kinds_, self.knots_, _sample(X).T, strict=True)
+            Axis(kind, knots) if kind == "levels" else Axis("steps", tally_cuts(columns.tally(j), n_bins))
+            for j, (kind, knots) in enumerate(zip(self.kinds_, self.knots_, strict=True))
         ]
 
     def blocks(self) -> list[FloatArray]:
@@ -231,18 +231,20 @@ class CurveFeatures(TransformerMixin, BaseEstimator):
         check_choice(self.shape, "shape", SHAPES)
         check_choice(self.coding, "coding", CODINGS)
 
-    def fit_rows(self, X: FloatArray) -> Self:
-        """Find the bins of checked rows."""
+    def fit_columns(self, columns: Columns) -> Self:
+        """Find the bins of the columns of checked rows."""
         levels = self._level_places()
-        sample = _sample(X)
-        self.kinds_ = ["levels" if j in levels else self.shape for j in range(X.shape[1])]
+        self.kinds_ = ["levels" if j in levels else self.shape for j in range(self.n_features_in_)]
         self.knots_ = [
-            _levels(X[:, j]) if kind == "levels" else _knots(sample[:, j], self.shape, self.n_bins)
+            columns.levels(j) if kind == "levels" else self._knots(columns.tally(j))
             for j, kind in enumerate(self.kinds_)
         ]
-        self.counts_ = [axis.counts(x) for axis, x in zip(self.axes, X.T, strict=True)]
+        self.counts_ = columns.counts(self.axes)
         self.pair_knots_, self.pair_counts_ = [], []
-        return self.with_pairs(X, self._given_pairs())
+        return self.with_pairs(columns, self._given_pairs())
+
+    def _knots(self, tally: Tally) -> FloatVector:
+        return (tally_cuts if self.shape == "steps" else tally_lines)(tally, self.n_bins)
 
     def _tables(self) -> list[tuple[Axis, Any]]:
         return list(zip(self.axes, self.counts_, strict=True))
@@ -283,18 +285,3 @@ def place_of(estimator: Any, entry: Any, name: str) -> int:
     if not (is_place and 0 <= place < estimator.n_features_in_):
         raise ValueError(f"{name} names {entry!r}, which is no column of X.")
     return int(place)
-
-
-def _sample(X: FloatArray) -> FloatArray:
-    if len(X) <= SAMPLED_ROWS:
-        return X
-    return X[np.random.default_rng(0).choice(len(X), SAMPLED_ROWS, replace=False)]
-
-
-def _knots(x: Any, shape: str, n_bins: int) -> Any:
-    return cut_points(x, n_bins) if shape == "steps" else line_knots(x, n_bins)
-
-
-def _levels(x: Any) -> Any:
-    found = np.unique(x[~np.isnan(x)])
-    return found if len(found) else np.zeros(1)

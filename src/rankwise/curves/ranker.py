@@ -18,6 +18,7 @@ from rankwise.calibration.pair_probability import PairProbability
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import KINDS, Axis
+from rankwise.curves.columns import Columns, MemoryColumns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
 from rankwise.curves.screen import best_pairs
 from rankwise.data.backends import backend_of
@@ -235,25 +236,25 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
 
     def space(self, problem: Problem) -> Space:
         """Return the design of the curves alone, and the tables of its weights."""
-        curves = self._new_curves(_weighing(problem))
+        curves = self._new_curves(weighing_columns(problem))
         return Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
 
     def fits(self, problem: Problem, hint: bool = False) -> PairwiseFits:
         """Return the fits of curves and interactions to a problem, for any alpha."""
         self.solver_ = chosen_solver(self.loss, self.solver)
-        X = _weighing(problem)
-        curves = self._new_curves(X)
+        columns = weighing_columns(problem)
+        curves = self._new_curves(columns)
         pairs = self._interactions(curves, problem)
-        curves = CurveMap(curves.features.with_pairs(X, pairs), curves.directions)
+        curves = CurveMap(curves.features.with_pairs(columns, pairs), curves.directions)
         space = Space(curves.design(problem.X, thread_count(self.n_jobs)), curves)
         return PairwiseFits(self, space, problem)
 
-    def _new_curves(self, X: FloatArray) -> CurveMap:
+    def _new_curves(self, columns: Columns) -> CurveMap:
         features = CurveFeatures(**self._feature_parameters())
-        features.n_features_in_, features.categories_ = X.shape[1], self.categories_
+        features.n_features_in_, features.categories_ = self.n_features_in_, self.categories_
         if hasattr(self, "feature_names_in_"):
             features.feature_names_in_ = self.feature_names_in_
-        features.fit_rows(X)
+        features.fit_columns(columns)
         return CurveMap(features, self._directions(features.kinds_))
 
     def _directions(self, kinds: list[str]) -> NDArray[np.int64]:
@@ -305,7 +306,7 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         alpha = float(self.grid(problem, space.design)[SCREEN_ALPHA])
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
         scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
-        axes = curves.features.coarse_axes(_weighing(problem), SCREEN_BINS)
+        axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
         codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
         loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
         return best_pairs(codes, [axis.size for axis in axes], loss, scores, pairs, count)
@@ -460,10 +461,10 @@ class CurveMap:
         return self.features.entries(X, met) @ coef.T
 
 
-def _weighing(problem: Problem) -> FloatArray:
-    """Return the rows that make the bins: those of weight zero are not there."""
+def weighing_columns(problem: Problem) -> Columns:
+    """Return the columns of the rows that make the bins: those of weight zero are not there."""
     weighs = weighing_rows(problem.preferences)
-    return problem.X if weighs.all() else problem.X[weighs]
+    return MemoryColumns(problem.X if weighs.all() else problem.X[weighs])
 
 
 def _spread(values: FloatArray, counts: FloatArray) -> float:
