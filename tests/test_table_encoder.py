@@ -199,7 +199,9 @@ def test_words_on_dask_are_refused_by_name():
     dd = pytest.importorskip("dask.dataframe")
     frame = pd.DataFrame({"price": np.arange(8.0), "grape": ["merlot", "syrah"] * 4})
     rows = dd.from_pandas(frame, npartitions=2)
-    with pytest.raises(ValueError, match="words or categories in 'grape', but rows on Dask must be numbers"):
+    with pytest.raises(
+        ValueError, match="words or categories in 'grape', but a linear model on Dask needs numbers"
+    ):
         RankSVM().fit(rows, np.arange(8))
     with pytest.raises(ValueError, match="TableEncoder needs rows in memory, but X is on Dask"):
         TableEncoder().fit(rows)

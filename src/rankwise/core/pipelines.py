@@ -18,10 +18,11 @@ def has_probabilities(model: Any) -> bool:
 
 def scales_queries(model: Any) -> bool:
     """Tell whether a step of a pipeline needs the query of each row."""
-    return any(_takes_queries(step) for _, step in getattr(model, "steps", [])[:-1])
+    return any(takes_queries(step) for _, step in getattr(model, "steps", [])[:-1])
 
 
-def _takes_queries(step: Any) -> bool:
+def takes_queries(step: Any) -> bool:
+    """Tell whether a step transforms rows by their queries."""
     return hasattr(step, "transform") and "qid" in inspect.signature(step.transform).parameters
 
 
@@ -31,5 +32,5 @@ def before_last_step(model: Any, X: Any, qid: Any = None) -> Any:
         return model[:-1].transform(X) if hasattr(model, "steps") else X
     for _, step in model.steps[:-1]:
         if step is not None and step != "passthrough":
-            X = step.transform(X, qid=qid) if _takes_queries(step) else step.transform(X)
+            X = step.transform(X, qid=qid) if takes_queries(step) else step.transform(X)
     return X

@@ -28,8 +28,7 @@ def kind_of(column: Any) -> str:
     >>> kind_of(pd.Series([1.5, None])), kind_of(pd.Series(["red", "blue"])), kind_of(pd.Series([True]))
     ('number', 'category', 'boolean')
     """
-    declared = type(column.dtype).__name__
-    if declared in ("CategoricalDtype", "Enum", "Categorical"):
+    if is_declared(column):
         return ORDERED if getattr(column.dtype, "ordered", False) else CATEGORY
     if is_dated(column):
         return DATE
@@ -44,19 +43,32 @@ def category_values(column: Any, most: int) -> list[Any]:
     Declared categories are taken as they are. More than `most` words, or words of which most occur once, are
     refused as names or text.
     """
+    values = occurring_values(column)
+    if not is_declared(column):
+        check_words(str(column.name), len(values), len(column), most)
+    return values
+
+
+def occurring_values(column: Any) -> list[Any]:
+    """Return the categories of a column that are declared, or the words that occur, sorted."""
     if type(column.dtype).__name__ in ("CategoricalDtype", "Enum"):
         return [as_python(value) for value in column.dtype.categories]
-    words = sorted(set(column.to_list()) - {None}, key=str) if _is_polars(column) else _words(column)
-    n_rows = len(column)
-    if type(column.dtype).__name__ != "Categorical" and (
-        len(words) > most or (n_rows > most and n_rows < ROWS_PER_WORD * len(words))
-    ):
+    return sorted(set(column.to_list()) - {None}, key=str) if _is_polars(column) else _words(column)
+
+
+def is_declared(column: Any) -> bool:
+    """Return whether a column is declared to hold categories."""
+    return type(column.dtype).__name__ in ("CategoricalDtype", "Enum", "Categorical")
+
+
+def check_words(name: str, n_words: int, n_rows: int, most: int) -> None:
+    """Refuse a column with too many different words for categories."""
+    if n_words > most or (n_rows > most and n_rows < ROWS_PER_WORD * n_words):
         raise ValueError(
-            f"Column {column.name!r} has {len(words):,} different words in {n_rows:,} rows, so it holds "
+            f"Column {name!r} has {n_words:,} different words in {n_rows:,} rows, so it holds "
             "names or text rather than categories. Leave it out, replace it by numbers, or make it a "
             "categorical column if it is one."
         )
-    return words
 
 
 def category_codes(column: Any, known: list[Any]) -> FloatVector:

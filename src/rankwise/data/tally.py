@@ -25,6 +25,8 @@ class Tally:
     counts : int array of shape (n_values,)
     n_missing : int
         The number of missing values (NaN), which are not among the values.
+    exact : bool
+        Whether it was never compressed.
 
     Examples
     --------
@@ -38,6 +40,7 @@ class Tally:
     values: FloatVector
     counts: IntVector
     n_missing: int = 0
+    exact: bool = True
 
     @classmethod
     def of(cls, x: FloatVector) -> Tally:
@@ -63,7 +66,7 @@ class Tally:
         edges = np.arange(most + 1) * total // most
         middles = (edges[:-1] + edges[1:] - 1) // 2
         middles[0], middles[-1] = 0, total - 1
-        return _summed(self.at(middles), np.diff(edges), self.n_missing)
+        return _summed(self.at(middles), np.diff(edges), self.n_missing, exact=False)
 
 
 def merged_tally(tallies: Sequence[Tally], most: int | None = None) -> Tally:
@@ -76,16 +79,17 @@ def merged_tally(tallies: Sequence[Tally], most: int | None = None) -> Tally:
     [1, 2, 1]
     """
     values, counts = (np.concatenate([getattr(part, name) for part in tallies]) for name in _COLUMNS)
-    whole = _summed(values, counts, sum(part.n_missing for part in tallies))
+    exact = all(part.exact for part in tallies)
+    whole = _summed(values, counts, sum(part.n_missing for part in tallies), exact)
     return whole if most is None else whole.compressed(most)
 
 
 _COLUMNS = ("values", "counts")
 
 
-def _summed(values: FloatVector, counts: IntVector, n_missing: int) -> Tally:
+def _summed(values: FloatVector, counts: IntVector, n_missing: int, exact: bool) -> Tally:
     """Return the tally of values that may repeat, in any order."""
     distinct, place = np.unique(values, return_inverse=True)
     sums = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(sums, place, counts)
-    return Tally(distinct, sums, n_missing)
+    return Tally(distinct, sums, n_missing, exact)

@@ -1,11 +1,17 @@
 """Fits on Dask partitions, for data larger than one machine; the solutions are exact."""
 
+from typing import TYPE_CHECKING
+
+from rankwise.core.lazy import lazy_names
 from rankwise.data.backends import register
 from rankwise.distributed.backend import DaskBackend
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
+
+if TYPE_CHECKING:
+    from rankwise.distributed.pipelines import fit_pipeline, fit_steps, lazy_predictions
 
 __all__ = [
     "DaskBackend",
@@ -15,11 +21,19 @@ __all__ = [
     "Partitions",
     "RoundLog",
     "WorkersSilentError",
+    "fit_pipeline",
+    "fit_steps",
     "from_files",
     "gathered",
     "is_distributed",
+    "lazy_predictions",
     "lazy_scores",
     "scatter",
 ]
+
+# Pipelines import scikit-learn's steps.
+__getattr__, _ = lazy_names(
+    __name__, {"rankwise.distributed.pipelines": ["fit_pipeline", "fit_steps", "lazy_predictions"]}
+)
 
 register(DaskBackend())

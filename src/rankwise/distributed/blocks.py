@@ -70,9 +70,9 @@ def _check_kinds(rows: Any) -> None:
     odd = [str(column.name) for column in words_and_categories(rows)]
     if odd:
         raise ValueError(
-            f"X has words or categories in {listing(odd)}, but rows on Dask must be numbers. Encode them "
-            "first: fit a rankwise.preprocessing.TableEncoder to a sample in memory, and map its transform "
-            "over the partitions."
+            f"X has words or categories in {listing(odd)}, but a linear model on Dask needs numbers. Put a "
+            "rankwise.preprocessing.TableEncoder before it, and fit the pipeline by "
+            "rankwise.distributed.fit_pipeline."
         )
 
 

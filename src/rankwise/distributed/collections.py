@@ -47,6 +47,13 @@ class Partitions:
         """The number of dimensions, 2."""
         return 2
 
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        """Refuse to become one array, which a step of scikit-learn would ask for."""
+        raise ValueError(
+            "X is in partitions on Dask, which are not put together in memory; fit a pipeline to them by "
+            "rankwise.distributed.fit_pipeline(pipeline, X, y), and predict by lazy_predictions(model, X)."
+        )
+
 
 def is_distributed(values: Any) -> bool:
     """Tell whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""

@@ -16,15 +16,14 @@ from rankwise.data.backends import backend_of
 from rankwise.data.column_kinds import (
     CATEGORY,
     MOST_WORDS,
-    NUMBER,
     ORDERED,
     category_codes,
-    category_values,
     is_missing_in,
     kind_of,
     numbers_of,
 )
 from rankwise.data.dates import frame_columns, with_days
+from rankwise.preprocessing.column_summary import ColumnSummary
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -88,25 +87,37 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         X : frame or array of shape (n_rows, n_features)
         y : ignored
         """
-        check_count("max_categories", self.max_categories)
         columns = self._columns(X, reset=True)
-        self.kinds_ = [NUMBER if isinstance(column, np.ndarray) else kind_of(column) for column in columns]
-        self.categories_ = {
-            place: category_values(column, self.max_categories)
-            for place, column in enumerate(columns)
-            if self.kinds_[place] in (CATEGORY, ORDERED)
-        }
-        self.medians_ = np.full(len(columns), np.nan)
-        self.has_missing_ = np.zeros(len(columns), dtype=bool)
+        self.fit_summaries([ColumnSummary.of(column) for column in columns])
         for place, column in enumerate(columns):
-            if self.kinds_[place] == CATEGORY:
-                self.has_missing_[place] = is_missing_in(column).any()
-                continue
-            numbers = self._numbers(place, column)
-            known = numbers[~np.isnan(numbers)]
-            self.has_missing_[place] = len(known) < len(numbers)
-            self.medians_[place] = np.median(known) if len(known) else 0.0
+            if self.kinds_[place] != CATEGORY:
+                numbers = self._numbers(place, column)
+                known = numbers[~np.isnan(numbers)]
+                self.medians_[place] = np.median(known) if len(known) else 0.0
         return self
+
+    def fit_summaries(self, summaries: list[ColumnSummary]) -> None:
+        """Learn all but the medians from summaries of the columns."""
+        check_count("max_categories", self.max_categories)
+        self.kinds_ = [summary.kind for summary in summaries]
+        self.categories_ = {
+            place: summary.checked_levels(self.max_categories)
+            for place, summary in enumerate(summaries)
+            if summary.levels is not None
+        }
+        self.medians_ = np.full(len(summaries), np.nan)
+        self.has_missing_ = np.array([summary.n_missing > 0 for summary in summaries], dtype=bool)
+
+    def summaries(self, X: Any) -> list[ColumnSummary]:
+        """Return the summaries of the columns of some rows."""
+        return [ColumnSummary.of(column) for column in self._columns(X, reset=False)]
+
+    def numbers(self, X: Any) -> dict[int, FloatVector]:
+        """Return the columns of some rows that are no categories as numbers, by place."""
+        columns = enumerate(self._columns(X, reset=False))
+        return {
+            place: self._numbers(place, column) for place, column in columns if self.kinds_[place] != CATEGORY
+        }
 
     def transform(self, X: Any) -> FloatArray:
         """Return the rows as numbers, without missing values.
@@ -197,8 +208,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Return the columns of a frame, or those of an array as numbers."""
         if (backend := backend_of(X)) is not None:
             raise ValueError(
-                f"TableEncoder needs rows in memory, but X is {backend.name}: fit it to a sample, and map "
-                "its transform over the partitions."
+                f"TableEncoder needs rows in memory, but X is {backend.name}: fit a pipeline with it by "
+                "rankwise.distributed.fit_pipeline."
             )
         if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)

@@ -1,0 +1,195 @@
+"""Rows in partitions as they were given, with words and gaps, for the steps before a model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from rankwise.core.columns import require_same_columns
+from rankwise.core.text import plural
+from rankwise.data.design import Design
+from rankwise.distributed.blocks import names_of
+from rankwise.distributed.client import current_client, current_engine
+from rankwise.distributed.collections import Partitions, as_partitions
+from rankwise.distributed.engine import FAN_IN, Engine
+
+
+class BlockShape(NamedTuple):
+    """The shape of a block, the names of its columns if it has some, and its first row."""
+
+    n_rows: int
+    n_features: int
+    feature_names: list[str] | None
+    first: Any
+
+
+class RowBlocks:
+    """Blocks of rows: arrays, sparse matrices or frames.
+
+    Attributes
+    ----------
+    engine : Engine
+    handles : list
+        One handle per block.
+    lengths : list of int
+    sample : array, sparse matrix or frame
+        The first row of all, which has the columns and their types.
+    feature_names : list of str or None
+    """
+
+    def __init__(self, engine: Engine, handles: list[Any], lengths: list[int], sample: Any):
+        self.engine, self.handles, self.lengths, self.sample = engine, handles, lengths, sample
+        self.borders = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    @classmethod
+    def of(cls, X: Any) -> Self:
+        """Load a Dask collection; without a client, only find the shapes of its blocks."""
+        partitions, engine = as_partitions(X), current_engine()
+        handles = engine.map(as_rows, loaded(partitions))
+        shapes = engine.execute(lambda: engine.map(shape_of, handles))
+        check_shapes(shapes)
+        sample = next((shape.first for shape in shapes if shape.n_rows), None)
+        if sample is None:
+            raise ValueError("X has no rows.")
+        return cls(engine, handles, [shape.n_rows for shape in shapes], sample)
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows of all blocks."""
+        return int(self.borders[-1])
+
+    @property
+    def n_features(self) -> int:
+        """The number of columns."""
+        return int(self.sample.shape[1])
+
+    @property
+    def feature_names(self) -> list[str] | None:
+        """The names of the columns of frames."""
+        return names_of(self.sample)
+
+    def slices(self, column: NDArray[Any] | None) -> list[Any]:
+        """Split a column with one entry per row by block; None for each block without a column."""
+        if column is None:
+            return [None] * len(self.lengths)
+        if len(column) != self.n_rows:
+            raise ValueError(f"X has {plural(self.n_rows, 'row')}, but a column beside it has {len(column)}.")
+        return [column[begin:end] for begin, end in pairwise(self.borders)]
+
+    def each(self, function: Callable[..., Any], *shared: Any) -> list[Any]:
+        """Return a function of every block that has rows, with shared arguments, in one round."""
+        return self.engine.execute(lambda: self._mapped(function, shared))
+
+    def reduced(self, function: Callable[..., Any], merge: Callable[..., Any], *shared: Any) -> Any:
+        """Return the results of a function of every block with rows, merged in a tree on the workers.
+
+        `merge` takes a list of results and returns one.
+        """
+
+        def send() -> list[Any]:
+            handles = self._mapped(function, shared)
+            while len(handles) > 1:
+                groups = [handles[start : start + FAN_IN] for start in range(0, len(handles), FAN_IN)]
+                handles = self.engine.map(merge, groups)
+            return handles
+
+        return self.engine.execute(send)[0]
+
+    @property
+    def n_levels(self) -> int:
+        """The number of levels of the tree of `reduced`, including its leaves."""
+        n_blocks, n_levels = sum(length > 0 for length in self.lengths), 1
+        while n_blocks > 1:
+            n_blocks, n_levels = -(-n_blocks // FAN_IN), n_levels + 1
+        return n_levels
+
+    def mapped(self, function: Callable[..., Any], sample: Any, *columns: Sequence[Any]) -> RowBlocks:
+        """Return the blocks of a function of block, first row of the result, and entries of columns.
+
+        `sample` is that first row; blocks without rows become its columns without rows.
+        """
+        shared = [self.engine.broadcast(sample)] * len(self.handles)
+        handles = self.engine.map(function, self.handles, shared, *columns)
+        return RowBlocks(self.engine, handles, self.lengths, sample)
+
+    def where(self, chosen: NDArray[np.bool_]) -> RowBlocks:
+        """Return some of the rows."""
+        if chosen.all():
+            return self
+        parts = self.slices(chosen)
+        handles = self.engine.map(taken_rows, self.handles, parts)
+        return RowBlocks(self.engine, handles, [int(part.sum()) for part in parts], self.sample)
+
+    def partitions(self) -> Partitions:
+        """Return the blocks as rows of a model."""
+        from rankwise.distributed.blocks import as_block
+
+        blocks = self.engine.map(as_block, self.handles)
+        return Partitions(blocks, self.lengths, self.feature_names, loaded=True)
+
+    def _mapped(self, function: Callable[..., Any], shared: Sequence[Any]) -> list[Any]:
+        filled = [handle for handle, length in zip(self.handles, self.lengths, strict=True) if length]
+        columns = [[self.engine.broadcast(value)] * len(filled) for value in shared]
+        return self.engine.map(function, filled, *columns)
+
+
+def loaded(partitions: Partitions) -> list[Any]:
+    """Return one handle per partition, on the workers of the current client if there is one."""
+    client = current_client()
+    if partitions.loaded or client is None:
+        return list(partitions.blocks)
+    return list(client.compute(list(partitions.blocks)))
+
+
+def as_rows(block: Any) -> Any:
+    """Return a block as an array, sparse matrix or frame; rows of a file with names are a frame."""
+    if not isinstance(block, Design):
+        return block
+    if block.feature_names is None or sp.issparse(block.X):
+        return block.X
+    return framed(block.X, block.feature_names)
+
+
+def framed(X: NDArray[Any], names: Sequence[str]) -> Any:
+    """Return an array as a frame of pandas or, if it is not installed, of polars."""
+    try:
+        import pandas as pd
+    except ImportError:
+        import polars as pl
+
+        return pl.DataFrame(X, schema=list(names), orient="row")
+    return pd.DataFrame(X, columns=list(names), copy=False)
+
+
+def taken_rows(rows: Any, chosen: NDArray[np.bool_]) -> Any:
+    """Return some of the rows of a block."""
+    return rows.filter(chosen) if type(rows).__module__.startswith("polars") else rows[chosen]
+
+
+def shape_of(rows: Any) -> BlockShape:
+    """Return the shape of a block."""
+    if getattr(rows, "ndim", 2) != 2 or not hasattr(rows, "shape"):
+        raise ValueError("X must be two-dimensional.")
+    return BlockShape(int(rows.shape[0]), int(rows.shape[1]), names_of(rows), rows[:1])
+
+
+def check_shapes(shapes: Sequence[BlockShape]) -> None:
+    """Refuse blocks with unequal columns."""
+    if not shapes:
+        raise ValueError("X has no partitions.")
+    first = shapes[0]
+    for number, shape in enumerate(shapes):
+        if shape.n_features != first.n_features:
+            raise ValueError(
+                f"Partition {number} of X has {shape.n_features} features, but partition 0 has "
+                f"{first.n_features}."
+            )
+        if first.feature_names and shape.feature_names:
+            require_same_columns(
+                first.feature_names, shape.feature_names, f"Partition {number} of X", "partition 0"
+            )

@@ -1,0 +1,271 @@
+"""Pipelines on Dask: the ordinary fitted steps, equal to those of memory."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, make_column_transformer
+from sklearn.decomposition import PCA
+from sklearn.frozen import FrozenEstimator
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    OneHotEncoder,
+    OrdinalEncoder,
+    StandardScaler,
+)
+
+from rankwise import RankRLS, RankSVM, load_model, save_model
+from rankwise.distributed import (
+    fit_pipeline,
+    fit_steps,
+    gathered,
+    lazy_predictions,
+    order_statistics,
+    scatter,
+)
+from rankwise.preprocessing import CurveFeatures, QueryScaler, TableEncoder
+
+dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
+pd = pytest.importorskip("pandas")
+
+BORDERS = (0, 30, 30, 31, 75, 120)  # an empty partition, and one of a single row
+rng = np.random.default_rng(5)
+X = np.round(rng.normal(size=(120, 4)) * [1.0, 5.0, 0.1, 1.0], 2)
+X[:, 1] += 1e3
+X[:, 3] = 7.0  # constant
+Y = np.round(X[:, 0] + rng.normal(size=120), 1)
+QID = np.repeat([0, 1, 2, 3, 4, 5], [30, 1, 14, 30, 25, 20])
+GAPS = np.where(rng.random(X.shape) < 0.2, np.nan, X)
+GAPS[31:75, 2] = np.nan  # no value in one partition
+SPARSE = sp.csr_matrix(np.where(rng.random(X.shape) < 0.5, 0.0, np.abs(X)))
+
+
+def blocks(rows, borders=BORDERS):
+    return [dask.delayed(rows[begin:end]) for begin, end in pairwise(borders)]
+
+
+def rows_of(partitions):
+    found = [block.X for block in dask.compute(*partitions.blocks)]
+    return sp.vstack(found).toarray() if sp.issparse(found[0]) else np.concatenate(found)
+
+
+def assert_same_state(there, here):
+    assert set(vars(there)) == set(vars(here))
+    for name, value in vars(here).items():
+        found = getattr(there, name)
+        if isinstance(value, np.ndarray | float) and np.asarray(value).dtype.kind == "f":
+            np.testing.assert_allclose(found, value, rtol=1e-12, atol=0, err_msg=name)
+            assert np.asarray(found).dtype == np.asarray(value).dtype
+        elif isinstance(value, list | np.ndarray):
+            assert len(found) == len(value)
+            for left, right in zip(found, value, strict=True):
+                same = np.testing.assert_array_equal if name != "counts_" else np.testing.assert_allclose
+                same(left, right, err_msg=name)
+        elif name not in ("indicator_", "_label_encoder"):
+            assert found == value, name
+
+
+STEPS = {
+    "standard": (StandardScaler(), X),
+    "standard, gaps": (StandardScaler(), GAPS),
+    "standard, float32": (StandardScaler(), X.astype(np.float32)),
+    "standard, sparse": (StandardScaler(with_mean=False), SPARSE),
+    "no mean, no deviation": (StandardScaler(with_mean=False, with_std=False), X),
+    "mean alone": (StandardScaler(with_std=False), GAPS),
+    "extremes": (MinMaxScaler((-1, 2)), GAPS),
+    "largest": (MaxAbsScaler(), GAPS),
+    "largest, sparse": (MaxAbsScaler(), SPARSE),
+    "imputed means": (SimpleImputer(), GAPS),
+    "imputed medians": (SimpleImputer(strategy="median", add_indicator=True), GAPS),
+    "imputed medians, sparse": (SimpleImputer(strategy="median"), SPARSE),
+    "imputed modes": (SimpleImputer(strategy="most_frequent"), np.round(GAPS)),
+    "imputed constants": (SimpleImputer(strategy="constant", fill_value=3.0), GAPS),
+    "another gap": (SimpleImputer(missing_values=7.0, strategy="median", keep_empty_features=True), X),
+    "stateless": (Normalizer(), X),
+    "one hot": (OneHotEncoder(sparse_output=False), np.round(X[:, [0, 2]])),
+    "ordinal": (OrdinalEncoder(), np.round(X[:, [0, 2]])),
+    "curves": (CurveFeatures(n_bins=8), GAPS),
+    "lines and tables": (CurveFeatures(n_bins=5, shape="lines", pairs=[(0, 1)]), GAPS),
+    "levels": (CurveFeatures(n_bins=4, categorical_features=[2]), np.round(GAPS)),
+}
+
+
+@pytest.mark.filterwarnings("ignore:.*Skipping features:UserWarning")
+@pytest.mark.parametrize("name", STEPS)
+def test_a_step_is_that_of_memory(name):
+    step, rows = STEPS[name]
+    there, here = clone(step), clone(step).fit(rows)
+    found = rows_of(fit_steps([there], blocks(rows)))
+    assert_same_state(there, here)
+    expected = here.transform(rows)
+    expected = expected.toarray() if sp.issparse(expected) else expected
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_means_far_from_zero_keep_their_digits():
+    far = np.random.default_rng(0).normal(size=(900, 1)) + 1e9
+    there = StandardScaler()
+    fit_steps([there], blocks(far, (0, 10, 300, 900)))
+    # A mean near 1e9 has an error of about 1e-7, of which a deviation of 1 sees no more.
+    assert there.scale_[0] == pytest.approx(np.std(far - 1e9), rel=1e-6)
+
+
+def test_medians_are_exact_beyond_the_sketch(monkeypatch):
+    monkeypatch.setattr(order_statistics, "EXACT_ROWS", 10)
+    monkeypatch.setattr(order_statistics, "MOST_VALUES", 20)
+    values = np.random.default_rng(1).normal(size=(2001, 3))
+    values[:, 1] = np.round(values[:, 1], 1)
+    values[::3, 2] = np.nan
+    borders = [0, *range(7, 2001, 97), 2001]
+    for rows in (values, values[:-1]):
+        there = SimpleImputer(strategy="median")
+        fit_steps([there], blocks(rows, [min(border, len(rows)) for border in borders]))
+        np.testing.assert_array_equal(there.statistics_, np.nanmedian(rows, axis=0))
+
+
+def test_bins_of_a_sketch_hold_about_as_many_rows(monkeypatch):
+    monkeypatch.setattr(order_statistics, "EXACT_ROWS", 10)
+    monkeypatch.setattr(order_statistics, "MOST_VALUES", 200)
+    values = np.random.default_rng(1).normal(size=(4000, 1))
+    there = CurveFeatures(n_bins=10)
+    fit_steps([there], blocks(values, range(0, 4001, 250)))
+    assert there.counts_[0].sum() == 4000
+    # Three levels of the tree, each with an error of 1 / 200 of the rows, at both ends of a bin.
+    np.testing.assert_allclose(there.counts_[0][:-1], 400, atol=2 * 3 * 4000 / 200)
+
+
+@pytest.fixture(scope="module")
+def table():
+    """Words that are missing in one partition, dates, booleans, and numbers with gaps."""
+    grape = np.array(["merlot", "syrah", "riesling"], dtype=object)[rng.integers(0, 3, 120)]
+    grape[:30] = "merlot"
+    grape[31:75] = None
+    return pd.DataFrame(
+        {
+            "price": GAPS[:, 0],
+            "grape": grape,
+            "bottled": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 99, 120), "D"),
+            "organic": rng.random(120) < 0.5,
+            "size": pd.Categorical(
+                rng.choice(["S", "M", "L"], 120), categories=["S", "M", "L"], ordered=True
+            ),
+        }
+    )
+
+
+@pytest.mark.parametrize("step", [TableEncoder(), CurveFeatures(n_bins=8)])
+def test_words_dates_and_gaps(table, step):
+    there, here = clone(step), clone(step).fit(table)
+    found = rows_of(fit_steps([there], blocks(table)))
+    assert_same_state(there, here)
+    expected = here.transform(table)
+    np.testing.assert_allclose(found, expected.toarray() if sp.issparse(expected) else expected)
+
+
+def test_columns_of_words_are_checked_over_all_rows(table):
+    names = table.assign(name=[f"wine {k}" for k in range(120)])
+    with pytest.raises(ValueError, match="Column 'name' has 120 different words in 120 rows"):
+        fit_steps([TableEncoder()], blocks(names))
+    mixed = [dask.delayed(table[:50]), dask.delayed(table[50:].assign(grape=1.0))]
+    with pytest.raises(ValueError, match="Column 'grape' is a category in one part of the rows and a number"):
+        fit_steps([TableEncoder()], mixed)
+
+
+def test_column_transformers(table):
+    numbers = make_pipeline(SimpleImputer(strategy="median"), StandardScaler())
+    step = ColumnTransformer(
+        [
+            ("numbers", numbers, ["price"]),
+            ("words", OneHotEncoder(handle_unknown="ignore"), lambda frame: ["grape", "size"]),
+            ("flag", "passthrough", [3]),
+        ],
+        sparse_threshold=0,
+    )
+    there, here = clone(step), clone(step).fit(table.astype({"size": object}))
+    found = rows_of(fit_steps([there], blocks(table.astype({"size": object}))))
+    np.testing.assert_allclose(found, here.transform(table.astype({"size": object})), rtol=1e-12)
+    assert there.get_feature_names_out().tolist() == here.get_feature_names_out().tolist()
+    assert not hasattr(numbers[0], "statistics_")  # the fitted copies are in transformers_
+
+
+def test_a_fitted_pipeline_is_an_ordinary_one(table, tmp_path):
+    words = make_column_transformer((OneHotEncoder(), ["grape"]), (SimpleImputer(), ["price"]))
+    pipelines = {
+        "encoder": make_pipeline(TableEncoder(), StandardScaler(), RankRLS(1e-2)),
+        "columns": make_pipeline(words, MaxAbsScaler(), RankRLS(1e-2)),
+    }
+    for pipeline in pipelines.values():
+        here = clone(pipeline).fit(table, Y)
+        there = fit_pipeline(pipeline, blocks(table), Y)
+        assert there is pipeline
+        save_model(there, tmp_path / "model.json")
+        for model in (there, load_model(tmp_path / "model.json")):
+            np.testing.assert_allclose(model.predict(table), here.predict(table), rtol=1e-9, atol=1e-9)
+            scores = lazy_predictions(model, blocks(table))
+            np.testing.assert_array_equal(gathered(scores), model.predict(table))
+
+
+@pytest.mark.parametrize("method", ["minmax", "standard", "rank"])
+def test_queries_are_scaled_where_they_lie(method):
+    pipeline = make_pipeline(QueryScaler(method), RankRLS(1e-2))
+    there = fit_pipeline(clone(pipeline), blocks(X), Y, qid=QID)
+    with sklearn.config_context(enable_metadata_routing=True):
+        here = pipeline.fit(X, Y, qid=QID)
+        expected = here.predict(X, qid=QID)
+    np.testing.assert_allclose(there[-1].coef_, here[-1].coef_, atol=1e-12)
+    scores = lazy_predictions(there, blocks(X), qid=QID)
+    np.testing.assert_allclose(scores.compute(), expected, atol=1e-12)
+    assert scores.chunks == ((30, 1, 44, 45),)
+
+
+def test_queries_that_are_split_cannot_be_scaled():
+    with pytest.raises(ValueError, match="whole in partitions, but query 4 is split over several of them"):
+        fit_steps([QueryScaler()], blocks(X, (0, 80, 120)), qid=QID)
+    with pytest.raises(ValueError, match="all rows are one query over several"):
+        fit_steps([QueryScaler()], blocks(X))
+    model = make_pipeline(QueryScaler(), RankRLS(1e-2))
+    model = fit_pipeline(model, blocks(X), Y, qid=QID)
+    with pytest.raises(ValueError, match="query 4 is split"):
+        lazy_predictions(model, blocks(X, (0, 80, 120)), qid=QID)
+
+
+def test_scattered_rows_and_frames_of_dask():
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    expected = make_pipeline(StandardScaler(), RankRLS(1e-2)).fit(frame, Y)
+    dd = pytest.importorskip("dask.dataframe")
+    parts = dd.from_pandas(frame, npartitions=3)
+    there = fit_pipeline(make_pipeline(StandardScaler(), RankRLS(1e-2)), parts, Y)
+    assert there[0].feature_names_in_.tolist() == list("abcd")
+    np.testing.assert_allclose(there.predict(frame), expected.predict(frame), atol=1e-9)
+    np.testing.assert_allclose(lazy_predictions(there, parts).compute(), expected.predict(frame), atol=1e-9)
+    rows = scatter(X, n_partitions=3)
+    there = fit_pipeline(make_pipeline("passthrough", StandardScaler(), RankRLS(1e-2)), rows, Y)
+    np.testing.assert_allclose(there[-1].coef_, expected[-1].coef_, atol=1e-9)
+
+
+def test_what_cannot_be_fitted_says_what_can():
+    with pytest.raises(ValueError, match=r"PCA cannot be fitted to rows on Dask, as StandardScaler.*Frozen"):
+        fit_steps([PCA(2)], blocks(X))
+    frozen = FrozenEstimator(PCA(2).fit(X))
+    np.testing.assert_allclose(rows_of(fit_steps([frozen], blocks(X))), frozen.transform(X))
+    with pytest.raises(ValueError, match="X is in memory"):
+        fit_pipeline(make_pipeline(StandardScaler(), RankSVM()), X, Y)
+    with pytest.raises(ValueError, match="with min_frequency or max_categories"):
+        fit_steps([OneHotEncoder(max_categories=2)], blocks(X))
+    with pytest.raises(ValueError, match="Partition 1 of X has 3 features, but partition 0 has 4"):
+        fit_steps([StandardScaler()], [dask.delayed(X), dask.delayed(X[:, :3])])
+    with pytest.raises(ValueError, match="X has no rows"):
+        fit_steps([StandardScaler()], [dask.delayed(X[:0])])
+
+
+@pytest.mark.parametrize("step", [TableEncoder(), QueryScaler(), CurveFeatures(), StandardScaler()])
+def test_a_pipeline_of_memory_names_the_function_for_partitions(step):
+    with pytest.raises((ValueError, TypeError), match="fit_pipeline"):
+        make_pipeline(step, RankSVM()).fit(scatter(X, n_partitions=2), Y)
