@@ -20,10 +20,9 @@ from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import KINDS, Axis
 from rankwise.curves.columns import Columns, MemoryColumns
 from rankwise.curves.features import CurveFeatures, checked_pair, place_of
-from rankwise.curves.screen import best_pairs
+from rankwise.curves.screen import best_pairs, memory_cell_sums
 from rankwise.data.backends import backend_of
 from rankwise.data.categories import one_row, validated_numbers
-from rankwise.data.design import Design
 from rankwise.estimators.auto_alpha import AUTO
 from rankwise.estimators.fits import PairwiseFits
 from rankwise.estimators.pairwise import PairwiseRanker
@@ -75,7 +74,7 @@ class Curve:
 class BaseCurveRanker(PairProbability, PairwiseRanker):
     """A score that is a sum of curves."""
 
-    takes_backends = False
+    takes_tables = True
 
     n_bins: int
     shape: str
@@ -95,11 +94,16 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         Parameters
         ----------
         X : array, sparse matrix or frame of shape (n_rows, n_features)
+            Or rows on Dask.
 
         Returns
         -------
         scores : array of shape (n_rows,)
+            For rows on Dask a Dask array, not yet computed.
         """
+        if (backend := backend_of(X)) is not None:
+            check_is_fitted(self)
+            return backend.predictions(self, X)
         return reduce(np.add, self._terms(X))  # in one fixed order, whatever the number of rows
 
     @available_if(_is_logistic)
@@ -307,9 +311,9 @@ class BaseCurveRanker(PairProbability, PairwiseRanker):
         rough = copy(self).set_params(tol=max(self.tol, SCREEN_TOL), callback=None, verbose=0)
         scores = space.design.matvec(PairwiseFits(rough, space, problem).solve(alpha).coef)
         axes = curves.features.coarse_axes(weighing_columns(problem), SCREEN_BINS)
-        codes = [axis.codes(x) for axis, x in zip(axes, X.T, strict=True)]
         loss = LOSSES[self.loss](problem.preferences, average=self.average, n_threads=n_threads)
-        return best_pairs(codes, [axis.size for axis in axes], loss, scores, pairs, count)
+        sums = memory_cell_sums(X) if isinstance(X, np.ndarray) else X.cell_sums
+        return best_pairs(axes, sums, loss, scores, pairs, count)
 
     def set_function(self, coef: FloatVector, features: CurveMap) -> None:
         """Keep the tables."""
@@ -337,7 +341,8 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     ----------
     alpha : float or "auto"
         Strength of the penalty. By default it is chosen inside the fit, as `CurveRankerCV` does: the best one
-        depends on the noise of the labels, and no number suits most tables. A number is some 20 times faster.
+        depends on the noise of the labels, and no number suits most tables. A number is some 20 times faster,
+        and is required for rows on Dask.
     loss : "hinge", "squared_hinge" or "logistic"
         With "logistic" there is `predict_pair_proba`.
     n_bins : int
@@ -414,13 +419,20 @@ class CurveMap:
     def __init__(self, features: CurveFeatures, directions: NDArray[np.int64]):
         self.features, self.directions = features, directions
 
-    def design(self, X: FloatArray, n_threads: int = 1) -> Design:
-        """Return rows as a design; decreasing curves have flipped signs, so their steps are positive, too."""
+    def design(self, X: Any, n_threads: int = 1) -> Any:
+        """Return rows, in memory or of a backend, as a design.
+
+        Decreasing curves have flipped signs, so their steps are positive, too.
+        """
         self._blocks, self._factors = self.features.blocks(), self.features.factors(smooth=True)
         for block, direction in zip(self._blocks, self.directions, strict=True):
             if direction < 0:
                 block *= -1.0
-        design = self.features.design(X, self._blocks, self._factors, n_threads)
+        design: Any = (
+            self.features.design(X, self._blocks, self._factors, n_threads)
+            if isinstance(X, np.ndarray)
+            else X.design(self)
+        )
         design.nonnegative = self._nonnegative() if self.directions.any() else None
         return design
 
@@ -464,6 +476,8 @@ class CurveMap:
 def weighing_columns(problem: Problem) -> Columns:
     """Return the columns of the rows that make the bins: those of weight zero are not there."""
     weighs = weighing_rows(problem.preferences)
+    if not isinstance(problem.X, np.ndarray):
+        return problem.X.columns(weighs)
     return MemoryColumns(problem.X if weighs.all() else problem.X[weighs])
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -9,32 +10,34 @@ import numpy as np
 
 from rankwise.core.memory import require_memory
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.curves.axis import Axis
 from rankwise.data.design import row_blocks
 from rankwise.losses import PairwiseLoss
 
+CellSums = Callable[[list[Axis], Sequence[FloatVector]], list[FloatArray]]
 # The number of entries of a block of rows that fits into a cache.
 BLOCK_ENTRIES = 1 << 18
 
 
 def best_pairs(
-    codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any], count: int
+    axes: list[Axis], sums: CellSums, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any], count: int
 ) -> list[tuple[int, int]]:
     """Return the pairs of features whose table would reduce the loss most, the best first.
 
     Parameters
     ----------
-    codes, sizes, loss, scores, pairs :
+    axes, sums, loss, scores, pairs :
         As for `pair_gains`.
     count : int
         The largest number of pairs to return; pairs that do not reduce the loss are left out.
     """
-    gain = pair_gains(codes, sizes, loss, scores, pairs)
+    gain = pair_gains(axes, sums, loss, scores, pairs)
     order = np.argsort(-gain, kind="stable")[:count]
     return [pairs[number] for number in order if gain[number] > 0]
 
 
 def pair_gains(
-    codes: list[Any], sizes: list[int], loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
+    axes: list[Axis], sums: CellSums, loss: PairwiseLoss, scores: FloatVector, pairs: list[Any]
 ) -> FloatVector:
     """Return twice the decrease of the loss by an interaction table, per pair of features.
 
@@ -48,27 +51,37 @@ def pair_gains(
 
     Parameters
     ----------
-    codes : list of arrays of shape (n_rows,)
-        The bin of each row, for each feature.
-    sizes : list of int
-        The number of bins of each feature.
+    axes : list of Axis
+        The bins of each feature.
+    sums : callable
+        `sums(axes, weights)` returns the sum of each vector of weights over the rows in each pair of bins.
     loss, scores :
         The loss, and the scores of the additive model.
     pairs : list of (int, int)
         The candidates.
     """
     pull, curvature = loss.derivatives(scores)
-    starts = np.concatenate([[0], np.cumsum(sizes)])
+    starts = np.concatenate([[0], np.cumsum([axis.size for axis in axes])])
     require_memory(32 * float(starts[-1]) ** 2, "The search for interactions", "name the pairs of features")
-    C, H, noise = _cell_sums(codes, starts, [pull, curvature, pull**2])
+    C, H, noise = sums(axes, [pull, curvature, pull**2])
     gains = np.divide(C**2 - noise, H, where=H > 0, out=np.zeros_like(H))
     span = [slice(*ends) for ends in pairwise(starts)]
     alone = [float(gains.diagonal()[part].sum()) for part in span]
     return np.array([gains[span[j], span[k]].sum() - alone[j] - alone[k] for j, k in pairs])
 
 
-def _cell_sums(codes: list[Any], starts: Any, weights: list[FloatVector]) -> list[FloatArray]:
-    """Return the sum of each vector of weights over the rows in each pair of bins."""
+def memory_cell_sums(X: FloatArray) -> CellSums:
+    """Return the function that sums weights over the rows X in each pair of bins."""
+
+    def sums(axes: list[Axis], weights: Sequence[FloatVector]) -> list[FloatArray]:
+        return cell_sums([axis.codes(x) for axis, x in zip(axes, X.T, strict=True)], axes, weights)
+
+    return sums
+
+
+def cell_sums(codes: list[Any], axes: list[Axis], weights: Sequence[FloatVector]) -> list[FloatArray]:
+    """Return the sum of each vector of weights over the rows in each pair of bins, given the row's bins."""
+    starts = np.concatenate([[0], np.cumsum([axis.size for axis in axes])])
     n_rows, n_bins = len(codes[0]), int(starts[-1])
     sums = [np.zeros((n_bins, n_bins)) for _ in weights]
     sizes = [float(np.abs(weight).max(initial=0.0)) or 1.0 for weight in weights]

@@ -48,6 +48,19 @@ class Backend(ABC):
         """
         return PartsInMemory(*(self.column(one) if self.holds(one) else one for one in columns))
 
+    def table(self, X: Any, model: Any) -> Any:
+        """Return rows with words and missing values, for curves; the model keeps the columns.
+
+        The result has `shape`, `feature_names` and `log` as a `Design` has, `columns(weighs)` as in
+        `rankwise.curves.columns`, `design(curves)`, and `cell_sums(axes, weights)` as in
+        `rankwise.curves.screen`.
+        """
+        raise ValueError(f"{type(model).__name__} needs all rows in memory, but X is {self.name}.")
+
+    def predictions(self, model: Any, X: Any) -> Any:
+        """Return the scores of rows by a fitted model of any kind, not yet computed."""
+        raise ValueError(f"{type(model).__name__} needs all rows in memory, but X is {self.name}.")
+
 
 class RowsLostError(RuntimeError):
     """Rows of a backend were lost and cannot be read again.

@@ -34,3 +34,15 @@ class DaskBackend(Backend):
     def parts(self, *columns: Any) -> DaskParts:
         """Return columns in the partitions of the first that is on Dask."""
         return DaskParts.of(*columns)
+
+    def table(self, X: Any, model: Any) -> Any:
+        """Return the rows for curves; with a client, they are loaded."""
+        from rankwise.distributed.curve_table import CurveTable
+
+        return CurveTable(X, model)
+
+    def predictions(self, model: Any, X: Any) -> Any:
+        """Return the scores of a model of any kind as a Dask array that is not yet computed."""
+        from rankwise.distributed.pipelines import lazy_predictions
+
+        return lazy_predictions(model, X)

@@ -245,7 +245,9 @@ def best_kept(model: BaseRanker) -> Iterator[None]:
         yield
     except RowsLostError as error:
         if error.coef is not None:
-            model._weights = model.coef_ = error.coef
+            model._weights = error.coef
+            if not model.takes_tables:
+                model.coef_ = error.coef
         raise
 
 

@@ -57,10 +57,11 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if not model.takes_backends:
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic or RankRLS, with an alpha or as the CV class."
+            "RankLogistic or RankRLS, with an alpha or as the CV class, or CurveRanker with a number for alpha."
         )
-    check_linear(model, backend)
-    design = backend.design(X)
+    if not model.takes_tables:
+        check_linear(model, backend)
+    design = backend.table(X, model) if model.takes_tables else backend.design(X)
     model.n_features_in_ = design.shape[1]
     model.__dict__.pop("feature_names_in_", None)  # of a previous fit
     if design.feature_names is not None:
