@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -15,17 +15,24 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from rankwise.core.text import listing
 from rankwise.data.design import Design
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
-from rankwise.distributed.engine import require_dask
+from rankwise.distributed.engine import Engine, require_dask
+from rankwise.distributed.file_parts import FilePart, file_parts, split_parts
+from rankwise.distributed.file_tables import (
+    joined_kinds,
+    load_mixed,
+    load_numbers,
+    part_kinds,
+    table_options,
+)
 from rankwise.io.atomic import atomic_folder
 from rankwise.io.chunks import join_queries
-from rankwise.io.frames import table_columns
+from rankwise.io.frames import check_present
 from rankwise.io.large_labels import warn_of_large_ties
-from rankwise.io.table_readers import is_table
+from rankwise.io.table_readers import NotNumbersError, is_table
 
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
 _one_parser = Lock()
@@ -40,11 +47,14 @@ class FileData:
     X : Partitions
     y : array of shape (n_rows,)
     qid : array of shape (n_rows,) or None
+    kinds : list or None
+        What the columns of a table with words or gaps are; None for numbers.
     """
 
     X: Partitions
     y: NDArray[np.float64]
     qid: NDArray[Any] | None
+    kinds: list[Any] | None = None
 
 
 def from_files(
@@ -55,6 +65,9 @@ def from_files(
     label: str = "label",
     qid: str | None = "auto",
     cache: Any = None,
+    features: Sequence[str] | None = None,
+    categorical: Sequence[str] = (),
+    rows_per_partition: int | None = None,
 ) -> FileData:
     """Read svmlight (LETOR) files or tables (CSV, Parquet), one partition each.
 
@@ -65,7 +78,9 @@ def from_files(
     Parameters
     ----------
     paths : str, path, or list of them
-        A pattern such as ``"part-*.txt.gz"``, or files; every worker must be able to read them.
+        A pattern such as ``"part-*.txt.gz"``, files, or folders; every worker must be able to read them. A
+        folder stands for the tables in it and below. Folders such as ``year=2024`` below a folder or a
+        pattern are columns of the tables in them.
     n_features : int, optional
         The number of columns of svmlight files. The default is the largest index of all files, which are then
         read once more.
@@ -73,12 +88,25 @@ def from_files(
         Whether the indices of svmlight files begin at 0.
     label : str
         The column of the labels of tables. The features are the other columns of the first table; they are
-        read by name, so that the order of the columns may differ between tables.
+        read by name, so that the order of the columns may differ between tables. A missing or further column
+        is an error that names it and the file.
     qid : str or None
         The column of the queries of tables, None if there are none. The default is the column "qid", if the
         tables have one.
     cache : path, optional
-        A folder for binary copies. A copy is renewed if its file has changed.
+        A folder for binary copies. A copy is renewed if its file has changed. Tables with words or gaps are
+        not copied.
+    features : sequence of str, optional
+        The columns of tables that are features, if not all are.
+    categorical : sequence of str
+        Columns of tables whose values are words, even if they look like numbers.
+    rows_per_partition : int, optional
+        A Parquet file with more rows is several partitions, of whole row groups.
+
+    Notes
+    -----
+    Rows of tables with words, dates or missing values are frames, in which a column has the same type in all
+    parts. Curves take them, and so do pipelines with a `TableEncoder` (see `fit_pipeline`).
 
     Examples
     --------
@@ -94,45 +122,49 @@ def from_files(
     2
     """
     require_dask()
-    files = expanded(paths)
-    engine = current_engine()
-    load: Any = load_text
-    options: tuple[Any, ...]
-    if is_table(files[0]):
-        tables = engine.execute(lambda: engine.map(table_columns, [Path(file) for file in files]))
-        load, options = load_table, table_options(files, tables, label, qid)
-    else:
-        options = (n_features or _most_features(engine, files, zero_based), zero_based)
+    parts, engine = file_parts(paths), current_engine()
     folder = None if cache is None else os.fspath(cache)
-    arguments = [[value] * len(files) for value in (load, options, folder)]
+    if not is_table(parts[0].path):
+        width = n_features or _most_features(engine, parts, zero_based)
+        return _read(engine, parts, load_text, (width, zero_based), folder)
+    tables = engine.execute(lambda: engine.map(part_columns, parts))
+    columns = table_options(parts, tables, label, qid, features)
+    parts = split_parts(parts, rows_per_partition)
+    if not categorical:
+        with suppress(NotNumbersError):
+            return _read(engine, parts, load_numbers, (columns,), folder)
+    check_present(Path(parts[0].path), categorical, columns.features)
+    columns = columns._replace(words=tuple(categorical))
+    kinds = engine.execute(lambda: engine.map(part_kinds, parts, [columns] * len(parts)))
+    columns = columns._replace(kinds=joined_kinds(parts, kinds, columns.features))
+    return _read(engine, parts, load_mixed, (columns,), None)
+
+
+def _read(engine: Engine, parts: list[FilePart], load: Any, options: tuple[Any, ...], cache: Any) -> FileData:
+    """Read labels and queries of all parts; the rows are read, or kept on the workers, as tasks."""
+    arguments = [[value] * len(parts) for value in (load, options, cache)]
     # A read is a task of its own, which Dask repeats if the worker with its result is lost.
-    reads = engine.map(load_cached, files, *arguments)
-    parts = engine.execute(lambda: engine.map(columns_of, reads))
-    labels = np.concatenate([part[0] for part in parts])
+    reads = engine.map(load_cached, parts, *arguments)
+    found = engine.execute(lambda: engine.map(columns_of, reads))
+    labels = np.concatenate([part[0] for part in found])
     warn_of_large_ties(labels)
+    is_numeric = load is not load_mixed
+    rows = engine.map(rows_of if is_numeric else frame_of, reads)
     return FileData(
-        Partitions(engine.map(rows_of, reads), [len(part[0]) for part in parts], parts[0][2], loaded=True),
+        Partitions(rows, [len(part[0]) for part in found], found[0][2], loaded=is_numeric),
         labels,
-        joined_queries(files, [part[1] for part in parts]),
+        joined_queries([part.path for part in parts], [part[1] for part in found]),
+        None if is_numeric else list(options[0].kinds),
     )
 
 
-def _most_features(engine: Any, files: list[str], zero_based: bool) -> int:
-    return max(engine.execute(lambda: engine.map(text_width, files, [zero_based] * len(files))))
+def _most_features(engine: Engine, parts: list[FilePart], zero_based: bool) -> int:
+    return max(engine.execute(lambda: engine.map(text_width, parts, [zero_based] * len(parts))))
 
 
-def expanded(paths: Any) -> list[str]:
-    """Return the files that match the patterns, in the order of the patterns and then of the names."""
-    patterns = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-    files: list[str] = []
-    for pattern in (os.fspath(path) for path in patterns):
-        found = sorted(glob.glob(pattern)) or [pattern] * os.path.exists(pattern)
-        if not found:
-            raise FileNotFoundError(f"paths: no file has the name or pattern {pattern!r}.")
-        files.extend(found)
-    if len(set(map(is_table, files))) != 1:
-        raise ValueError("paths must name svmlight files or tables (CSV, Parquet); got both or none.")
-    return files
+def part_columns(part: FilePart) -> list[str]:
+    """Return the names of the columns of a part of a table."""
+    return part.columns()
 
 
 def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any] | None:
@@ -145,54 +177,31 @@ def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any]
     return join_queries(list(queries))
 
 
-def text_width(file: str, zero_based: bool) -> int:
+def text_width(part: FilePart, zero_based: bool) -> int:
     """Return the number of columns of a svmlight file."""
     from rankwise.io.svmlight import load_svmlight
 
-    return load_svmlight(file, zero_based=zero_based).X.shape[1]
+    return load_svmlight(part.path, zero_based=zero_based).X.shape[1]
 
 
-def load_text(file: str, n_features: int, zero_based: bool) -> tuple[Any, Any, Any, Any]:
+def load_text(part: FilePart, n_features: int, zero_based: bool) -> tuple[Any, Any, Any, Any]:
     """Return rows, labels, queries and no names."""
     from rankwise.io.svmlight import load_svmlight
 
-    data = load_svmlight(file, n_features=n_features, zero_based=zero_based)
+    data = load_svmlight(part.path, n_features=n_features, zero_based=zero_based)
     return data.X, data.y, data.qid, None
 
 
-def load_table(file: str, label: str, qid: str | None, features: Sequence[str]) -> tuple[Any, Any, Any, Any]:
-    """Return rows, labels, queries and the names of the features, which are read by name."""
-    from rankwise.io.frames import read_table
-
-    data = read_table(file, label=label, qid=qid, features=features)
-    return data.X, data.y, data.qid, data.feature_names
-
-
-def table_options(files: list[str], tables: list[list[str]], label: str, qid: str | None) -> tuple[Any, ...]:
-    """Return the columns to read of each table: the features of the first, which all must have."""
-    if qid == "auto":
-        qid = "qid" if all("qid" in columns for columns in tables) else None
-        if qid is None and any("qid" in columns for columns in tables):
-            raise ValueError(
-                "Some of the tables have a column 'qid', others have not; name the column of the queries."
-            )
-    features = [name for name in tables[0] if name not in (label, qid)]
-    for file, columns in zip(files[1:], tables[1:], strict=True):
-        surplus = [name for name in columns if name not in tables[0]]
-        if surplus:
-            raise ValueError(f"{file} has the column {listing(surplus)}, which {files[0]} has not.")
-    return label, qid, tuple(features)
-
-
-def load_cached(file: str, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:
+def load_cached(part: FilePart, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:
     """Load a file or its binary copy, which is made unless there is one of this version of the file."""
     if cache is None:
-        return load(file, *options)
-    state = os.stat(file)
-    name = repr((os.path.abspath(file), state.st_mtime_ns, state.st_size, options))
+        return load(part, *options)
+    state = os.stat(part.path)
+    which = (os.path.abspath(part.path), part.folders, part.rows)
+    name = repr((which, state.st_mtime_ns, state.st_size, options))
     folder = Path(cache, sha256(name.encode()).hexdigest()[:24])
     if not folder.exists():
-        write_copy(folder, *load(file, *options))
+        write_copy(folder, *load(part, *options))
     return read_copy(folder)
 
 
@@ -237,6 +246,11 @@ def _read_copy(folder: Path) -> tuple[Any, Any, Any, Any]:
 def rows_of(read: tuple[Any, Any, Any, Any]) -> Design:
     """Return the rows of a file as a block."""
     return as_block(read[0])
+
+
+def frame_of(read: tuple[Any, Any, Any, Any]) -> Any:
+    """Return the rows of a file as a frame."""
+    return read[0]
 
 
 def columns_of(read: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any]:

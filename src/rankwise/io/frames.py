@@ -22,6 +22,7 @@ from rankwise.io.table_readers import (
     PARQUET,
     SEPARATORS,
     NotNumbersError,
+    RowRange,
     TableError,
     open_text,
     reader_of,
@@ -62,6 +63,7 @@ def read_table(
     qid: str | None = None,
     features: Sequence[str] | None = None,
     separator: str | None = None,
+    rows: RowRange = None,
 ) -> TableData:
     """Read a table in CSV, TSV or Parquet by the names of its columns.
 
@@ -78,6 +80,8 @@ def read_table(
     separator : str, optional
         The character between the fields of a CSV or TSV file. The default is a comma or, if the header of a
         CSV file has semicolons and no commas, a semicolon; and a tab for TSV.
+    rows : tuple of int, optional
+        The first row of a part of a Parquet file and the row after its last, at borders of row groups.
 
     Returns
     -------
@@ -102,7 +106,7 @@ def read_table(
     >>> table.y.tolist(), table.qid.tolist()
     ([1.0, 0.0], [7, 7])
     """
-    table = _Table(path, label, qid, features, separator)
+    table = _Table(path, label, qid, features, separator, rows=rows)
     pieces = list(table.pieces(None))
     return _join(pieces) if pieces else table.empty()
 
@@ -138,12 +142,17 @@ def iter_table(
 
 
 def read_outcomes(
-    path: str | os.PathLike[str], *, label: str | None, qid: str | None, separator: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    label: str | None,
+    qid: str | None,
+    separator: str | None = None,
+    rows: RowRange = None,
 ) -> TableData:
     """Read labels and queries as `read_table` does; X has no columns."""
     if label is None and qid is None:
         return TableData(np.empty((0, 0)), None, None, [])
-    table = _Table(path, label, qid, [], separator, outcomes_alone=True)
+    table = _Table(path, label, qid, [], separator, outcomes_alone=True, rows=rows)
     pieces = list(table.pieces(None))
     return _join(pieces) if pieces else table.empty()
 
@@ -248,7 +257,9 @@ class _Table:
         features: Any,
         separator: str | None,
         outcomes_alone: bool = False,
+        rows: RowRange = None,
     ) -> None:
+        self.rows = rows
         self.path = Path(path)
         self.format = _format(self.path)
         self.separator = separator_of(self.path, self.format, separator)
@@ -270,7 +281,7 @@ class _Table:
         """Yield the rows in pieces of about this size, or all at once."""
         first_row, large = 1, LargeLabels()
         frames = self.reader.frames(
-            self.path, self.format, self.wanted, self.qid, n_piece_rows, self.separator
+            self.path, self.format, self.wanted, self.qid, n_piece_rows, self.separator, self.rows
         )
         for frame in frames:
             columns = self._columns(frame)

@@ -16,7 +16,7 @@ from rankwise.core.checks import is_missing
 from rankwise.data.column_kinds import BOOLEAN, CATEGORY, DATE, NUMBER, ORDERED, kind_of, numbers_of
 from rankwise.data.dates import days
 from rankwise.io.frames import check_present, number_of, read_text_columns, table_columns
-from rankwise.io.table_readers import PARQUET, TableError, reader_of
+from rankwise.io.table_readers import PARQUET, RowRange, TableError, reader_of
 
 # What a column of later rows is: the levels of a category, a kind, any text, or any kind of number.
 WORDS, ANY_NUMBER = "words", "any number"
@@ -68,6 +68,38 @@ class MixedTable:
         found = {name: self._inferred(name, name in words) for name in self.columns}
         frame = reader_of(".csv").frame({name: values for name, (values, _) in found.items()})
         return frame, [kind for _, kind in found.values()]
+
+    def kinds(self, words: Sequence[str] = ()) -> list[ColumnKind | None]:
+        """Return the kinds of the columns, as `inferred` does; None for a column without values."""
+        return [
+            None if self._is_empty(name) else self._inferred(name, name in words)[1] for name in self.columns
+        ]
+
+    def typed(self, kinds: Sequence[ColumnKind], words: Sequence[str] = ()) -> Any:
+        """Return a frame for training with columns of given kinds, those of the whole table."""
+        found = {}
+        for (name, column), kind in zip(self.columns.items(), kinds, strict=True):
+            if name in words or kind == WORDS or not isinstance(column, list):
+                found[name] = self._words(name, name in words)
+            elif kind == NUMBER:
+                found[name] = self._numbers(name, NUMBER)
+            else:
+                found[name] = _converted(_without_gaps(column), str(kind))
+        return reader_of(".csv").frame(found)
+
+    def _words(self, name: str, declared: bool) -> Any:
+        """Return a column of words of a text file, or a column of a Parquet file with its type."""
+        column = self.columns[name]
+        if not isinstance(column, list):
+            return _typed(column, declared)[0]
+        texts = _without_gaps(column)
+        return reader_of(".csv").categorical(texts) if declared else texts
+
+    def _is_empty(self, name: str) -> bool:
+        column = self.columns[name]
+        if isinstance(column, list):
+            return all(map(is_gap, column))
+        return all(map(is_missing, column.to_list()))
 
     def known(self, kinds: Sequence[ColumnKind]) -> Any:
         """Return a frame for a model, given what its columns are: categories, and float64 with NaN."""
@@ -156,14 +188,14 @@ class MixedTable:
 
 
 def read_mixed(
-    path: str | os.PathLike[str], names: Sequence[str], separator: str | None = None
+    path: str | os.PathLike[str], names: Sequence[str], separator: str | None = None, rows: RowRange = None
 ) -> MixedTable:
     """Read columns of a table without loss: the text of a CSV or TSV file, the types of a Parquet file."""
     check_present(Path(path), names, table_columns(Path(path), separator))
     if not str(path).lower().endswith(PARQUET):
         texts = read_text_columns(path, names, separator)
         return MixedTable(texts, [(str(path), len(texts[names[0]]))])
-    (frame,) = reader_of(".parquet").frames(Path(path), ".parquet", list(names), None, None, ",")
+    (frame,) = reader_of(".parquet").frames(Path(path), ".parquet", list(names), None, None, ",", rows)
     return MixedTable({name: frame[name] for name in names}, [(str(path), len(frame))])
 
 

@@ -16,6 +16,8 @@ from rankwise.io.streams import PACKED_SUFFIXES, open_input
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 PARQUET = (".parquet", ".pq")
+# The first row of a part of a Parquet file and the row after its last, at borders of row groups; or all rows.
+RowRange = tuple[int, int] | None
 _PIECE_ROWS, _BUFFER_BYTES = 1 << 16, 1 << 20
 
 
@@ -99,9 +101,10 @@ class _Pandas:
         qid: str | None,
         n_rows: int | None,
         separator: str,
+        rows: RowRange = None,
     ) -> Iterator[Any]:
         if file_format in PARQUET:
-            yield from self._parquet(path, wanted, n_rows)
+            yield from self._parquet(path, wanted, n_rows, rows)
             return
         import pandas as pd
 
@@ -146,10 +149,17 @@ class _Pandas:
 
         return pd.concat(columns, ignore_index=True)
 
-    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+    def _parquet(
+        self, path: Path, wanted: list[str], n_rows: int | None, rows: RowRange = None
+    ) -> Iterator[Any]:
         import pandas as pd
         from pyarrow import parquet
 
+        if rows is not None:
+            with explained(path, parquet.ParquetFile, path) as file:
+                groups = _groups_within(row_group_sizes(path), rows)
+                yield explained(path, file.read_row_groups, groups, columns=wanted).to_pandas()
+            return
         if n_rows is None:
             yield explained(path, pd.read_parquet, path, engine="pyarrow", columns=wanted)
             return
@@ -178,11 +188,12 @@ class _Polars:
         qid: str | None,
         n_rows: int | None,
         separator: str,
+        rows: RowRange = None,
     ) -> Iterator[Any]:
         import polars as pl
 
         if file_format in PARQUET:
-            yield from self._parquet(path, wanted, n_rows)
+            yield from self._parquet(path, wanted, n_rows, rows)
             return
         with open_text(path) as stream:
             text = stream.read()
@@ -223,10 +234,14 @@ class _Polars:
         frames = [column.to_frame() for column in columns]
         return pl.concat(frames, how="vertical_relaxed").to_series()
 
-    def _parquet(self, path: Path, wanted: list[str], n_rows: int | None) -> Iterator[Any]:
+    def _parquet(
+        self, path: Path, wanted: list[str], n_rows: int | None, rows: RowRange = None
+    ) -> Iterator[Any]:
         import polars as pl
 
         scan = pl.scan_parquet(path).select(wanted)
+        if rows is not None:
+            scan = scan.slice(rows[0], rows[1] - rows[0])
         if n_rows is None:
             yield explained(path, scan.collect)
             return
@@ -265,3 +280,20 @@ def known_rows(path: str | os.PathLike[str]) -> int | None:
 
         return int(explained(location, pl.scan_parquet(location).select(pl.len()).collect).item())
     return int(explained(location, parquet.read_metadata, location).num_rows)
+
+
+def row_group_sizes(path: str | os.PathLike[str]) -> list[int]:
+    """Return the number of rows of each row group of a Parquet file; that of all rows without pyarrow."""
+    location = Path(path)
+    try:
+        from pyarrow import parquet
+    except ImportError:
+        return [known_rows(path) or 0]
+    metadata = explained(location, parquet.read_metadata, location)
+    return [int(metadata.row_group(number).num_rows) for number in range(metadata.num_row_groups)]
+
+
+def _groups_within(sizes: list[int], rows: tuple[int, int]) -> list[int]:
+    """Return the row groups that begin in a range of rows."""
+    begins = [sum(sizes[:number]) for number in range(len(sizes))]
+    return [number for number, begin in enumerate(begins) if rows[0] <= begin < rows[1]]

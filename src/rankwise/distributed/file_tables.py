@@ -1,0 +1,155 @@
+"""Tables as partitions: columns by name, the same in all parts, as numbers or as frames with words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rankwise.core.text import listing
+from rankwise.data.column_kinds import BOOLEAN, NUMBER
+from rankwise.distributed.file_parts import FilePart
+from rankwise.io.frames import (
+    check_present,
+    feature_columns,
+    number_of,
+    read_outcomes,
+    read_table,
+    table_columns,
+)
+from rankwise.io.mixed_tables import WORDS, ColumnKind, MixedTable, is_gap, read_mixed
+from rankwise.io.table_readers import NotNumbersError, TableError
+
+
+class TableColumns(NamedTuple):
+    """The columns to read of each part of a table.
+
+    `kinds` are those of features with words or gaps, of which `words` are taken as categories; None for
+    numbers.
+    """
+
+    label: str
+    qid: str | None
+    features: tuple[str, ...]
+    words: tuple[str, ...] = ()
+    kinds: tuple[ColumnKind, ...] | None = None
+
+
+def table_options(
+    parts: list[FilePart], tables: list[list[str]], label: str, qid: str | None, features: Any = None
+) -> TableColumns:
+    """Return the columns to read of each part: the features given, or those of the first part.
+
+    All parts must have them, and by default no others.
+    """
+    if qid == "auto":
+        qid = "qid" if all("qid" in columns for columns in tables) else None
+        if qid is None and any("qid" in columns for columns in tables):
+            raise ValueError(
+                "Some of the tables have a column 'qid', others have not; name the column of the queries."
+            )
+    if isinstance(features, str):
+        raise ValueError(f"features must be a sequence of column names; got the string {features!r}.")
+    if features is None:
+        feature_columns(parts[0].path, [label, qid])  # refuses a column without a name
+    chosen = [name for name in tables[0] if name not in (label, qid)] if features is None else list(features)
+    for part, columns in zip(parts, tables, strict=True):
+        surplus = [name for name in columns if name not in tables[0]]
+        if surplus and features is None:
+            raise ValueError(f"{part.path} has the column {listing(surplus)}, which {parts[0].path} has not.")
+        check_present(Path(part.path), [label, *([qid] if qid else []), *chosen], columns)
+    return TableColumns(label, qid, tuple(chosen))
+
+
+def load_numbers(part: FilePart, columns: TableColumns) -> tuple[Any, Any, Any, Any]:
+    """Return rows, labels, queries and the names of the features of a part; refuse words and gaps."""
+    folders, own = _split(part, columns)
+    qid = None if columns.qid in folders else columns.qid
+    data = read_table(part.path, label=columns.label, qid=qid, features=own, rows=part.rows)
+    X = data.X
+    if len(own) < len(columns.features):
+        X = np.empty((len(data.X), len(columns.features)))
+        for place, name in enumerate(columns.features):
+            X[:, place] = (
+                _folder_number(part, name, folders) if name in folders else data.X[:, own.index(name)]
+            )
+    return X, data.y, _queries(data.qid, columns.qid, folders, len(X)), list(columns.features)
+
+
+def load_mixed(part: FilePart, columns: TableColumns) -> tuple[Any, Any, Any, Any]:
+    """Return rows as a frame of the kinds of all parts, labels, queries and the names of the features."""
+    table, y, qid = read_part(part, columns)
+    return table.typed(columns.kinds or (), columns.words), y, qid, list(columns.features)
+
+
+def part_kinds(part: FilePart, columns: TableColumns) -> list[ColumnKind | None]:
+    """Return the kinds of the features of a part; None for a feature without values."""
+    return read_part(part, columns)[0].kinds(columns.words)
+
+
+def read_part(part: FilePart, columns: TableColumns) -> tuple[MixedTable, Any, Any]:
+    """Return the features of a part as they stand in the file, labels and queries."""
+    folders, own = _split(part, columns)
+    qid = None if columns.qid in folders else columns.qid
+    outcomes = read_outcomes(part.path, label=columns.label, qid=qid, rows=part.rows)
+    n_rows = len(outcomes.X)
+    table = read_mixed(part.path, own, rows=part.rows) if own else MixedTable({}, [(part.path, n_rows)])
+    if table.shape[0] != n_rows:
+        raise ValueError(
+            f"{part.path} is not a readable table: its lines are counted differently by two readers."
+        )
+    fields = {
+        name: [folders[name]] * n_rows if name in folders else table.columns[name]
+        for name in columns.features
+    }
+    return MixedTable(fields, table.sources), outcomes.y, _queries(outcomes.qid, columns.qid, folders, n_rows)
+
+
+def joined_kinds(
+    parts: Sequence[FilePart], kinds: Sequence[list[ColumnKind | None]], features: Sequence[str]
+) -> tuple[ColumnKind, ...]:
+    """Return the kind of each feature in all parts; refuse kinds that do not go together."""
+    return tuple(_joined_kind(parts, found, name) for name, *found in zip(features, *kinds, strict=True))
+
+
+def _joined_kind(parts: Sequence[FilePart], found: list[Any], name: str) -> ColumnKind:
+    met = {kind: part.path for part, kind in zip(parts, found, strict=True) if kind is not None}
+    if len(met) <= 1:
+        return next(iter(met), NUMBER)
+    if WORDS in met:
+        return WORDS
+    if set(met) == {NUMBER, BOOLEAN}:
+        return NUMBER
+    (first, one), (second, other) = list(met.items())[:2]
+    raise TableError(
+        f"Column {name!r} is a {first} in {one}, but a {second} in {other}; make it a column of one type, or "
+        "name it in `categorical` to take its values as words."
+    )
+
+
+def _split(part: FilePart, columns: TableColumns) -> tuple[dict[str, str | None], list[str]]:
+    """Return the columns that the folders of a part name, and the features that are in its file."""
+    present = table_columns(Path(part.path)) if part.folders else []
+    folders = {name: value for name, value in part.folders if name not in present}
+    return folders, [name for name in columns.features if name not in folders]
+
+
+def _folder_number(part: FilePart, name: str, folders: dict[str, str | None]) -> float:
+    number = number_of(folders[name], parse=True)
+    if number is None or not np.isfinite(number):
+        raise NotNumbersError(f"{part.path}: the folder of column {name!r} is no finite number.")
+    return number
+
+
+def _queries(qid: Any, name: str | None, folders: dict[str, str | None], n_rows: int) -> NDArray[Any] | None:
+    """Return the queries of a file, or that of its folder, an integer if it can be one."""
+    if name not in folders:
+        return qid
+    value = folders[name]
+    if value is None or is_gap(value):
+        raise TableError(f"The folder of the query column {name!r} has no value.")
+    is_integer = value.lstrip("-").isdecimal() and str(int(value)) == value
+    return np.full(n_rows, int(value)) if is_integer else np.full(n_rows, value, dtype=object)
