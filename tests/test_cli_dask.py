@@ -69,7 +69,8 @@ def test_validation_files_are_read_like_the_rows(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--scale", "standard"], "cannot be used with --dask"),
+        (["--method", "curve"], "name it by --alpha with --dask"),
+        (["--method", "curve", "--tune"], "name it by --alpha with --dask"),
         (["--kernel", "rbf"], "cannot be used with --dask"),
         (["--method", "hull"], "cannot be used with --dask"),
     ],
@@ -78,6 +79,78 @@ def test_what_needs_all_rows_is_refused(folder, options, message, capsys):
     command = ["train", str(folder / "part-*.txt.gz"), "-o", str(folder / "m.json"), "--dask", "threads"]
     assert main([*command, *options]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--scale", "minmax"], "--scale minmax would make the sparse data dense"),
+        (["--scale", "query-minmax"], "is split over several of them"),
+    ],
+)
+def test_scales_that_the_rows_do_not_allow_are_refused(folder, options, message, capsys):
+    command = ["train", str(folder / "part-*.txt.gz"), "-o", str(folder / "m.json"), "--dask", "threads"]
+    assert main([*command, *options]) == 1
+    assert message in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """Tables with words, dates and gaps, in a folder of parts with whole queries and in one file."""
+    pd = pytest.importorskip("pandas")
+    folder = tmp_path_factory.mktemp("tables")
+    generator = np.random.default_rng(1)
+    X, y, qid = make_ranking(120, n_features=3, n_queries=12, n_levels=4, noise=0.5, random_state=0)[:3]
+    order = np.argsort(qid, kind="stable")
+    table = pd.DataFrame(X[order], columns=["a", "b", "c"]).assign(grade=y[order], query=qid[order])
+    table["plain"] = table["a"] ** 2
+    table["b"] = table["b"].mask(generator.random(120) < 0.2)
+    table["code"] = generator.integers(1, 4, 120)
+    table["grape"] = np.array(["merlot", "syrah"])[generator.integers(0, 2, 120)]
+    table["bottled"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(generator.integers(0, 60, 120), "D")
+    (folder / "parts").mkdir()
+    for number, part in table.groupby(table["query"] // 4):
+        part.to_csv(folder / "parts" / f"part-{number}.csv", index=False)
+    table.to_csv(folder / "all.csv", index=False)
+    return folder
+
+
+LINEAR = ["--loss", "squared-hinge", "--tol", "1e-9"]
+CURVE = ["--method", "curve", "--alpha", "0.01", "--n-bins", "8", "--loss", "squared-hinge", "--tol", "1e-9"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        LINEAR,
+        [*LINEAR, "--categorical", "code"],
+        [*LINEAR, "--features", "a,plain", "--scale", "query-rank"],
+        [*LINEAR, "--features", "a,c,plain", "--scale", "minmax"],
+        ["--method", "rank-rls", "--features", "a,b", "--scale", "maxabs"],
+        [*CURVE, "--categorical", "code"],
+    ],
+)
+def test_tables_in_parts_give_the_model_of_memory(tables, options, tmp_path):
+    models, scores = (tmp_path / "m.json", tmp_path / "n.json"), (tmp_path / "s.txt", tmp_path / "t.txt")
+    common = ["--label", "grade", "--qid", "query", "-q", *options]
+    assert main(["train", str(tables / "all.csv"), "-o", str(models[0]), *common]) == 0
+    assert main(["train", str(tables / "parts"), "-o", str(models[1]), *common, "--dask", "threads"]) == 0
+    for model, path in zip(models, scores, strict=True):
+        predict = ["predict", str(model), str(tables / "all.csv"), "--label", "grade", "--qid", "query"]
+        assert main([*predict, "-o", str(path), "-q"]) == 0
+    here, there = map(np.loadtxt, scores)
+    np.testing.assert_allclose(there, here, atol=1e-5)
+
+
+def test_sparse_rows_are_scaled(folder, tmp_path):
+    command = [*LINEAR, "--scale", "standard", "-q"]
+    models = tmp_path / "m.json", tmp_path / "n.json"
+    assert main(["train", str(folder / "all.txt.gz"), "-o", str(models[0]), *command]) == 0
+    parts = ["train", str(folder / "part-*.txt.gz"), "-o", str(models[1]), *command, "--dask", "threads"]
+    assert main(parts) == 0
+    here, there = map(load_model, models)
+    np.testing.assert_allclose(there[0].scale_, here[0].scale_, rtol=1e-12)
+    np.testing.assert_allclose(there[-1].coef_, here[-1].coef_, rtol=1e-6)
 
 
 def test_file_in_the_place_of_the_address(folder, capsys):

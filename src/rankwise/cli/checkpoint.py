@@ -157,7 +157,7 @@ def block_digest(rows: Any) -> bytes:
     """Digest the rows of one partition."""
     from rankwise.distributed.blocks import as_block
 
-    return rows_digest(as_block(rows).X)
+    return rows_digest(rows if hasattr(rows, "columns") else as_block(rows).X)
 
 
 def _arrays_of(X: Any) -> list[Any]:

@@ -34,18 +34,18 @@ def check_dask_options(options: argparse.Namespace) -> None:
     if options.dask is None:
         return
     check_dask_address(options)
-    if options.method not in ("rank-svm", "rank-logistic", "rank-rls"):
+    if options.method not in ("rank-svm", "rank-logistic", "rank-rls", "curve"):
         raise UsageError(
             f"--method {options.method} needs all rows in memory and cannot be used with --dask."
         )
-    if options.scale not in ("auto", "none") or options.kernel not in (None, "linear"):
-        raise UsageError("--scale and --kernel need all rows in memory and cannot be used with --dask.")
+    if options.kernel not in (None, "linear"):
+        raise UsageError("--kernel needs all rows in memory and cannot be used with --dask.")
+    if options.method == "curve" and (options.alpha is None or options.tune):
+        raise UsageError(
+            "--method curve chooses alpha with all rows in memory; name it by --alpha with --dask."
+        )
     if options.sep is not None:
         raise UsageError("--sep cannot be used with --dask; a semicolon is found by the header.")
-    if options.features is not None:
-        raise UsageError(
-            "--features cannot be used with --dask, for which all columns but label and query are features."
-        )
 
 
 def check_dask_address(options: argparse.Namespace) -> None:
@@ -102,6 +102,13 @@ def read_partitions(options: argparse.Namespace) -> Data:
     """Read labels and queries; the rows stay in files or on the workers."""
     from rankwise.distributed import from_files
 
-    columns = {"label": options.label or "label", "qid": options.qid}
-    read = from_files(options.data, n_features=options.n_features, zero_based=options.zero_based, **columns)
-    return Data(read.X, read.y, read.qid, read.X.feature_names)
+    read = from_files(
+        options.data,
+        n_features=options.n_features,
+        zero_based=options.zero_based,
+        label=options.label or "label",
+        qid=options.qid,
+        features=options.features,
+        categorical=options.categorical or (),
+    )
+    return Data(read.X, read.y, read.qid, read.X.feature_names, kinds=read.kinds)

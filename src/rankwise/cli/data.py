@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -79,7 +80,8 @@ class Data:
 
 def check_data_options(options: argparse.Namespace, label_needed: bool = True) -> None:
     """Refuse options of tables for svmlight files, and the other way round."""
-    tables = [is_table(path) for path in options.data]
+    on_dask = getattr(options, "dask", None) is not None  # where a folder stands for its tables
+    tables = [is_table(path) or (on_dask and os.path.isdir(path)) for path in options.data]
     if any(tables) != all(tables):
         raise UsageError("The data files must be all tables (CSV, Parquet) or all svmlight files.")
     survival = getattr(options, "survival", None)

@@ -50,9 +50,20 @@ def take_columns(recipe: Recipe, data: Data, options: argparse.Namespace) -> Rec
 
             data.encoder = TableEncoder().fit(data.X)
             data.X = data.encoder.transform(data.X)
+    elif data.kinds is not None and (recipe.method not in NATIVE or recipe.scale not in ("auto", "none")):
+        encode_partitions(data)
     if recipe.scale != "auto":
         return recipe
     return replace(recipe, scale="none" if data.encoder is None else "standard")
+
+
+def encode_partitions(data: Data) -> None:
+    """Encode rows on Dask with words or gaps as numbers, on the workers."""
+    from rankwise.distributed import fit_steps
+    from rankwise.preprocessing import TableEncoder
+
+    data.encoder = TableEncoder()
+    data.X = fit_steps([data.encoder], data.X)
 
 
 def check_categorical(data: Data, options: argparse.Namespace) -> None:

@@ -18,7 +18,8 @@ def make_scaler(scale: str, X: Any) -> Any:
     import scipy.sparse as sp
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-    if scale == "minmax" and sp.issparse(X):
+    is_sparse = sp.issparse(X) or getattr(X, "sparse", False)  # rows in memory, or in partitions
+    if scale == "minmax" and is_sparse:
         raise ValueError(
             "--scale minmax would make the sparse data dense; use maxabs, which preserves zeros."
         )
@@ -27,7 +28,7 @@ def make_scaler(scale: str, X: Any) -> Any:
 
         return QueryScaler(QUERY_SCALES[scale])
     scalers = {
-        "standard": lambda: StandardScaler(with_mean=not sp.issparse(X)),
+        "standard": lambda: StandardScaler(with_mean=not is_sparse),
         "minmax": MinMaxScaler,
         "maxabs": MaxAbsScaler,
     }
@@ -38,15 +39,20 @@ def fit_scaled(scaler: Any, X: Any, qid: Any) -> Any:
     """Fit a scaler to the rows and return them scaled."""
     if scaler is None:
         return X
-    if not scales_by_query(scaler):
-        from rankwise.cli.stream import scale_rows
-
-        return scale_rows(scaler, X)
-    if qid is None:
+    by_query = scales_by_query(scaler)
+    if by_query and qid is None:
         raise ValueError(
             "--scale query-... scales within queries, but the data has none; name their column by --qid."
         )
-    return scaler.fit_transform(X, qid=qid)
+    if hasattr(X, "blocks"):  # partitions on Dask
+        from rankwise.distributed import fit_steps
+
+        return fit_steps([scaler], X, qid=qid if by_query else None)
+    if by_query:
+        return scaler.fit_transform(X, qid=qid)
+    from rankwise.cli.stream import scale_rows
+
+    return scale_rows(scaler, X)
 
 
 def scales_by_query(scaler: Any) -> bool:

@@ -122,8 +122,8 @@ def check_elsewhere(options: argparse.Namespace) -> None:
             raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
     if options.categories is not None and any(other is not None for other in elsewhere):
         raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
-    if options.categorical is not None and any(other is not None for other in elsewhere):
-        raise UsageError("--categorical cannot be used with --stream or --dask, which take numbers alone.")
+    if options.categorical is not None and options.stream is not None:
+        raise UsageError("--categorical cannot be used with --stream, which takes numbers alone.")
 
 
 def search(options: argparse.Namespace, console: Console) -> None:

@@ -34,6 +34,8 @@ class Partitions:
         Copies of the blocks in the driver, which are sent again if a worker is lost.
     loaded : bool
         Whether the blocks are already handles of the current engine.
+    sparse : bool
+        Whether the blocks are known to be sparse matrices.
     """
 
     blocks: list[Any]
@@ -41,6 +43,7 @@ class Partitions:
     feature_names: list[str] | None = None
     kept: list[Any] | None = None
     loaded: bool = False
+    sparse: bool = False
 
     @property
     def ndim(self) -> int:

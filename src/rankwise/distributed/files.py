@@ -151,7 +151,13 @@ def _read(engine: Engine, parts: list[FilePart], load: Any, options: tuple[Any, 
     is_numeric = load is not load_mixed
     rows = engine.map(rows_of if is_numeric else frame_of, reads)
     return FileData(
-        Partitions(rows, [len(part[0]) for part in found], found[0][2], loaded=is_numeric),
+        Partitions(
+            rows,
+            [len(part[0]) for part in found],
+            found[0][2],
+            loaded=is_numeric,
+            sparse=load is load_text,
+        ),
         labels,
         joined_queries([part.path for part in parts], [part[1] for part in found]),
         None if is_numeric else list(options[0].kinds),
