@@ -17,7 +17,7 @@ from rankwise.cli.data import Data
 
 def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
     """Set the data to the files that match the patterns; refuse options that need all rows in one place."""
-    from rankwise.distributed.files import expanded
+    from rankwise.distributed.file_parts import file_parts
 
     check_dask_address(options)
     for name in refused:
@@ -25,7 +25,7 @@ def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> 
             raise UsageError(f"--{name.replace('_', '-')} cannot be used with --dask.")
     if "-" in options.data:
         raise UsageError("Standard input (-) cannot be used with --dask; name files that workers can read.")
-    options.data = expanded(options.data)
+    options.data = [part.path for part in file_parts(options.data)]
 
 
 @dataclass(frozen=True)

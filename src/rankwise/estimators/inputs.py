@@ -57,7 +57,7 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if not model.takes_backends:
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic or RankRLS, with an alpha or as the CV class, or CurveRanker with a number as alpha."
+            "RankLogistic or RankRLS, with an alpha or as CV class, or CurveRanker with a number as alpha."
         )
     if not model.takes_tables:
         check_linear(model, backend)
