@@ -22,6 +22,7 @@ __all__ = [
     "load_svmlight",
     "make_ordinal",
     "make_ranking",
+    "make_search",
     "make_text_ranking",
 ]
 
@@ -94,6 +95,49 @@ def make_ranking(
     if n_queries is None:
         return X, y
     return X, y, _query_ids(generator, n_samples, n_queries)
+
+
+def make_search(
+    n_queries: int = 60, n_documents: int = 30, *, noise: float = 0.5, random_state: Any = None
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
+    """Generate search results whose grades can be compared within a query only.
+
+    A match in the title makes a document better than the others of its query. Long queries have more matches,
+    and people who type them give lower grades. So over all rows, more matches go with lower grades.
+
+    Parameters
+    ----------
+    n_queries, n_documents : int
+        The number of queries, and of documents of each.
+    noise : float
+        Standard deviation of the noise of the quality.
+    random_state : int, RandomState instance or None
+        Seed.
+
+    Returns
+    -------
+    X : array of shape (n_queries * n_documents, 3)
+        Matches in the title, matches in the text, and the length of the address.
+    grade : array of int
+        0 to 4, the fifths of the quality.
+    query : array of int
+
+    Examples
+    --------
+    >>> from rankwise import RankSVM
+    >>> X, grade, query = make_search(random_state=0)
+    >>> RankSVM().fit(X, grade).score(X, grade, qid=query) < 0.6
+    True
+    >>> RankSVM().fit(X, grade, qid=query).score(X, grade, qid=query) > 0.9
+    True
+    """
+    generator = _generator(random_state)
+    query = np.repeat(np.arange(n_queries), n_documents)
+    length = generator.normal(size=n_queries)[query]
+    X = generator.normal(size=(len(query), 3))
+    quality = X @ [1.0, 0.5, -0.3] - 2.0 * length + generator.normal(scale=noise, size=len(query))
+    X[:, 0] += 2.0 * length
+    return X, _equally_filled_levels(quality, 5), query
 
 
 def make_text_ranking(
