@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main():
+    """Run the example, and save its figure."""
     runpy.run_path(str(ROOT / "examples" / "plot_search.py"))
     plt.savefig(ROOT / "docs" / "images" / "search.png", dpi=100)
 
