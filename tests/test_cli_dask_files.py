@@ -1,4 +1,4 @@
-"""`predict` and `evaluate` with --dask: the results of memory, from files that stay where they are."""
+"""`predict`, `evaluate` and `report` with --dask: the results of memory from files."""
 
 import json
 import re
@@ -107,6 +107,19 @@ def test_predictions_are_written_in_the_order_of_the_rows(folder, options, capsy
     assert (tmp_path / "there").read_text() == (tmp_path / "here").read_text()
 
 
+@pytest.mark.parametrize("model", ["model.json", "scores.txt", "grades.json"])
+@pytest.mark.parametrize("parts", PARTS)
+def test_a_report_has_the_measures_of_memory(folder, model, parts, capsys, tmp_path):
+    options = ["-o", tmp_path / "report.html", "--compare", folder / "logistic.json", "--pair", "72,75"]
+    expected, _ = result_of(capsys, "report", folder / model, folder / "all.txt", *options)
+    there = folder / f"{parts}-*.txt"
+    found, _ = result_of(capsys, "report", folder / model, there, *options, *THREADS)
+    assert_close(found | {"bytes": None}, expected | {"bytes": None})
+    page = (tmp_path / "report.html").read_text()
+    assert ("The measures are those of all rows." in page) == (parts == "whole")
+    assert ("All rows were collected" in page) == (parts == "cut")
+
+
 def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     output = tmp_path / "scores.txt"
     output.write_text("before\n")
@@ -121,6 +134,11 @@ def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     [
         ("predict", ["--format", "trec"], "--format trec needs all rows in memory"),
         ("predict", ["-"], "Standard input (-) cannot be used with --dask"),
+        (
+            "report",
+            ["-o", "{folder}/r.html", "--training", "{folder}/all.txt"],
+            "--training cannot be used with",
+        ),
         ("evaluate", ["--dask", "{folder}/all.txt"], "name the files before --dask"),
     ],
 )

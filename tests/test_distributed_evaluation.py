@@ -1,6 +1,7 @@
 """Evaluation, comparison and calibration of rows on Dask: the results of memory, without their scores."""
 
 import logging
+import re
 import warnings
 
 import numpy as np
@@ -14,8 +15,9 @@ from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankSVM
 from rankwise.data.backends import backend_of
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
-from rankwise.evaluation import compare, evaluate, reliability
+from rankwise.evaluation import compare, evaluate, reliability, shown
 from rankwise.preprocessing import QueryScaler
+from rankwise.report import Report, quality, queries
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
 distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
@@ -170,6 +172,48 @@ def test_frames_on_dask():
     assert_same_measures(found.measures, evaluate(model, frame, Y, qid=QID).measures)
     with pytest.raises(ValueError, match="feature names"):
         evaluate(model, table[["a", "c", "b"]], table["label"], qid=table["query"])
+
+
+@pytest.fixture
+def few_listed(monkeypatch):
+    """Pages that list four queries, and a sample of three."""
+    monkeypatch.setattr(queries, "MAX_NAMED", 4)
+    monkeypatch.setattr(quality, "LISTED", 2)
+    monkeypatch.setattr(shown, "SAMPLED_QUERIES", 3)
+
+
+@pytest.mark.parametrize("name", ["linear", "pipeline", "grades"])
+def test_a_report_fetches_the_rows_that_it_shows(name, few_listed, monkeypatch):
+    models = {"one": X[:, 0]}
+    expected = Report(MODELS[name], X, Y, QID, models=models, name=name, pair=(100, 101))
+    there = {"one": column_on_dask(X[:, 0])}
+    monkeypatch.setattr(type(backend_of(rows_on_dask())), "column", None)
+    rows = rows_on_dask(), column_on_dask(Y), column_on_dask(QID)
+    found = Report(MODELS[name], *rows, models=there, name=name, pair=(100, 101))
+    for one in (name, "one"):
+        assert_same_measures(found.measures[one], expected.measures[one])
+    assert found.headline() == expected.headline()
+    assert len(np.unique(found.data.query)) < 12
+    assert len(np.unique(found.sample.query)) == 3
+    np.testing.assert_array_equal(found.data.X[found.data.row_numbers], X[found.data.numbers])
+    for pattern in (r"<div id=.documents.>.*?</table>", r"<table id=.pair-table.*?</table>"):
+        here, far = (re.findall(pattern, one.to_html(), re.DOTALL) for one in (expected, found))
+        assert here
+        assert far == here
+
+
+def test_a_report_of_a_query_in_several_partitions_collects_all_rows():
+    expected = Report(MODELS["linear"], X, Y, QID)
+    found = Report(MODELS["linear"], rows_on_dask(CUT), Y, QID)
+    assert_same_measures(found.measures["RankSVM"], expected.measures["RankSVM"])
+    assert found.about["Rows on workers"] == (
+        "All rows were collected, 5.76 kB, as a query is in several partitions."
+    )
+
+
+def test_slices_of_rows_on_dask_are_refused(few_listed):
+    with pytest.raises(ValueError, match="slices must be None for rows on Dask"):
+        Report(MODELS["linear"], rows_on_dask(), Y, QID, slices={"topic": QID % 2})
 
 
 def test_no_score_is_collected(monkeypatch):

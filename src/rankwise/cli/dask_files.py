@@ -57,7 +57,7 @@ class DaskFiles:
         take_categories(rankings, options)
         self.rankings, self.options, self.engine = rankings, options, current_engine()
         models = [ranking if ranking.model is not None else None for ranking in rankings]
-        self._given = Given(options, models)
+        self.given = Given(options, models)
         reads = self.engine.persist(self.map(scored_file))
         sizes = self.engine.execute(lambda: self.engine.map(size_of, reads))
         self.n_rows = sum(sizes)
@@ -65,11 +65,12 @@ class DaskFiles:
             raise ValueError("The data has no rows.")
         # An empty file has no queries and no width.
         self._reads = [read for read, size in zip(reads, sizes, strict=True) if size]
+        options.data = [file for file, size in zip(options.data, sizes, strict=True) if size]
 
     def map(self, function: Any) -> list[Any]:
         """Return a handle of ``function(path, given)`` for each file."""
         files = self.options.data
-        return self.engine.map(function, files, [self.engine.broadcast(self._given)] * len(files))
+        return self.engine.map(function, files, [self.engine.broadcast(self.given)] * len(files))
 
     def column(self, function: Any, *arguments: Any) -> list[Any]:
         """Return a handle of a function of the columns of each file."""
@@ -181,6 +182,22 @@ def scores_of_file(read: ScoredFile, number: int) -> Any:
 def grades_of_file(read: ScoredFile, number: int) -> Any:
     """Return the grades that a model predicts."""
     return read.grades[number]
+
+
+def rows_of_report(path: str, given: Given) -> Any:
+    """Read the rows of one file as the first model takes them."""
+    from rankwise.cli.scores import dense_if_shifted
+
+    data, first = given.read(path), given.rankings[0]
+    return data.X if first is None else dense_if_shifted(first.model, data.rows_for(first.model))
+
+
+def labels_of_report(read: ScoredFile, given: Given) -> Any:
+    """Return the labels of a file, or the classes of the first model."""
+    from rankwise.cli.scores import labels_for
+
+    first = given.rankings[0]
+    return labels_for(None if first is None else first.model, read.y, given.options)
 
 
 @dataclass(frozen=True)

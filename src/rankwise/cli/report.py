@@ -5,16 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
 from rankwise.cli import arguments
+from rankwise.cli.dask import add_dask_option, dask_client
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
 from rankwise.cli.summary import add_cluster_option, inference_from
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
   rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
+  rankwise report model.json 'part-*.txt.gz' -o report.html --dask     (on several processes or machines)
   rankwise report model.json test.csv -o report.html --label grade --qid query --training train.csv
 """
 
@@ -56,6 +59,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_survival_option(parser)
     arguments.add_data_options(parser)
     add_id_option(parser)
+    add_dask_option(parser)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -80,24 +84,31 @@ def row_pair(text: str) -> tuple[int, int]:
 
 def run(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, write."""
+    from rankwise.cli.dask_files import use_dask_files
     from rankwise.cli.data import check_data_options
     from rankwise.cli.scores import ScoreSource, read_for
     from rankwise.cli.training import check_output
 
+    if options.dask is not None:
+        use_dask_files(options, ["survival", "training", "id"])
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, *options.compare)]
     inference = training_inference(rankings[0], options)
-    data = read_for(rankings, options)
-    report = make_report(rankings, data, options, inference)
-    report.save(options.output)
+    with dask_client(options, console):
+        if options.dask is not None:
+            rows = rows_on_dask(rankings, options)
+        else:
+            rows = rows_in_memory(rankings, read_for(rankings, options), options)
+        report = make_report(rankings, rows, options, inference)
+        report.save(options.output)
     ours = report.measures[report.data.name]
     values = {
         "command": "report",
         "report": options.output,
-        "rows": data.X.shape[0],
-        "queries": data.n_queries,
+        "rows": report.data.n_given,
+        "queries": report.data.n_queries,
         "headline": report.headline(),
         "measures": {one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high} for one in ours},
         "bytes": os.path.getsize(options.output) if os.path.isfile(options.output) else None,
@@ -117,25 +128,62 @@ def training_inference(ranking: Any, options: argparse.Namespace) -> Any:
     return inference_from(options.training, argparse.Namespace(**(vars(options) | {"id": None})))
 
 
-def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inference: Any) -> Any:
-    """Evaluate the models, which are named by their files."""
-    import numpy as np
+@dataclass(frozen=True)
+class ReportRows:
+    """The rows of a report: features, labels, queries, scores of each ranking without a model, and names.
 
+    The first entry of `scores` is None if the first ranking has a model.
+    """
+
+    X: Any
+    y: Any
+    qid: Any
+    scores: list[Any]
+    feature_names: list[str] | None = None
+    names: list[str] | None = None
+
+
+def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) -> ReportRows:
+    """Score the data with all models but the first."""
     from rankwise.cli.scores import dense_if_shifted, labels_for
-    from rankwise.core.columns import fitted_columns
-    from rankwise.report import Report
 
     first, *others = rankings
     X = data.X if first.model is None else dense_if_shifted(first.model, data.rows_for(first.model))
+    scores = [first.scores(data) if first.model is None else None, *(one.scores(data) for one in others)]
+    y = labels_for(first.model, data.y, options)
+    return ReportRows(X, y, data.qid, scores, data.feature_names, data.names)
+
+
+def rows_on_dask(rankings: list[Any], options: argparse.Namespace) -> ReportRows:
+    """Leave rows and scores on the workers."""
+    from rankwise.cli.dask_files import DaskFiles, labels_of_report, rows_of_report
+
+    files = DaskFiles(rankings, options)
+    scores = [
+        None if number == 0 and ranking.model is not None else files.scores(number)
+        for number, ranking in enumerate(rankings)
+    ]
+    y = files.column(labels_of_report, files.given)
+    return ReportRows(files.map(rows_of_report), y, files.qid, scores)
+
+
+def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespace, inference: Any) -> Any:
+    """Evaluate the models, which are named by their files."""
+    import numpy as np
+
+    from rankwise.core.columns import fitted_columns
+    from rankwise.report import Report
+
+    first = rankings[0]
     names = distinct_names([ranking.path for ranking in rankings])
     return Report(
-        first.scores(data) if first.model is None else first.model,
-        X,
-        labels_for(first.model, data.y, options),
-        data.qid,
-        models={name: other.scores(data) for name, other in zip(names[1:], others, strict=True)},
+        rows.scores[0] if first.model is None else first.model,
+        rows.X,
+        rows.y,
+        rows.qid,
+        models=dict(zip(names[1:], rows.scores[1:], strict=True)),
         name=names[0],
-        feature_names=data.feature_names if first.model is None else fitted_columns(first.model),
+        feature_names=rows.feature_names if first.model is None else fitted_columns(first.model),
         title=options.title,
         pair=options.pair,
         at=options.at,
@@ -148,7 +196,7 @@ def make_report(rankings: list[Any], data: Any, options: argparse.Namespace, inf
         },
         inference=inference,
         tried=None if first.model is None else tried_by(first.path),
-        row_names=data.names,
+        row_names=rows.names,
     )
 
 

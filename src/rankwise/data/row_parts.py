@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from rankwise.core.checks import as_codes
 from rankwise.core.types import IntArray
+from rankwise.data.sparse_rows import is_sparse
 
 
 class RowParts(ABC):
@@ -85,6 +86,19 @@ def n_rows_of(*columns: Any) -> int:
 def some_rows(column: Any, numbers: IntArray) -> Any:
     """Return the rows with some numbers of a frame, an array or a sparse matrix."""
     return column.iloc[numbers] if hasattr(column, "iloc") else column[numbers]
+
+
+def stacked(blocks: Sequence[Any]) -> Any:
+    """Return the rows of several frames, arrays or sparse matrices as one."""
+    if hasattr(blocks[0], "iloc"):
+        import pandas as pd
+
+        return pd.concat(blocks)
+    if is_sparse(blocks[0]):
+        import scipy.sparse as sp
+
+        return sp.vstack(blocks, format="csr")
+    return np.concatenate(list(blocks))
 
 
 class WholeQueries(NamedTuple):

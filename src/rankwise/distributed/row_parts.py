@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from rankwise.core.text import plural
 from rankwise.core.types import IntArray
 from rankwise.data.design import Design
-from rankwise.data.row_parts import RowParts, joined, n_rows_of, some_rows
+from rankwise.data.row_parts import RowParts, joined, n_rows_of, some_rows, stacked
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
@@ -168,15 +168,6 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
 def rows_at(column: Any, numbers: Common) -> Any:
     """Return the rows of a block with some numbers."""
     return some_rows(as_rows(column), numbers.values[0])
-
-
-def stacked(blocks: Sequence[Any]) -> Any:
-    """Return the rows of several blocks as one."""
-    if hasattr(blocks[0], "iloc"):
-        import pandas as pd
-
-        return pd.concat(blocks)
-    return sp.vstack(blocks, format="csr") if sp.issparse(blocks[0]) else np.concatenate(blocks)
 
 
 def as_rows(column: Any) -> Any:

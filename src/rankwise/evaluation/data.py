@@ -58,12 +58,8 @@ class EvaluationData:
         name: str | None,
         feature_names: Sequence[str] | None,
     ) -> None:
-        first = model_name(model) if name is None else name
-        if first in models:
-            raise ValueError(
-                f"models already contains {first!r}, the name of `model`; pass name=... to rename it."
-            )
-        everything = {first: model, **models}
+        everything = named_models(model, models, name)
+        first = next(iter(everything))
         self.models = {key: None if is_scores(value) else value for key, value in everything.items()}
         self.name = first
         X = remote_rows(X)
@@ -127,9 +123,37 @@ class EvaluationData:
         """Whether each event was observed; None unless labels are survival times."""
         return getattr(self.preferences, "event", None)
 
+    @property
+    def n_labelled(self) -> int:
+        """The number of rows with a label."""
+        return len(self.y)
+
+    @property
+    def n_given(self) -> int:
+        """The number of rows of the given X."""
+        return int(self.X.shape[0])
+
+    @property
+    def query_sizes(self) -> IntArray:
+        """The number of labelled rows of each query."""
+        return np.bincount(self.query, minlength=self.n_queries)
+
+    @property
+    def query_spreads(self) -> FloatArray:
+        """The largest difference of two scores of each query by the main model."""
+        ends: Any = np.full((2, self.n_queries), -np.inf)
+        np.maximum.at(ends[0], self.query, self.main_scores)
+        np.maximum.at(ends[1], self.query, -self.main_scores)
+        return np.asarray(ends.sum(axis=0))
+
+    @property
+    def numbers(self) -> IntArray:
+        """The number of each labelled row in the given X."""
+        return self.row_numbers
+
     def row_id(self, row: int) -> int | str:
         """Return the name of a row or, without names, its number in the given X."""
-        number = int(self.row_numbers[row])
+        number = int(self.numbers[row])
         return number if self.row_names is None else self.row_names[number]
 
     def row_name(self, row: int) -> str:
@@ -203,6 +227,16 @@ class EvaluationData:
 def _edges_of(preferences: Preferences) -> list[tuple[int, int]] | None:
     edges = preferences.edge_codes
     return None if edges is None else [(int(high), int(low)) for high, low in edges]
+
+
+def named_models(model: Any, models: Mapping[str, Any], name: str | None) -> dict[str, Any]:
+    """Return all models by name, the main model first."""
+    first = model_name(model) if name is None else name
+    if first in models:
+        raise ValueError(
+            f"models already contains {first!r}, the name of `model`; pass name=... to rename it."
+        )
+    return {first: model, **models}
 
 
 def edges_of_model(ranker: Any) -> list[tuple[int, int]] | None:

@@ -46,6 +46,8 @@ class Wanted:
         By default those of `measures_of_labels` for all rows, of which parts know only their own labels.
     at, relevant_above, undefined :
         Of the default measures.
+    more : list of Metric
+        Further measures.
     """
 
     models: Mapping[str, Any]
@@ -53,6 +55,7 @@ class Wanted:
     at: Sequence[int] = ()
     relevant_above: float = 0.0
     undefined: Undefined = "skip"
+    more: Sequence[Metric] = ()
 
     @property
     def edges(self) -> list[tuple[int, int]] | None:
@@ -94,6 +97,8 @@ class PartMeasures:
     values : dict of name to dict of key to array
     has_pairs : array of bool
         Whether a query has two different labels.
+    spreads : array
+        The largest difference of two scores of a query by the first model.
     graded : array of int of shape (n, 4), or None
         For models that predict grades: query, label, grade and the number of such rows.
     """
@@ -104,6 +109,7 @@ class PartMeasures:
     facts: LabelFacts
     values: dict[str, dict[str, FloatArray]]
     has_pairs: NDArray[np.bool_]
+    spreads: FloatArray
     graded: IntArray | None
 
 
@@ -113,14 +119,18 @@ def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[A
     That is the case if a query is in two parts, or there are fewer than two queries, or the preferences are
     no labels. `given` has the scores of the models that are None.
     """
+    parts = parts_of_whole_queries(X, y, qid, given)
+    return None if parts is None else merged(parts, wanted)
+
+
+def parts_of_whole_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:
+    """Return rows, labels, queries and scores in parts with whole queries; None if there are none."""
     backend = backend_among(X, *given, *((y, qid) if X is None else ()))
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
     parts = backend.parts(X, y, qid, *given)
     queries = whole_queries_of(parts.chosen(2))
-    if queries is None or len(queries.values) < 2:
-        return None
-    return merged(parts, wanted)
+    return None if queries is None or len(queries.values) < 2 else parts
 
 
 def merged(parts: RowParts, wanted: Wanted) -> PartMeasures | None:
@@ -144,6 +154,7 @@ def merged(parts: RowParts, wanted: Wanted) -> PartMeasures | None:
         reduce(add, (part.facts for part in found)),
         values,
         queries.sorted([part.has_pairs for part in found]),
+        queries.sorted([part.spreads for part in found]),
         joined_grades(found),
     )
 
@@ -170,7 +181,7 @@ def measure_part(rows: Any, y: Any, qid: Any, *scores_and_wanted: Any) -> PartMe
     if len(data.y) == 0:
         return None
     facts = LabelFacts.of(data.y, wanted.relevant_above)
-    chosen = wanted.candidates(data, facts)
+    chosen = [*wanted.candidates(data, facts), *wanted.more]
     return PartMeasures(
         data.queries,
         np.bincount(data.query, minlength=data.n_queries),
@@ -181,16 +192,24 @@ def measure_part(rows: Any, y: Any, qid: Any, *scores_and_wanted: Any) -> PartMe
             for name, found in data.scores.items()
         },
         different_labels(data.y, data.query),
+        data.query_spreads,
         grades_by_query(data),
     )
 
 
 def different_labels(y: FloatArray, query: IntArray) -> NDArray[np.bool_]:
-    """Return for each query whether it has two different labels."""
-    ends: Any = np.full((2, int(query.max()) + 1), -np.inf)
-    np.maximum.at(ends[0], query, y)
-    np.maximum.at(ends[1], query, -y)
-    return np.asarray(ends[0] != -ends[1])
+    """Return for each query whether it has two different labels.
+
+    Examples
+    --------
+    >>> different_labels(np.array([1.0, 4.0, 2.0]), np.array([0, 0, 1]))
+    array([ True, False])
+    """
+    found = np.zeros(int(query.max()) + 1, dtype=bool)
+    first = np.zeros(len(found))
+    first[query] = y
+    np.logical_or.at(found, query, y != first[query])
+    return found
 
 
 def grades_by_query(data: EvaluationData) -> IntArray | None:

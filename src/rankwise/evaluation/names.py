@@ -71,15 +71,20 @@ def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: i
     return names
 
 
-def row_names_of(given: Any, X: Any) -> list[str] | None:
-    """Return the given names of rows, or those in the index of a frame; None if it has numbers."""
-    index: Any = getattr(X, "index", None)
-    if given is None and getattr(getattr(index, "dtype", None), "kind", "i") not in "OUT":
+def row_names_of(given: Any, data: Any) -> list[str] | None:
+    """Return the given names of all rows, or those in the index of a frame; None if it has numbers.
+
+    The index is not used if the data has some of the rows only.
+    """
+    index: Any = getattr(data.X, "index", None)
+    has_words = getattr(getattr(index, "dtype", None), "kind", "i") in "OUT"
+    if given is None and not (has_words and data.X.shape[0] == data.n_given):
         return None
     names = [str(name) for name in (index if given is None else given)]
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-    if len(names) != n_rows:
-        raise ValueError(f"row_names has {plural(len(names), 'name')}, but X has {plural(n_rows, 'row')}.")
+    if len(names) != data.n_given:
+        raise ValueError(
+            f"row_names has {plural(len(names), 'name')}, but X has {plural(data.n_given, 'row')}."
+        )
     return names
 
 

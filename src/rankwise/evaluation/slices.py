@@ -23,7 +23,11 @@ def slices_of(data: EvaluationData, given: Mapping[str, ArrayLike]) -> list[tupl
     """
     if data.n_queries < 2:
         return []
-    found = [("Rows per query", _groups(np.bincount(data.query, minlength=data.n_queries).astype(float)))]
+    found = [("Rows per query", _groups(data.query_sizes.astype(float)))]
+    if not given:
+        return [(title, groups) for title, groups in found if len(set(groups)) > 1]
+    if data.X.shape[0] < data.n_given:
+        raise ValueError("slices must be None for rows on Dask; the page groups queries by their sizes.")
     first = np.array([int(np.flatnonzero(data.query == query)[0]) for query in range(data.n_queries)])
     for name, values in given.items():
         column = as_array(values)

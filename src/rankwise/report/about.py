@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ def about(data: EvaluationData, first: Measured, given: Mapping[str, str]) -> st
 
 
 def _data(data: EvaluationData) -> str:
-    size = f"{plural(len(data.y), 'row')}, {plural(data.X.shape[1], 'feature')}"
+    size = f"{plural(data.n_labelled, 'row')}, {plural(data.X.shape[1], 'feature')}"
     if data.event is not None:
         n_events = int(np.count_nonzero(data.event))
         size += f", {plural(n_events, 'event')}, {len(data.y) - n_events:,} censored"
@@ -41,7 +40,7 @@ def _data(data: EvaluationData) -> str:
 def _excluded(data: EvaluationData, first: Measured) -> list[tuple[str, Cell]]:
     """List the queries and rows that no measure includes."""
     without = len(first.values) - first.n_defined if len(first.values) > 1 else 0
-    unlabelled = data.X.shape[0] - len(data.y)
+    unlabelled = data.n_given - data.n_labelled
     left_out = [f"{plural(without, 'query')} without pairs to order"] if without else []
     left_out += [f"{plural(unlabelled, 'row')} without a label"] if unlabelled else []
     return [("Excluded", " and ".join(left_out))] if left_out else []
@@ -68,7 +67,4 @@ def cautions(data: EvaluationData, first: Measured) -> str:
 
 def widest_spread(data: EvaluationData) -> float:
     """Return the largest difference of two scores of one query."""
-    ends: Any = np.full((2, data.n_queries), -np.inf)
-    np.maximum.at(ends[0], data.query, data.main_scores)
-    np.maximum.at(ends[1], data.query, -data.main_scores)
-    return float((ends[0] + ends[1]).max())
+    return float(data.query_spreads.max())

@@ -26,7 +26,7 @@ def moved_section(data: EvaluationData, measured: dict[str, list[Measured]]) -> 
         return ""
     other = others[0]
     ours, theirs = measured[data.name][0], measured[other][0]
-    apart = (ours.values - theirs.values) * (1.0 if ours.measure.higher_is_better else -1.0)
+    apart = _gains(ours, theirs)
     wins, losses = _largest(apart), _largest(-apart)
     if not len(wins) and not len(losses):
         return ""
@@ -48,6 +48,20 @@ def moved_section(data: EvaluationData, measured: dict[str, list[Measured]]) -> 
         "<h3>The first rows of a query by both models</h3>",
         *panels,
     )
+
+
+def opened_queries(measured: dict[str, list[Measured]], name: str) -> list[int]:
+    """Return the queries whose rows the section lists: those that moved most."""
+    others = [found for other, found in measured.items() if other != name]
+    if not others:
+        return []
+    apart = _gains(measured[name][0], others[0][0])
+    return [int(query) for side in (-apart, apart) for query in _largest(side)[:OPENED]]
+
+
+def _gains(ours: Measured, theirs: Measured) -> FloatArray:
+    """Return by how much each query is better."""
+    return (ours.values - theirs.values) * (1.0 if ours.measure.higher_is_better else -1.0)
 
 
 def _largest(gains: FloatArray) -> IntArray:

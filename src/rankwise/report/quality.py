@@ -48,7 +48,7 @@ def quality_section(data: EvaluationData, measured: Sequence[Measured], notes: S
 def how(data: EvaluationData, measured: Sequence[Measured]) -> str:
     """Explain the intervals."""
     units = list(dict.fromkeys(one.units for one in measured))
-    return " ".join(_how_of(unit, len(data.y), data.n_queries) for unit in units)
+    return " ".join(_how_of(unit, data.n_labelled, data.n_queries) for unit in units)
 
 
 def _how_of(units: str, n_rows: int, n_queries: int) -> str:
@@ -139,7 +139,7 @@ def _query_table(
     note: str = "",
 ) -> str:
     place = {query: k for k, query in enumerate(named_queries(measured[0].values).tolist())}
-    n_rows = np.bincount(data.query, minlength=data.n_queries)
+    n_rows = data.query_sizes
     rows: list[list[Cell]] = [
         [
             QueryLink(data.query_names[k], place[k]),

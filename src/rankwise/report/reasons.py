@@ -197,7 +197,7 @@ def pair_explorer(pairs: PairData) -> str:
     unsure = ' class="unsure"' if interval and interval[0] <= 0 <= interval[1] else ""
     note = (
         f"A sample of {len(data['rows']):,} rows can be compared."
-        if len(data["rows"]) < len(pairs.data.y)
+        if len(data["rows"]) < pairs.data.n_labelled
         else ""
     )
     return (

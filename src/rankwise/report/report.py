@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +12,11 @@ from numpy.typing import ArrayLike
 
 from rankwise.core.text import listed, plural
 from rankwise.evaluation import Difference, Measured
-from rankwise.evaluation.comparison import RANKS, compare_metrics
+from rankwise.evaluation.comparison import RANKS
 from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
-from rankwise.evaluation.measures import measured, named_measure
-from rankwise.evaluation.models import has_probabilities
+from rankwise.evaluation.measures import named_measure
 from rankwise.evaluation.names import row_names_of
-from rankwise.evaluation.single import metrics_of
 from rankwise.evaluation.slices import slices_of
 from rankwise.evaluation.through_pipeline import fitted_model
 from rankwise.evaluation.weights import Weights, weights_of, weights_of_table
@@ -25,6 +24,7 @@ from rankwise.io.atomic import atomic_write
 from rankwise.preferences import Preferences
 from rankwise.report.about import about, cautions
 from rankwise.report.curves import curves_section
+from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
 from rankwise.report.moved import moved_section, slices_section
@@ -58,7 +58,10 @@ class Report:
     ----------
     model : estimator, Pipeline, fitted search, or array of shape (n_rows,)
         A fitted ranker of this library, a scikit-learn estimator with one score per row, or the scores.
-    X : array, sparse matrix or frame of shape (n_rows, n_features)
+    X : array, sparse matrix or frame of shape (n_rows, n_features), or rows on Dask
+        Rows on Dask stay on the workers if each query is in one partition, apart from those of the queries
+        that the page lists and of a random sample for sections that pool rows. Otherwise all are collected.
+        The page states which.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for `OrdinalSVM` and `HullRanker` their classes. A `Preferences` of any kind
         has its own queries, weights and censored rows: the fraction of pairs in the right order equals
@@ -139,17 +142,17 @@ class Report:
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []
         model, others = fitted_model(model), {key: fitted_model(one) for key, one in (models or {}).items()}
-        self.data = EvaluationData(model, X, y, qid, others, name, feature_names)
-        self.data.row_names = row_names_of(row_names, self.data.X)
+        found = evaluated(
+            model, X, y, qid, models=others, name=name, feature_names=feature_names, pair=pair, at=at,
+            relevant_above=relevant_above, seed=random_state,
+        )  # fmt: skip
+        self.data, self.sample, self.notes = found.data, found.sample, found.notes
+        self.data.row_names = row_names_of(row_names, self.data)
         self.title = f"{self.data.name}: how well it ranks, and why" if title is None else title
-        self.pair, self.about, self.inference = pair, dict(about or {}), inference
-        data = self.data
-        self.slices = slices_of(data, slices or {})
-        chosen, self.notes = metrics_of(data, at, relevant_above)
-        found = compare_metrics(data.target, data.scores, data.query, chosen, seed=random_state)
-        self.measures: dict[str, list[Measured]] = found.measures
-        self.differences: list[Difference] = found.differences
-        self.measures[data.name] += self._log_loss(random_state)
+        self.pair, self.about, self.inference = pair, dict(about or {}) | found.facts, inference
+        self.slices = slices_of(self.data, slices or {})
+        self.measures: dict[str, list[Measured]] = found.comparison.measures
+        self.differences: list[Difference] = found.comparison.differences
 
     def headline(self) -> str:
         """Summarise the results in a few sentences.
@@ -174,10 +177,10 @@ class Report:
             moved_section(data, self.measures),
             slices_section(data, self.measures, self.slices),
             survival_section(data),
-            shapes_section(data),
-            reliability_section(data),
+            shapes_section(self.sample),
+            reliability_section(self.sample),
             curves_section(data),
-            interactions_section(data),
+            interactions_section(self.sample),
             reasons_section(data, self._effects(), self._query_errors(), self.pair),
             learned_section(data),
             tried_section(self.tried),
@@ -197,14 +200,6 @@ class Report:
             f'srcdoc="{escape(self.to_html())}"></iframe>'
         )
 
-    def _log_loss(self, seed: int) -> list[Measured]:
-        """Measure the probabilities of the main model, if it has any; other models may have none."""
-        data = self.data
-        if not has_probabilities(data.models[data.name]):
-            return []
-        ours = {data.name: data.main_scores}
-        return measured(data.target, ours, data.query, [named_measure("log_loss")], seed)[data.name]
-
     def _query_errors(self) -> Any:
         data = self.data
         first = self.measures[data.name][0]
@@ -213,7 +208,13 @@ class Report:
         return named_measure("error").of(data.target, data.main_scores, data.query)
 
     def _effects(self) -> Weights | None:
-        data = self.data
+        found = self._effects_on(self.data)
+        if found is None or self.sample is self.data:
+            return found
+        pooled = self._effects_on(self.sample)
+        return found if pooled is None else replace(found, spread=pooled.spread)
+
+    def _effects_on(self, data: EvaluationData) -> Weights | None:
         given = data.models[data.name], data.X, data.feature_names, data.qid
         parts = contributions_of(*given)
         weights = weights_of(*given) if parts is None else None
@@ -248,7 +249,7 @@ class Report:
         preferences = self.data.preferences
         if preferences is not None and preferences.values is None:
             return plural(preferences.n_pairs, "pair")
-        return plural(len(self.data.y), "row")
+        return plural(self.data.n_labelled, "row")
 
     def _comparisons(self) -> list[str]:
         found = [one for one in self.differences if one.measure.key in ("error", "concordance")]
