@@ -1,8 +1,10 @@
 """Evaluation, comparison and calibration of rows on Dask: the results of memory, without their scores."""
 
 import logging
+import multiprocessing
 import re
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import HullRanker, OrdinalSVM, Preferences, RankLogistic, RankSVM
+from rankwise.core.threads import thread_count
 from rankwise.data.backends import backend_of
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
@@ -223,6 +226,13 @@ def test_no_score_is_collected(monkeypatch):
     scores = MODELS["linear"].predict(rows)
     compare(column_on_dask(Y), {"model": scores, "one": rows[:, 0]}, qid)
     reliability(column_on_dask(Y), scores, qid)
+
+
+def test_a_model_with_threads_has_one_in_a_daemon(monkeypatch):
+    """Workers of Dask are daemons, and joblib would warn of processes in each of them."""
+    assert thread_count(2) == 2
+    monkeypatch.setattr(multiprocessing, "current_process", lambda: SimpleNamespace(daemon=True))
+    assert thread_count(2) == 1
 
 
 def test_workers_of_a_client_evaluate():

@@ -29,9 +29,12 @@ def thread_count(n_jobs: int | None) -> int:
     """
     if "joblib" not in sys.modules and (n_jobs is None or n_jobs > 0):
         return 1 if n_jobs is None else int(n_jobs)
+    from multiprocessing import current_process
+
     from joblib import effective_n_jobs
 
-    return int(effective_n_jobs(n_jobs))
+    # In a daemon, such as a worker of Dask, joblib returns 1 with a warning about processes.
+    return 1 if current_process().daemon else int(effective_n_jobs(n_jobs))
 
 
 def openmp_threads(n_jobs: int | None) -> int:
