@@ -236,6 +236,7 @@ def test_a_model_with_threads_has_one_in_a_daemon(monkeypatch):
 
 
 def test_workers_of_a_client_evaluate():
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
     model = MODELS["pipeline"]
     expected = evaluate(model, X, Y, qid=QID)
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
@@ -245,3 +246,6 @@ def test_workers_of_a_client_evaluate():
     ):
         for rows in (rows_on_dask(), rows_on_dask(CUT), scatter(X, n_partitions=3)):
             assert_same_measures(evaluate(model, rows, Y, qid=QID).measures, expected.measures)
+        table = dd.from_pandas(pd.DataFrame(X, columns=["a", "b", "c"]), npartitions=1)
+        named = RankSVM().fit(table.compute(), Y, qid=QID)
+        assert "data-measure" in Report(named, table, Y, QID).to_html()

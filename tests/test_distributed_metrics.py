@@ -9,12 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise import NoPairsError, RankSVM
+from rankwise import NoPairsError, Preferences, RankSVM
 from rankwise.data.backends import backend_of
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
 from rankwise.metrics import (
     average_precision,
+    concordance_index,
+    concordance_interval,
+    disagreement_error,
     kendall_tau,
     ndcg,
     one_ranking,
@@ -22,6 +25,7 @@ from rankwise.metrics import (
     precision,
     ranking_error,
     reciprocal_rank,
+    wmw,
 )
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
@@ -144,6 +148,18 @@ def test_weights_of_rows():
         assert there == pytest.approx(ranking_error(y, scores, qid, **options), abs=1e-12)
         there = pair_log_loss(y, da.from_array(scores, chunks=20), qid, **options)
         assert there == pytest.approx(pair_log_loss(y, scores, qid, **options), abs=1e-12)
+
+
+def test_measures_of_order_graphs_pairs_and_survival_times_collect_scores():
+    generator = np.random.default_rng(2)
+    y, scores, event = generator.integers(0, 3, 40).astype(float), generator.normal(size=40), np.ones(40)
+    there = [dask.delayed(part) for part in np.split(scores, 4)]
+    pairs = Preferences.from_pairs([0, 5, 30], [1, 20, 3], n_rows=40)
+    survival = Preferences.from_survival(event, np.abs(generator.normal(size=40)))
+    assert wmw(da.from_array(y, chunks=10), there) == wmw(y, scores)
+    assert disagreement_error(pairs, there) == disagreement_error(pairs, scores)
+    assert concordance_index(survival, there) == concordance_index(survival, scores)
+    assert concordance_interval(survival, there) == concordance_interval(survival, scores)
 
 
 def test_columns_of_other_lengths_are_refused():

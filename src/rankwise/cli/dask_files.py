@@ -112,6 +112,13 @@ class Given:
     options: argparse.Namespace
     rankings: list[Any]
 
+    @property
+    def nbytes(self) -> int:
+        """The size of a message with the models, by which they are embedded in tasks or sent ahead."""
+        from rankwise.distributed.row_parts import pickled_size
+
+        return pickled_size(self)
+
     def read(self, path: str) -> Data:
         """Read one file as a command reads all of its files in memory."""
         from rankwise.cli.data import read_data

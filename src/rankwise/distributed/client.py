@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from itertools import count
 from time import perf_counter
 from typing import Any
@@ -117,7 +118,7 @@ class ClientEngine(Engine):
         return results
 
     def _count(self, values: Iterable[Any]) -> None:
-        self.log.bytes_moved += sum(nbytes(value) for value in values)
+        self.log.bytes_moved += sum(map(array_bytes, values))
 
     async def _gather_from_live_workers(self, handles: list[Any]) -> list[Any]:
         """Gather results; raise an error if all workers have been silent for `worker-timeout` seconds."""
@@ -161,3 +162,20 @@ class ClientEngine(Engine):
         words = [f"{plural(len(gone), 'worker')} lost"] * bool(gone)
         words += [f"{plural(len(new), 'worker')} added"] * bool(new)
         return f"; {', '.join(words)}" if words else ""
+
+
+def array_bytes(value: Any) -> int:
+    """Return the bytes of the arrays in a result or an argument; other objects are not searched.
+
+    Examples
+    --------
+    >>> array_bytes(({"a": np.zeros(3)}, [np.ones(2), "text"]))
+    40
+    """
+    if isinstance(value, np.ndarray):
+        return int(value.nbytes)
+    if is_dataclass(value) and not isinstance(value, type):
+        value = [getattr(value, entry.name) for entry in fields(value)]
+    if isinstance(value, dict):
+        value = list(value.values())
+    return sum(map(array_bytes, value)) if isinstance(value, list | tuple) else 0

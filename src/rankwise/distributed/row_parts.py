@@ -27,6 +27,18 @@ class Common:
 
     values: tuple[Any, ...]
 
+    @property
+    def nbytes(self) -> int:
+        """The size of a message with them, by which they are embedded in tasks or sent ahead."""
+        return pickled_size(self.values)
+
+
+@dataclass(frozen=True)
+class PieceOfColumn:
+    """Some rows of a column, which Dask would traverse if they were sent as they are."""
+
+    rows: Any
+
 
 class DaskParts(RowParts):
     """Columns in the partitions of one of them; the others are cut at its borders.
@@ -69,7 +81,7 @@ class DaskParts(RowParts):
         ends = np.cumsum(lengths)
         part = np.searchsorted(ends, rows, side="right")
         present = np.unique(part)
-        local = [Common((rows[part == k] - (ends[k] - lengths[k]),)) for k in present]
+        local = [PieceOfColumn(rows[part == k] - (ends[k] - lengths[k])) for k in present]
         found = engine.execute(lambda: engine.map(rows_at, [handles[k] for k in present], local))
         order = np.argsort(np.argsort(part, kind="stable"), kind="stable")
         return some_rows(stacked(found), order)
@@ -130,13 +142,20 @@ class Borders:
         borders = np.concatenate([[0], np.cumsum(lengths)])
         pieces = [rows_between(column, begin, end) for begin, end in pairwise(borders)]
         engine = self._engine
-        sent = engine.scatter([Common((piece,)) for piece in pieces], self.handles)
-        return engine.persist(engine.map(only_value, sent))
+        sent = engine.scatter([PieceOfColumn(piece) for piece in pieces], self.handles)
+        return engine.persist(engine.map(unpacked, sent))
 
 
-def only_value(common: Common) -> Any:
-    """Return a piece of a column, which Dask would traverse if it were sent as it is."""
-    return common.values[0]
+def pickled_size(value: Any) -> int:
+    """Return the size of a message with a value, such as a model of any kind."""
+    from distributed.protocol.pickle import dumps
+
+    return len(dumps(value))
+
+
+def unpacked(piece: PieceOfColumn) -> Any:
+    """Return a piece of a column."""
+    return piece.rows
 
 
 def load(engine: Engine, blocks: list[Any]) -> list[Any]:
@@ -165,9 +184,9 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
     return (function(*values, *common.values),) if n_rows_of(*values) else None
 
 
-def rows_at(column: Any, numbers: Common) -> Any:
+def rows_at(column: Any, numbers: PieceOfColumn) -> Any:
     """Return the rows of a block with some numbers."""
-    return some_rows(as_rows(column), numbers.values[0])
+    return some_rows(as_rows(column), numbers.rows)
 
 
 def as_rows(column: Any) -> Any:

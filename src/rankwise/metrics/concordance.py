@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.data.backends import in_memory
 from rankwise.losses.pair_sums import partner_sums
 from rankwise.metrics.intervals import Estimate, error_estimate, estimate_over_rows
 from rankwise.preferences import Preferences
@@ -172,7 +173,7 @@ class _PairConcordance:
                 "over queries."
             )
         self.preferences.require_pairs()
-        self.scores = as_vector(scores, "scores", len(self.preferences))
+        self.scores = as_vector(in_memory(scores), "scores", len(self.preferences))
 
     def index(self) -> float:
         """Return the index."""
@@ -191,7 +192,7 @@ class _Concordance:
         check_choice(weights, "weights", WEIGHTS)
         self.ranking = as_survival(y, "y")
         self.ranking.require_pairs()
-        self.scores = as_vector(scores, "scores", len(self.ranking))
+        self.scores = as_vector(in_memory(scores), "scores", len(self.ranking))
         self.weights, self.tau = weights, tau
         self.censoring = None if censoring is None else as_survival(censoring, "censoring")
 

@@ -246,6 +246,7 @@ def wmw(
                 f"wmw needs a Preferences.from_order, got {y!r}; ranking_error accepts any preferences."
             )
         sample_weight, y = y.weight, cast(FloatArray, y.labels)
+    y, scores, sample_weight = map(in_memory, (y, scores, sample_weight))
     class_of_row = as_codes(y, "y")[1]
     scores = as_vector(scores, "scores", class_of_row.size)
     weight = None if sample_weight is None else as_weights(sample_weight, "sample_weight", len(scores))
