@@ -281,7 +281,7 @@ def rounds_in_words(log: Any) -> str:
     Examples
     --------
     >>> from rankwise.distributed import RoundLog
-    >>> rounds_in_words(RoundLog(rounds=12, bytes_moved=3_400_000)), rounds_in_words(None)
+    >>> rounds_in_words(RoundLog(rounds=12, sent=3_400_000)), rounds_in_words(None)
     (', round 12, 3.4 MB moved', '')
     """
     if log is None:

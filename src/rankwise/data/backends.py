@@ -33,6 +33,10 @@ class Backend(ABC):
     def column(self, values: Any) -> Any:
         """Return labels, queries or weights of this backend as an array in memory."""
 
+    def preferences(self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None) -> Any:
+        """Return `Preferences` that stay where the rows of a design are, or None if columns are collected."""
+        return None
+
     @abstractmethod
     def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
         """Return the scores of rows under the weights of a linear model, not yet computed.

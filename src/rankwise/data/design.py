@@ -92,8 +92,11 @@ class Design:
         """Return the design and the loss to solve with; rows that are elsewhere may take the loss to them."""
         return self, loss
 
-    def take(self, rows: NDArray[np.int64]) -> Design | None:
-        """Return the design of some of the rows, copied, or None if that is not possible."""
+    def take(self, rows: Any) -> Design | None:
+        """Return the design of some of the rows, copied, or None if that is not possible.
+
+        `rows` are numbers of rows, or what the `sample` of preferences that stay with the rows returns.
+        """
         return None
 
     def sampled(self, rows: NDArray[np.int64]) -> Design | None:

@@ -7,7 +7,9 @@ from typing import Any
 from rankwise.data.backends import Backend
 from rankwise.distributed.collections import gathered, is_distributed, lazy_scores
 from rankwise.distributed.design import DaskDesign
+from rankwise.distributed.remote_labels import RemotePreferences, remote_preferences
 from rankwise.distributed.row_parts import DaskParts
+from rankwise.distributed.whole_queries import whole_queries_pay
 
 
 class DaskBackend(Backend):
@@ -26,6 +28,14 @@ class DaskBackend(Backend):
     def column(self, values: Any) -> Any:
         """Return a column as an array in memory."""
         return gathered(values)
+
+    def preferences(
+        self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None
+    ) -> RemotePreferences | None:
+        """Return preferences that stay on the workers, or None if that is not possible or not cheaper."""
+        if qid is None or not whole_queries_pay(design, has_line_search=True):
+            return None
+        return remote_preferences(design, y, qid, sample_weight, pair_weight)
 
     def scores(self, X: Any, coef: Any, feature_names: Any = None) -> Any:
         """Return the scores as a Dask array that is not yet computed."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import count
 from time import perf_counter
@@ -61,6 +61,10 @@ class ClientEngine(Engine):
         """Load the blocks on the workers."""
         return self.map(as_block, self.client.compute(list(partitions)))
 
+    def computed(self, partitions: Sequence[Any]) -> list[Any]:
+        """Compute the values on the workers, where they stay."""
+        return list(self.client.compute(list(partitions)))
+
     def can_persist(self, n_bytes: float) -> bool:
         """Return True, as workers spill to disk."""
         return True
@@ -82,9 +86,10 @@ class ClientEngine(Engine):
 
     def scatter(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
         """Send values with the tasks or, if they are large, ahead of them to the workers of the blocks."""
-        if sum(nbytes(value) for value in values) <= TASK_BYTES:
+        size = sum(nbytes(value) for value in values)
+        self.log.sent += size
+        if size <= TASK_BYTES:
             return list(values)
-        self._count(values)
         holders = self.client.who_has(blocks)
         addresses = [list(holders.get(block.key) or ()) or None for block in blocks]
         return self.client.sync(self._scatter_all, values, addresses)
@@ -101,9 +106,9 @@ class ClientEngine(Engine):
     def broadcast(self, value: Any) -> Any:
         """Send a value once; workers copy it from one another."""
         size = nbytes(value)
+        self.log.sent += size
         if size <= EMBEDDED_BYTES:
             return value
-        self._count([value])
         if size <= TASK_BYTES:
             return self.client.submit(identity, value, pure=False)
         return self.client.scatter(value, hash=False)
@@ -114,11 +119,8 @@ class ClientEngine(Engine):
 
     def _gather(self, handles: Sequence[Any]) -> list[Any]:
         results: list[Any] = self.client.sync(self._gather_from_live_workers, list(handles))
-        self._count(results)
+        self.log.received += sum(map(array_bytes, results))
         return results
-
-    def _count(self, values: Iterable[Any]) -> None:
-        self.log.bytes_moved += sum(map(array_bytes, values))
 
     async def _gather_from_live_workers(self, handles: list[Any]) -> list[Any]:
         """Gather results; raise an error if all workers have been silent for `worker-timeout` seconds."""

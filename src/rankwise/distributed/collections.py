@@ -144,6 +144,17 @@ def gathered(values: Any) -> Any:
     return computed.to_numpy() if hasattr(computed, "to_numpy") else np.asarray(computed)
 
 
+def column_parts(values: Any) -> list[Any] | None:
+    """Return the partitions of a column on Dask; None for several columns and for a column in memory."""
+    if not is_distributed(values) or isinstance(values, Partitions):
+        return None
+    if isinstance(values, list | tuple):
+        return list(values)
+    if not hasattr(values, "to_delayed") or getattr(values, "ndim", 1) != 1:
+        return None
+    return list(np.ravel(values.to_delayed()))
+
+
 def _computed(parts: list[Any]) -> list[Any]:
     import dask
 

@@ -18,6 +18,7 @@ from rankwise.distributed.codec import decode_scores, encode_counts
 from rankwise.distributed.collections import Partitions, as_partitions
 from rankwise.distributed.engine import Engine, Pinned, PinnedRows, identity
 from rankwise.distributed.partitioned import ENTRY_BYTES, PartitionedDesign
+from rankwise.distributed.remote_labels import RemoteRows
 from rankwise.losses import Hinge
 
 # The error of scores as a fraction of the tolerance; the error of the hinge loss is at most twice as large.
@@ -196,8 +197,13 @@ class DaskDesign(PartitionedDesign):
 
         return normal_equations(self, loss)
 
-    def take(self, rows: NDArray[np.int64]) -> DaskDesign:
-        """Return the design of some of the rows, in ascending order, with as many partitions."""
+    def take(self, rows: Any) -> Design:
+        """Return the design of some of the rows, in ascending order, with as many partitions.
+
+        Rows that were drawn on the workers are few, and are brought to the driver.
+        """
+        if isinstance(rows, RemoteRows):
+            return self.fetched(lambda: rows.handles)
         parts = self.rows_by_partition(rows)
 
         def make() -> list[Any]:

@@ -55,6 +55,10 @@ class Engine(ABC):
     def load(self, partitions: Sequence[Any]) -> list[Any]:
         """Return the handles of the blocks of Dask objects."""
 
+    def computed(self, partitions: Sequence[Any]) -> list[Any]:
+        """Return the handles of the values of Dask objects."""
+        return list(partitions)
+
     @abstractmethod
     def can_persist(self, n_bytes: float) -> bool:
         """Tell whether results of this size can be kept between rounds."""

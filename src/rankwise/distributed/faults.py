@@ -82,9 +82,9 @@ class RoundLog:
         Time spent in rounds, and its part in failed rounds or beyond the median.
     events : list of str
         One sentence per slow or repeated round.
-    bytes_moved : int
-        The bytes of arrays that the driver has sent and received, without the messages of Dask; 0 without a
-        client.
+    sent, received : int
+        Bytes of the arrays that went to and came from the workers, each counted once, without the messages of
+        Dask; 0 without a client.
     """
 
     mode: str = "scores"
@@ -93,8 +93,14 @@ class RoundLog:
     seconds: float = 0.0
     lost_seconds: float = 0.0
     events: list[str] = field(default_factory=list)
-    bytes_moved: int = 0
+    sent: int = 0
+    received: int = 0
     _recent: list[float] = field(default_factory=list, repr=False)
+
+    @property
+    def bytes_moved(self) -> int:
+        """The bytes that were sent and received."""
+        return self.sent + self.received
 
     def answered(self, seconds: float, changes: str = "") -> None:
         """Record a completed round; log a slow one and changes of the workers."""

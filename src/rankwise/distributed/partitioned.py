@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -25,11 +25,14 @@ class PartitionedDesign(Design):
     Attributes
     ----------
     engine : Engine
+    lengths : list of int
+        The number of rows of each partition.
     borders : array of int of shape (n_partitions + 1,)
         The first row of each partition, and the number of rows.
     """
 
     engine: Engine
+    lengths: list[int]
     borders: NDArray[np.int64]
 
     @property
@@ -81,7 +84,12 @@ class PartitionedDesign(Design):
         """Return some of the rows, in ascending order: on the driver if they are few."""
         if ENTRY_BYTES * self.stored * len(rows) > FETCHED_BYTES * self.shape[0]:
             return self.take(rows)
-        parts = self._of_rows(blocks.row_copies, rows)
+        parts = self.rows_by_partition(rows)
+        return self.fetched(lambda: self.engine.scatter(parts, self.handles))
+
+    def fetched(self, rows: Callable[[], list[Any]]) -> Design:
+        """Bring rows to the driver; `rows` returns the handles of their numbers in each partition."""
+        parts = self.engine.execute(lambda: self.engine.map(blocks.row_copies, self.handles, rows()))
         return as_design(sp.vstack(parts, format="csr") if sp.issparse(parts[0]) else np.concatenate(parts))
 
     def _of_rows(self, function: Any, rows: NDArray[np.int64]) -> list[Any]:

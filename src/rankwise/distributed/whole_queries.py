@@ -21,8 +21,9 @@ from rankwise.distributed import blocks
 from rankwise.distributed.design import DaskDesign, spread_of
 from rankwise.distributed.engine import Engine, Pinned
 from rankwise.distributed.groups import split_groups
+from rankwise.distributed.remote_labels import LocalLabels, RemotePreferences
 from rankwise.losses import LeastSquares, PairwiseLoss, PiecewiseLinear
-from rankwise.losses.base import ScoreHessian
+from rankwise.losses.base import LossBounds, ScoreHessian
 from rankwise.preferences.base import Preferences
 
 # The bytes that a network moves during the latency of a round (10 ms at 1 Gb/s), and the additional rounds
@@ -37,15 +38,14 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
     With P partitions a round then moves 16 n P bytes, but each step of a line search is a round. Rounds with
     scores move 8 m + 16 n bytes.
     """
-    m, n = design.shape
     squares = isinstance(loss, LeastSquares)
-    cost = 16 * n * design.n_partitions + (0 if squares else LINE_ROUNDS * ROUND_BYTES)
-    if not design.engine.remote or cost > 8 * m + 16 * n:
-        return None
-    if squares and loss.pull.ndim > 1:  # several outputs
-        return None
-    if split_groups(loss.preferences.groups(), design.borders).any():
-        return None
+    if not isinstance(loss.preferences, RemotePreferences):
+        if not whole_queries_pay(design, has_line_search=not squares):
+            return None
+        if squares and loss.pull.ndim > 1:  # several outputs
+            return None
+        if split_groups(loss.preferences.groups(), design.borders).any():
+            return None
     design.engine.log.mode = "whole queries"
     whole = WholeQueryDesign(design)
     if not squares:
@@ -53,6 +53,13 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
     from rankwise.distributed.whole_squares import WorkerSquares
 
     return whole, WorkerSquares(whole, loss)
+
+
+def whole_queries_pay(design: DaskDesign, has_line_search: bool) -> bool:
+    """Return whether rounds of whole queries move fewer bytes, or the bytes of their latency."""
+    m, n = design.shape
+    cost = 16 * n * design.n_partitions + has_line_search * LINE_ROUNDS * ROUND_BYTES
+    return design.engine.remote and cost <= 8 * m + 16 * n
 
 
 class RemoteScores(Pinned):
@@ -168,17 +175,14 @@ class WorkerLoss:
     """
 
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
-        self._design, self.at_zero, self.bounds = design, loss.at_zero, loss.bounds
-        engine = design.engine
-        pieces = partition_preferences(loss, design.borders)
-        kind, average = type(loss), loss.average
-
-        def make() -> list[Any]:
-            n = design.n_partitions
-            sent = engine.scatter(pieces, design.handles)
-            return engine.map(LocalLoss, [kind] * n, sent, [average] * n)
-
-        self._losses = Pinned(engine, make)
+        self._design, engine, n = design, design.engine, design.n_partitions
+        kind, average, pieces = type(loss), loss.average, located_pieces(design, loss)
+        self._losses = Pinned(engine, lambda: engine.map(LocalLoss, [kind] * n, pieces(), [average] * n))
+        if not isinstance(loss.preferences, RemotePreferences):
+            self.at_zero, self.bounds = loss.at_zero, loss.bounds
+            return
+        self.at_zero = self.value(Scores(design, {}))
+        self.bounds = LossBounds(loss.lipschitz, loss.curvature, at_zero=max(1.0, self.at_zero))
 
     def plane(self, scores: Scores) -> tuple[float, Coefficients, float]:
         """Return the loss, a subgradient and the offset of its plane, in one round."""
@@ -220,6 +224,22 @@ class PartitionPreferences:
 
     preferences: Preferences
     fraction: float
+
+
+def located_pieces(design: DaskDesign, loss: PairwiseLoss) -> Callable[[], list[Any]]:
+    """Return a function that returns the preferences of each partition as handles."""
+    engine, remote = design.engine, loss.preferences
+    if isinstance(remote, RemotePreferences):
+        fractions = remote.fractions(loss.average)
+        return lambda: engine.map(piece_of, remote.handles, fractions)
+    pieces = partition_preferences(loss, design.borders)
+    return lambda: engine.scatter(pieces, design.handles)
+
+
+def piece_of(labels: LocalLabels, fraction: float) -> PartitionPreferences:
+    """Return the preferences of a partition, on its worker."""
+    assert labels.ranking is not None, "labels were checked"
+    return PartitionPreferences(labels.ranking, fraction)
 
 
 def cut_preferences(preferences: Preferences, borders: NDArray[np.int64]) -> list[Preferences]:

@@ -181,10 +181,15 @@ class BaseRanker(BaseEstimator):
             raise
 
     def problem(
-        self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        may_stay: bool = False,
     ) -> Problem:
-        """Read and check what to learn from."""
-        return read_problem(self, X, y, qid, sample_weight)
+        """Read and check what to learn from; with `may_stay`, labels may stay where the rows are."""
+        return read_problem(self, X, y, qid, sample_weight, may_stay)
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the outputs of a problem from labels or preferences."""

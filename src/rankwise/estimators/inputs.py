@@ -10,6 +10,7 @@ from sklearn.utils import column_or_1d
 
 from rankwise.core.checks import as_array, as_labels, as_vector, declared_order
 from rankwise.core.columns import require_same_columns
+from rankwise.core.memory import require_memory
 from rankwise.core.text import plural
 from rankwise.core.types import FloatVector
 from rankwise.core.warn import warn_caller
@@ -17,6 +18,7 @@ from rankwise.data.backends import Backend, backend_of, in_memory
 from rankwise.data.categories import one_row
 from rankwise.data.dates import with_days
 from rankwise.data.design import Design
+from rankwise.data.hints import hint_at_queries
 from rankwise.estimators.fits import keep_pairs
 from rankwise.kernels.parameters import is_linear
 from rankwise.model_selection.search import Validation
@@ -27,18 +29,55 @@ from rankwise.preferences.outputs import is_preferences_list
 if TYPE_CHECKING:
     from rankwise.estimators.base import BaseRanker
 
+# The most rows of one ranking, and the bytes that their labels and index take.
+MOST_ROWS, DRIVER_BYTES = 2**31 - 2, 50
+
 
 def read_problem(
-    model: BaseRanker, X: Any, y: Any, qid: ArrayLike | None, sample_weight: ArrayLike | None
+    model: BaseRanker,
+    X: Any,
+    y: Any,
+    qid: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    may_stay: bool = False,
 ) -> Problem:
-    """Read rows and the preferences among them; the model keeps the columns and the number of pairs."""
+    """Read rows and the preferences among them; the model keeps the columns and the number of pairs.
+
+    With `may_stay`, labels may stay where the rows are, if these are not in memory.
+    """
     require_labels(model, y)
-    X, y, qid, sample_weight = read_rows(model, X), *map(in_memory, (y, qid, sample_weight))
-    preferences = read_preferences(y, qid, sample_weight, getattr(model, "pair_weight", None))
+    backend, X, pair_weight = backend_of(X), read_rows(model, X), getattr(model, "pair_weight", None)
+    if backend is not None:
+        remote = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
+        if remote is not None:
+            model.fitted_with_qid_, model.n_pairs_ = True, remote.n_pairs
+            if 2 * remote.n_ranked < remote.n_queries:
+                hint_at_queries(remote.n_queries - remote.n_ranked, remote.n_queries)
+            return Problem(X, [remote])
+        check_driver(X)
+    y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
+    preferences = read_preferences(y, qid, sample_weight, pair_weight)
     if preferences.n_rows != X.shape[0]:
         raise ValueError(f"X has {plural(X.shape[0], 'row')}, but y has {preferences.n_rows}.")
     keep_pairs(model, preferences, qid is not None)
     return Problem(X, [preferences])
+
+
+def check_driver(X: Design) -> None:
+    """Refuse more rows than one ranking in memory holds, or than the memory of this process."""
+    n_rows = X.shape[0]
+    way_out = (
+        "give y and qid as Dask columns with the partitions of X, sorted by query, so that they stay on the "
+        "workers"
+    )
+    if n_rows > MOST_ROWS:
+        raise ValueError(
+            f"X has {n_rows:,} rows {X.location}. One ranking, with its labels in the memory of the driver, "
+            f"has at most 2^31 - 2 rows and takes about {DRIVER_BYTES} bytes per row; {way_out}."
+        )
+    require_memory(
+        DRIVER_BYTES * n_rows, f"The labels of {n_rows:,} rows, about {DRIVER_BYTES} bytes each,", way_out
+    )
 
 
 def require_labels(model: BaseRanker, y: Any) -> None:

@@ -99,7 +99,12 @@ class BaseRankRLS(LinearInference):
         check_choice(self.solver, "solver", SOLVERS)
 
     def problem(
-        self, X: Any, y: Any, qid: ArrayLike | None = None, sample_weight: ArrayLike | None = None
+        self,
+        X: Any,
+        y: Any,
+        qid: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
+        may_stay: bool = False,
     ) -> Problem:
         """Read and check what to learn from; each column of y, or each of its preferences, is an output."""
         y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))

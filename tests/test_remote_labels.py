@@ -1,0 +1,207 @@
+"""Labels and queries that stay on the workers: the same solutions, and nothing per row on the driver."""
+
+import logging
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from rankwise import Preferences, RankLogistic, RankSVM
+from rankwise.data.design import Design
+from rankwise.datasets import make_ranking
+from rankwise.distributed import DaskDesign, collections, whole_queries
+from rankwise.distributed.remote_labels import (
+    RemotePreferences,
+    local_labels,
+    ranges_overlap,
+    remote_preferences,
+)
+from rankwise.estimators.inputs import check_driver
+from rankwise.losses import Hinge, Logistic, SquaredHinge
+
+dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
+distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
+da = pytest.importorskip("dask.array", reason="needs rankwise[dask]")
+
+N_ROWS, CHUNK = 480, 120
+X, Y = make_ranking(N_ROWS, 4, n_levels=4, noise=1.0, random_state=0)
+QID = np.arange(N_ROWS) // 20
+WEIGHTS = np.random.default_rng(0).random(N_ROWS) * (np.arange(N_ROWS) % 7 > 0)
+MODELS = {
+    "hinge": RankSVM(1e-1, tol=1e-4),
+    "squared hinge": RankSVM(1e-2, tol=1e-10, loss="squared_hinge"),
+    "logistic": RankLogistic(1e-2, tol=1e-10),
+}
+
+
+def clone(model, **changes):
+    return type(model)(**(model.get_params() | changes))
+
+
+def column(values):
+    return da.from_array(values, chunks=CHUNK)
+
+
+ROWS = da.from_array(X, chunks=(CHUNK, -1))
+
+
+@pytest.fixture(scope="module")
+def client():
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    with (
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture
+def no_driver(client, monkeypatch):
+    """Whole queries for few rows, and an error if a column is brought to the driver."""
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+
+    def refuse(values):
+        raise AssertionError("a column was brought to the driver")
+
+    monkeypatch.setattr("rankwise.distributed.backend.gathered", refuse)
+
+
+@pytest.mark.parametrize("average", ["queries", "pairs"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_the_solution_is_that_of_memory(no_driver, name, weighted, average):
+    weights = {"sample_weight": WEIGHTS} if weighted else {}
+    there, here = clone(MODELS[name], average=average), clone(MODELS[name], average=average)
+    there.fit(ROWS, column(Y), qid=column(QID), **{key: column(value) for key, value in weights.items()})
+    here.fit(X, Y, qid=QID, **weights)
+    assert there.rounds_.mode == "whole queries"
+    assert there.n_pairs_ == here.n_pairs_
+    assert there.fitted_with_qid_
+    tol = 1e-8 if name != "hinge" else 3e-2
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=0, atol=tol * np.abs(here.coef_).max())
+    assert there.objective_ == pytest.approx(here.objective_, abs=MODELS[name].tol)
+
+
+def test_pairs_may_weigh_the_difference_of_labels(no_driver):
+    model = clone(MODELS["logistic"], pair_weight="difference", average="pairs")
+    there, here = clone(model).fit(ROWS, column(Y), qid=column(QID)), clone(model).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+
+
+@pytest.mark.parametrize("kind", [Hinge, SquaredHinge, Logistic])
+def test_the_loss_of_zero_scores_and_its_bounds_are_those_of_memory(no_driver, kind):
+    design = DaskDesign.of(ROWS)
+    remote = remote_preferences(design, column(Y), column(QID))
+    _, there = whole_queries.whole_queries(design, kind(remote))
+    here = kind(Preferences.from_scores(Y, QID))
+    assert there.at_zero == pytest.approx(here.at_zero)
+    assert there.bounds.at_zero == pytest.approx(here.bounds.at_zero)
+    assert (remote.n_rows, remote.n_pairs, remote.n_queries) == (N_ROWS, here.preferences.n_pairs, 24)
+
+
+def test_a_start_from_a_sample_is_drawn_on_the_workers(no_driver, monkeypatch):
+    monkeypatch.setattr("rankwise.solvers.pairs.MIN_ROWS", 100)
+    monkeypatch.setattr("rankwise.solvers.pairs.FRACTION", 0.5)
+    model = MODELS["squared hinge"]
+    there, here = clone(model).fit(ROWS, column(Y), qid=column(QID)), clone(model).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-5)
+
+
+def test_words_name_queries_and_partitions_may_be_empty(no_driver):
+    borders = [0, 0, 200, 200, 480]
+    words = np.array([f"query {number:03}" for number in QID])
+    pieces = [[dask.delayed(values[a:b]) for a, b in pairwise(borders)] for values in (X, Y, words)]
+    model = MODELS["squared hinge"]
+    there, here = clone(model).fit(*pieces[:2], qid=pieces[2]), clone(model).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+
+
+def test_frames(no_driver):
+    pandas = pytest.importorskip("pandas")
+    dataframe = pytest.importorskip("dask.dataframe")
+    names = ["a", "b", "c", "d"]
+    frame = pandas.DataFrame(X, columns=names).assign(label=Y, query=QID)
+    table = dataframe.from_pandas(frame, npartitions=3, sort=False)
+    model = MODELS["squared hinge"]
+    there = clone(model).fit(table[names], table["label"], qid=table["query"])
+    here = clone(model).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+    assert there.feature_names_in_.tolist() == names
+
+
+@pytest.mark.parametrize(
+    ("y", "qid"),
+    [
+        (Y, column(QID)),
+        (column(Y), QID),
+        (column(Y), column(QID % 7)),
+        (column(Y), column(np.arange(N_ROWS) // 50)),
+        (da.from_array(Y, chunks=100), column(QID)),
+        (da.from_array(Y, chunks=(120, 110, 130, 120)), column(QID)),
+        (column(Y), column(np.array([(k,) if k else "a" for k in QID], dtype=object))),
+    ],
+)
+def test_columns_that_do_not_suit_are_brought_to_the_driver(client, monkeypatch, y, qid):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+    assert remote_preferences(DaskDesign.of(ROWS), y, qid) is None
+    if collections.gathered(qid).dtype != object:
+        model = MODELS["squared hinge"]
+        there = clone(model).fit(ROWS, y, qid=qid)
+        here = clone(model).fit(X, Y, qid=collections.gathered(qid))
+        np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+
+
+def test_few_rows_are_ranked_by_the_driver(client):
+    model = RankSVM(1e-1).fit(ROWS, column(Y), qid=column(QID))
+    assert model.rounds_.mode == "scores"
+
+
+def test_invalid_labels_are_refused_with_their_partition(no_driver):
+    bad = Y.astype(float)
+    bad[130] = np.nan
+    with pytest.raises(ValueError, match=r"Partition 1: y contains NaN"):
+        RankSVM().fit(ROWS, column(bad), qid=column(QID))
+    with pytest.raises(ValueError, match=r"There is nothing to rank"):
+        RankSVM().fit(ROWS, column(np.zeros(N_ROWS)), qid=column(QID))
+
+
+def test_labels_are_ranked_again_when_results_were_lost(no_driver):
+    design = DaskDesign.of(ROWS)
+    placed, loss = whole_queries.whole_queries(
+        design, Hinge(remote_preferences(design, column(Y), column(QID)))
+    )
+    w = np.ones(4)
+    before = loss.plane(placed.matvec(w))[0]
+    design.engine.generation += 1
+    assert loss.plane(placed.matvec(w))[0] == before
+
+
+def test_summaries_are_those_of_a_list_of_pairs():
+    found = local_labels(Y[:60], QID[:60], WEIGHTS[:60], "difference")
+    expected = Preferences.from_scores(Y[:60], QID[:60], WEIGHTS[:60], pair_weight="difference").pairs()
+    assert found.summary.n_pairs == len(expected.weight)
+    assert found.summary.mass == pytest.approx(expected.weight.sum())
+    assert (found.summary.first, found.summary.last, found.summary.n_queries) == (0, 2, 3)
+
+
+def test_ranges_that_share_a_border_overlap():
+    assert not ranges_overlap([])
+    assert not ranges_overlap([("b", "c"), ("a", "a")])
+    assert ranges_overlap([(0, 9), (3, 4), (10, 11)])
+
+
+def test_more_rows_than_one_ranking_holds_are_refused():
+    design = Design((2**31 - 1, 3))
+    design.location = "on Dask"
+    with pytest.raises(
+        ValueError, match=r"at most 2\^31 - 2 rows and takes about 50 bytes per row.*partitions of X"
+    ):
+        check_driver(design)
+
+
+def test_pairs_on_workers_are_not_listed():
+    remote = RemotePreferences(None, None, [])
+    with pytest.raises(TypeError, match="cannot be listed"):
+        remote.pairs()
+    with pytest.raises(TypeError, match="have their weights"):
+        remote.weighted([1.0])
