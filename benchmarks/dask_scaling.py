@@ -5,6 +5,8 @@
     python benchmarks/dask_scaling.py --quick     # up to 100,000 rows
     python benchmarks/dask_scaling.py --spill     # rows three times larger than the memory of the worker
     python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
+    python benchmarks/dask_scaling.py --tuning --write   # 8 alphas and 5 folds: passes and bytes of a search
+    python benchmarks/dask_scaling.py --driver 100000000 --write   # the driver's memory: 16 GB on the workers
     python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
 
 The scheduler and two workers are separate processes. Bytes are those sent and received by the driver,
@@ -16,16 +18,19 @@ import argparse
 import json
 import logging
 import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+import warnings
 from collections import Counter
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from types import SimpleNamespace
 
 import dask
 import dask.array as da
@@ -35,10 +40,19 @@ from distributed import Client, LocalCluster
 from distributed.comm import tcp
 from distributed.protocol import dumps
 
-from rankwise import Preferences, RankSVM
+from rankwise import (
+    Preferences,
+    RankLogistic,
+    RankLogisticCV,
+    RankRLS,
+    RankRLSCV,
+    RankSVM,
+    RankSVMCV,
+)
 from rankwise.distributed import DaskDesign, whole_queries
 from rankwise.distributed.client import ClientEngine
 from rankwise.losses import Hinge
+from rankwise.model_selection.search import EdgeOfGridWarning
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "dask_scaling.json"
@@ -210,6 +224,104 @@ def fit_table(m, n, n_partitions):
     return {"rows": m, "features": n, "fits": found}
 
 
+@contextmanager
+def counted_passes():
+    """Count the rounds of tasks that read all rows, not those of a sample, in the list that is returned."""
+    found, blocks, kept = [], [], ClientEngine.map
+
+    def counted(engine, function, *columns):
+        name, first = dask.utils.funcname(function), columns[0][0]
+        blocks.extend([first] * (name == "describe"))
+        found.extend([name] * any(first is block for block in blocks))
+        return kept(engine, function, *columns)
+
+    ClientEngine.map = counted
+    try:
+        yield found
+    finally:
+        ClientEngine.map = kept
+
+
+def costs_of(model, X, y, columns):
+    """Return the passes, rounds, bytes and seconds of a fit."""
+    with counted_passes() as passes:
+        start = perf_counter()
+        log = model.fit(X, y, **columns).rounds_
+    return len(passes), log.rounds, log.sent + log.received, perf_counter() - start
+
+
+def tuning_table(m, n, n_partitions, n_alphas=8, n_folds=5):
+    """Compare a search over alphas and folds with one fit of the alpha that it chooses, and with memory."""
+    X, y = make_rows(m, n, n_partitions)
+    whole_queries.ROUND_BYTES = 1_000_000
+    here, found = X.compute(), []
+    print(f"\n{n_alphas} alphas and {n_folds} folds, {m:,} x {n} rows")
+    for form, searching, fitting in (
+        ("one ranking", RankSVMCV, RankSVM),
+        ("queries", RankSVMCV, RankSVM),
+        ("queries", RankLogisticCV, RankLogistic),
+        ("queries", RankRLSCV, RankRLS),
+    ):
+        columns = {"qid": np.arange(len(y)) // QUERY_ROWS} if form == "queries" else {}
+        alphas = np.geomspace(1.0, 1e-7, n_alphas)
+        model, runs = searching(alphas=alphas, cv=n_folds), []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", EdgeOfGridWarning)
+            expected = searching(alphas=alphas, cv=n_folds).fit(here, y, **columns)
+            runs.append(costs_of(model, X, y, columns))
+            runs.append(costs_of(fitting(model.alpha_), X, y, columns))
+        difference = float(np.abs(model.cv_errors_ - expected.cv_errors_).max())
+        entry = {"model": searching.__name__, "form": form, "alpha": model.alpha_}
+        entry |= {"same_choice": model.alpha_ == expected.alpha_, "largest_difference": difference}
+        for name, values in zip(
+            ("passes", "rounds", "bytes", "seconds"), zip(*runs, strict=True), strict=True
+        ):
+            entry[name] = [round(value, 2) for value in values]
+        print(entry)
+        found.append(entry)
+    size = {"rows": len(y), "features": n, "partitions": n_partitions, "alphas": n_alphas, "folds": n_folds}
+    return size | {"searches": found}
+
+
+def make_column(seed, n_rows, n_features, name):
+    """Return the labels or the queries of a block, which its worker computes."""
+    if name == "qid":
+        return seed * n_rows + np.arange(n_rows) // QUERY_ROWS
+    X = make_narrow(seed, n_rows, n_features)
+    noise = np.random.default_rng(10**6 + seed).standard_normal(n_rows, dtype=np.float32)
+    return np.round(X @ np.linspace(1.0, 0.0, n_features, dtype=np.float32) + noise)
+
+
+def make_narrow(seed, n_rows, n_features):
+    return np.random.default_rng(seed).standard_normal((n_rows, n_features), dtype=np.float32)
+
+
+def driver_memory(m, n=4, n_partitions=64):
+    """Fit rows, labels and queries that exist on the workers alone; return the peak memory of the driver."""
+    n_rows = m // n_partitions // QUERY_ROWS * QUERY_ROWS
+    X = [delayed(make_narrow)(seed, n_rows, n) for seed in range(n_partitions)]
+    y, qid = (
+        [delayed(make_column)(seed, n_rows, n, name) for seed in range(n_partitions)] for name in ("y", "qid")
+    )
+    with workers() as client:
+        client.wait_for_workers(2)
+        before, start = peak_megabytes(), perf_counter()
+        model = RankSVM(1e-3).fit(X, y, qid=qid)
+        seconds = perf_counter() - start
+    log = model.rounds_
+    found = {"rows": n_rows * n_partitions, "features": n, "partitions": n_partitions, "mode": log.mode}
+    found |= {"seconds": round(seconds, 1), "rounds": log.rounds, "bytes": log.sent + log.received}
+    found |= {"megabytes_before": round(before), "megabytes": round(peak_megabytes())}
+    found |= {"gap": float(f"{model.gap_:.2g}"), "pairs": model.n_pairs_}
+    print(found)
+    return found
+
+
+def peak_megabytes():
+    """Return the largest resident memory of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
 def seconds_of(task, repeats=3, choose=min):
     times = []
     for _ in range(repeats):
@@ -279,7 +391,7 @@ def sleep_for(seconds):
 def simulated_round(client, n_workers, on_workers, on_driver):
     """Run the tasks of one round, with workers and a driver that sleep instead of computing."""
     runner = ClientEngine(client)
-    runner.round(lambda: [runner.total(runner.each(sleep_for, [on_workers] * n_workers))])
+    runner.execute(lambda: [runner.total(runner.map(sleep_for, [on_workers] * n_workers))])
     time.sleep(on_driver)
 
 
@@ -290,6 +402,28 @@ def simulate(client, constants, m, n, n_workers, whole, speed):
     for _ in range(rounds):
         simulated_round(client, n_workers, speed * on_workers / rounds, speed * on_driver / rounds)
     return perf_counter() - start
+
+
+def checked_rounds(client, constants, sizes, n=50, partitions=(2, 8, 32), repeats=7):
+    """Compare the model with measured rounds of whole queries: two workers with one core each.
+
+    A round evaluates the loss, and again for its slopes. It has two messages to the workers, and three tasks
+    per partition.
+    """
+    constants.measure_rounds(client)
+    print(f"\nRounds of whole queries, measured and modelled with {constants}")
+    found = []
+    for m, n_partitions in product(sizes, partitions):
+        one_round, _, n_rows = rounds_of(m, n, n_partitions, whole=True)
+        for _ in range(3):
+            one_round()
+        measured = seconds_of(one_round, repeats, median)
+        work = (2 * constants.entry * n + 2 * constants.query_row) * n_rows / min(2, n_partitions)
+        modelled = work + 2 * constants.round + 3 * n_partitions * constants.task
+        print(f"{n_rows:>10,}{n_partitions:>4}{measured:>9.3f} s{modelled:>9.3f} s")
+        found.append({"rows": m, "partitions": n_partitions, "seconds": [measured, modelled]})
+        found[-1]["seconds"] = [round(value, 3) for value in (measured, modelled)]
+    return {"features": n, "constants": str(constants), "rounds": found}
 
 
 def model_table(m_constants, speed):
@@ -323,6 +457,20 @@ def model_table(m_constants, speed):
     return {"constants": str(constants), "share": speed, "iterations": found}
 
 
+def on_paper(model, n=50, cases=((10**9, 100), (10**10, 100), (10**10, 1000))):
+    """Return the model of whole queries for more rows than were simulated, by the constants of a record."""
+    numbers = [float(text.replace(",", "")) for text in re.findall(r"[\d.,]*\d", model["constants"])]
+    entry, _, _, query_row, _, per_round, per_task = numbers
+    constants = SimpleNamespace(entry=1e-9 * entry, query_row=1e-9 * query_row)
+    constants.round, constants.task = 1e-3 * per_round, 1e-3 * per_task
+    lines = []
+    for m, n_workers in cases:
+        parts = modelled(constants, m, n, n_workers, whole=True)
+        seconds = (parts[0], parts[2], sum(parts))
+        lines.append((f"10^{len(str(m)) - 1}", str(n_workers), *(f"{value:.2f} s" for value in seconds)))
+    return lines
+
+
 def table(head, lines):
     """Return a table of the page."""
     rule = "|".join("---" for _ in head)
@@ -346,6 +494,26 @@ def tables_of(record):
         (mode, f"{m:,}", f"{n:,}", *(cells.get((mode, m, n, parts), "") for parts in (2, 8, 32)))
         for mode, m, n in sorted(cases)
     ]
+    searches = [
+        (
+            r["model"],
+            r["form"],
+            *(f"{value:,}" for value in r["passes"]),
+            *(f"{value / 1e6:,.1f} MB" for value in r["bytes"]),
+            "yes" if r["same_choice"] else "no",
+        )
+        for r in record["tuning"]["searches"]
+    ]
+    drivers = [
+        (
+            f"{r['rows']:,}",
+            f"{r['megabytes_before']} MB",
+            f"{r['megabytes']} MB",
+            f"{r['bytes'] / 1e6:,.1f} MB",
+            str(r["rounds"]),
+        )
+        for r in record["driver"]
+    ]
     fits = [
         (r["form"], r["place"], f"{r['seconds']} s", str(r["iterations"]), str(r["rounds"] or ""))
         for r in record["fits"]["fits"]
@@ -353,6 +521,13 @@ def tables_of(record):
     return [
         table((*head, "expected of it"), lines),
         table(("mode", "m", "n", "P = 2", "P = 8", "P = 32"), shares),
+        table(
+            ("search", "form", "passes", "of one fit", "bytes", "of one fit's", "choice of memory"), searches
+        ),
+        table(("rows", "before the fit", "driver's peak", "bytes moved", "rounds"), drivers),
+        table(
+            ("rows in queries", "workers", "on workers", "Dask", "an iteration"), on_paper(record["model"])
+        ),
         table(("fit", "rows are", "seconds", "iterations", "rounds"), fits),
     ]
 
@@ -394,6 +569,10 @@ def main():
     parser.add_argument("--spill", action="store_true")
     parser.add_argument("--kinds", action="store_true", help="what kinds of messages a round is made of")
     parser.add_argument("--rounds", action="store_true", help="measure the rounds alone")
+    parser.add_argument("--tuning", action="store_true", help="measure a search over alphas alone")
+    parser.add_argument("--check", action="store_true", help="compare the model with measured rounds alone")
+    parser.add_argument("--model", action="store_true", help="print the model of large clusters alone")
+    parser.add_argument("--driver", type=int, metavar="ROWS", help="measure the driver's memory alone")
     parser.add_argument("--write", action="store_true", help="keep the figures")
     parser.add_argument("--draw", action="store_true", help="write the tables of the page")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
@@ -409,7 +588,12 @@ def main():
     known = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     if options.draw:
         return draw(known)
-    record = known | measured(options)
+    if options.driver:
+        found = driver_memory(options.driver)
+        others = [one for one in known.get("driver", []) if one["rows"] != found["rows"]]
+        record = known | {"driver": sorted([*others, found], key=lambda one: one["rows"])}
+    else:
+        record = known | measured(options)
     if options.write:
         RESULTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
     return None
@@ -417,9 +601,16 @@ def main():
 
 def measured(options):
     """Run the measurements that the options select."""
+    if options.model:
+        return {"model": model_table(options.rows, 5e-2)}
     wire = Wire()
     with workers() as client:
         client.wait_for_workers(2)
+        if options.tuning:
+            return {"tuning": tuning_table(20_000 if options.quick else 200_000, 20, 8)}
+        if options.check:
+            sizes = (options.rows // 10, options.rows)
+            return {"checked": checked_rounds(client, Constants(options.rows), sizes)}
         if options.quick:
             round_table(wire, (100_000,), (50,), (4,), 5)
             round_table(wire, (4_000,), (5_000,), (4,), 5)

@@ -77,7 +77,8 @@ class ClientEngine(Engine):
         from dask.utils import funcname
 
         names = [f"{funcname(function)}-{self._name}-{next(self._number):x}" for _ in columns[0]]
-        self._count(value for column in columns for value in column if isinstance(value, np.ndarray))
+        arrays = (value for column in columns for value in column if isinstance(value, np.ndarray))
+        self.log.sent += sum(array.nbytes for array in arrays)
         return self.client.map(function, *(list(column) for column in columns), key=names, pure=False)
 
     def persist(self, handles: Sequence[Any]) -> list[Any]:
@@ -87,9 +88,9 @@ class ClientEngine(Engine):
     def scatter(self, values: Sequence[Any], blocks: Sequence[Any]) -> list[Any]:
         """Send values with the tasks or, if they are large, ahead of them to the workers of the blocks."""
         size = sum(nbytes(value) for value in values)
-        self.log.sent += size
         if size <= TASK_BYTES:
-            return list(values)
+            return list(values)  # counted by `map`
+        self.log.sent += sum(map(array_bytes, values))
         holders = self.client.who_has(blocks)
         addresses = [list(holders.get(block.key) or ()) or None for block in blocks]
         return self.client.sync(self._scatter_all, values, addresses)
@@ -106,9 +107,9 @@ class ClientEngine(Engine):
     def broadcast(self, value: Any) -> Any:
         """Send a value once; workers copy it from one another."""
         size = nbytes(value)
-        self.log.sent += size
         if size <= EMBEDDED_BYTES:
-            return value
+            return value  # counted by `map`
+        self.log.sent += array_bytes(value)
         if size <= TASK_BYTES:
             return self.client.submit(identity, value, pure=False)
         return self.client.scatter(value, hash=False)
