@@ -66,8 +66,9 @@ def test_the_choice_of_one_ranking_is_that_of_memory(name):
     assert_same_choice(MODELS[name], X, on_dask(X), y)
 
 
-@pytest.mark.parametrize("n_rows", [FEW, MANY])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    ("name", "n_rows"), [*((name, FEW) for name in MODELS), *((name, MANY) for name in list(MODELS)[:4])]
+)
 def test_the_choice_is_that_of_memory(name, n_rows):
     X, y, qid = DATA[n_rows]
     assert_same_choice(MODELS[name], X, on_dask(X), y, qid=qid)
@@ -257,6 +258,25 @@ def test_an_error_of_one_task_ends_the_others():
     with pytest.raises(ZeroDivisionError, match="a reason"):
         shared.run([endless, failing, endless])
     assert shared.run([lambda: 1, lambda: 2]) == [1, 2]
+
+
+def test_an_interruption_ends_all_tasks():
+    design = CountedDesign(DATA[FEW][0])
+    shared, ended = SharedPasses(design), []
+
+    def interrupted(W):
+        raise KeyboardInterrupt
+
+    def task(k):
+        try:
+            shared.part(np.arange(3)).matvec(np.zeros(4))
+        finally:
+            ended.append(k)
+
+    design.matvecs = interrupted
+    with pytest.raises(KeyboardInterrupt):
+        shared.run([lambda k=k: task(k) for k in range(3)])
+    assert sorted(ended) == [0, 1, 2]
 
 
 def test_an_error_of_a_pass_reaches_the_caller():

@@ -9,7 +9,7 @@ import pytest
 from rankwise import Preferences, RankLogistic, RankSVM
 from rankwise.data.design import Design
 from rankwise.datasets import make_ranking
-from rankwise.distributed import DaskDesign, collections, whole_queries
+from rankwise.distributed import DaskDesign, whole_queries
 from rankwise.distributed.remote_labels import (
     RemotePreferences,
     local_labels,
@@ -66,8 +66,7 @@ def no_driver(client, monkeypatch):
     monkeypatch.setattr("rankwise.distributed.backend.gathered", refuse)
 
 
-@pytest.mark.parametrize("average", ["queries", "pairs"])
-@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(("weighted", "average"), [(False, "queries"), (True, "pairs")])
 @pytest.mark.parametrize("name", MODELS)
 def test_the_solution_is_that_of_memory(no_driver, name, weighted, average):
     weights = {"sample_weight": WEIGHTS} if weighted else {}
@@ -144,11 +143,13 @@ def test_frames(no_driver):
 def test_columns_that_do_not_suit_are_brought_to_the_driver(client, monkeypatch, y, qid):
     monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
     assert remote_preferences(DaskDesign.of(ROWS), y, qid) is None
-    if collections.gathered(qid).dtype != object:
-        model = MODELS["squared hinge"]
-        there = clone(model).fit(ROWS, y, qid=qid)
-        here = clone(model).fit(X, Y, qid=collections.gathered(qid))
-        np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
+
+
+def test_queries_in_two_partitions_are_ranked_by_the_driver(client, monkeypatch):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+    model, qid = MODELS["squared hinge"], np.arange(N_ROWS) // 50
+    there, here = clone(model).fit(ROWS, column(Y), qid=column(qid)), clone(model).fit(X, Y, qid=qid)
+    np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
 
 
 def test_few_rows_are_ranked_by_the_driver(client):

@@ -204,6 +204,8 @@ class RankLogisticCV(
         Folds without pairs are left out; validation rows are one fold.
     scoring_ : str
         The criterion for alpha; "score" for a scorer.
+    rounds_ : RoundLog
+        For rows on Dask, the log of the rounds of the search and of the final fit.
 
     Examples
     --------

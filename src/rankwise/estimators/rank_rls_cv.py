@@ -106,6 +106,8 @@ class RankRLSCV(
         The criterion for alpha; "score" for a scorer.
     coef_, dual_coef_, basis_, n_pairs_, objective_, gap_, n_iter_, solver_ :
         As in `RankRLS`, of the model for `alpha_`.
+    rounds_ : RoundLog
+        For rows on Dask, the log of the rounds of the search and of the final fit.
 
     Examples
     --------

@@ -56,6 +56,8 @@ class RankSVMCV(LinearInference, PairwiseRankerCV, Running, PairwiseParameters, 
         validation rows are one fold. Equal errors of all candidates cause an `EqualErrorsWarning`.
     scoring_ : str
         The criterion for alpha; "score" for a scorer.
+    rounds_ : RoundLog
+        For rows on Dask, the log of the rounds of the search and of the final fit.
 
     Examples
     --------
