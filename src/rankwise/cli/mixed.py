@@ -63,7 +63,15 @@ def encode_partitions(data: Data) -> None:
     from rankwise.preprocessing import TableEncoder
 
     data.encoder = TableEncoder()
-    data.X = fit_steps([data.encoder], data.X)
+    try:
+        data.X = fit_steps([data.encoder], data.X)
+    except ValueError as error:
+        names = data.feature_names or []
+        raise next((advised(error, name, names) for name in names if _is_about(error, name)), error) from None
+
+
+def _is_about(error: ValueError, name: str) -> bool:
+    return str(error).startswith(f"Column {name!r} has") and "names or text" in str(error)
 
 
 def check_categorical(data: Data, options: argparse.Namespace) -> None:
@@ -84,12 +92,17 @@ def check_words(frame: Any) -> None:
         try:
             categories_of(frame[[name]])
         except ValueError as error:
-            others = ",".join(other for other in frame.columns if other != name)
-            shown = others if len(others) <= LONGEST_LIST else f"{others[:LONGEST_LIST]}..."
-            raise ValueError(
-                f"{str(error).partition(' Leave')[0]} Leave it out by naming the others, --features {shown}, "
-                "or name it in --categorical if its values are categories."
-            ) from None
+            raise advised(error, name, list(frame.columns)) from None
+
+
+def advised(error: ValueError, name: str, columns: list[str]) -> ValueError:
+    """Return the error about a column of names or text with the options that help."""
+    others = ",".join(other for other in columns if other != name)
+    shown = others if len(others) <= LONGEST_LIST else f"{others[:LONGEST_LIST]}..."
+    return ValueError(
+        f"{str(error).partition(' Leave')[0]} Leave it out by naming the others, --features {shown}, "
+        "or name it in --categorical if its values are categories."
+    )
 
 
 def rows_like(data: Data, rows: Data) -> Any:
