@@ -8,13 +8,17 @@ import time
 
 import numpy as np
 import pytest
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from rankwise import RankRLS, RankSVM
+from rankwise import CurveRanker, RankRLS, RankSVM
 from rankwise.distributed import (
     PartitionLostError,
     RoundLog,
     WorkersSilentError,
     engine,
+    fit_pipeline,
     scatter,
     whole_queries,
 )
@@ -101,6 +105,19 @@ def test_rows_that_the_driver_keeps_are_sent_again(client, monkeypatch, counting
     model.fit(scatter(X, n_partitions=4), Y, qid=QID)
     here = RankSVM(1e-3, **options).fit(X, Y, qid=QID)
     np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-8)
+    assert any("lost" in event for event in model.rounds_.events)
+
+
+@pytest.mark.parametrize("kind", ["pipeline", "curves"])
+def test_transformed_rows_are_made_again(client, kind):
+    options = {"loss": "squared_hinge", "tol": 1e-10}
+    model = RankSVM(1e-3, **options) if kind == "pipeline" else CurveRanker(1e-2, n_bins=6, **options)
+    steps = [StandardScaler()] if kind == "pipeline" else []
+    here = make_pipeline(*steps, clone(model))
+    here[-1].fit(here[:-1].fit_transform(X) if steps else X, Y, qid=QID)
+    model.set_params(callback=At(2, kill(client)))
+    there = fit_pipeline(make_pipeline(*steps, model), scatter(X, n_partitions=4), Y, qid=QID)
+    np.testing.assert_allclose(there.predict(X), here.predict(X), atol=1e-5)
     assert any("lost" in event for event in model.rounds_.events)
 
 

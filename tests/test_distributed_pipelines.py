@@ -23,6 +23,7 @@ from sklearn.preprocessing import (
 
 from rankwise import RankRLS, RankSVM, load_model, save_model
 from rankwise.distributed import (
+    Partitions,
     fit_pipeline,
     fit_steps,
     gathered,
@@ -248,6 +249,13 @@ def test_scattered_rows_and_frames_of_dask():
     rows = scatter(X, n_partitions=3)
     there = fit_pipeline(make_pipeline("passthrough", StandardScaler(), RankRLS(1e-2)), rows, Y)
     np.testing.assert_allclose(there[-1].coef_, expected[-1].coef_, atol=1e-9)
+
+
+def test_copies_in_the_driver_are_transformed_if_they_are_needed():
+    pieces = [X[begin:end] for begin, end in pairwise(BORDERS)]
+    rows = fit_steps([StandardScaler(), QueryScaler()], Partitions(blocks(X), kept=pieces), qid=QID)
+    for number, block in enumerate(dask.compute(*rows.blocks)):
+        np.testing.assert_array_equal(rows.kept[number], block.X)
 
 
 def test_what_cannot_be_fitted_says_what_can():

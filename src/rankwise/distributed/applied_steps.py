@@ -43,7 +43,7 @@ def transformed_rows(step: Any, rows: RowBlocks, qid: NDArray[Any] | None) -> Ro
         require_whole_queries(qid, rows.borders)
     one = None if qid is None else qid[:1]
     sample = transformed(rows.sample, None, step, one)
-    return rows.mapped(transformed, sample, [rows.engine.broadcast(step)] * len(parts), parts)
+    return rows.mapped(transformed, sample, step, parts)
 
 
 def transformed(rows: Any, sample: Any, step: Any, qid: Any) -> Any:
@@ -79,11 +79,8 @@ def _column_transformer(step: ColumnTransformer, rows: RowBlocks, has_queries: b
     for name, _, columns in plain.transformers_:
         if name in parts and len(places := places_of(columns, plain)):
             fitted[name] = clone(parts[name])
-            fitted_rows(
-                fitted[name],
-                rows.mapped(selected, selected(rows.sample, None, places), [places] * len(rows.lengths)),
-                None,
-            )
+            sample = selected(rows.sample, None, places)
+            fitted_rows(fitted[name], rows.mapped(selected, sample, places), None)
     frozen = [(name, _frozen(fitted.get(name, part)), columns) for name, part, columns in given]
     whole = clone(step).set_params(transformers=frozen[:-1], remainder=frozen[-1][1]).fit(rows.sample)
     whole.transformers_ = [
@@ -107,6 +104,6 @@ def places_of(columns: Any, transformer: ColumnTransformer) -> list[int]:
     return np.atleast_1d(places[columns]).tolist()
 
 
-def selected(rows: Any, sample: Any, places: list[int]) -> Any:
+def selected(rows: Any, sample: Any, places: list[int], nothing: None = None) -> Any:
     """Return some of the columns of a block."""
     return rows.iloc[:, places] if hasattr(rows, "iloc") else rows[:, places]

@@ -30,7 +30,7 @@ class Partitions:
     lengths : list of int, optional
         The number of rows of each block, if known.
     feature_names : list of str, optional
-    kept : list of arrays or sparse matrices, optional
+    kept : sequence of arrays or sparse matrices, optional
         Copies of the blocks in the driver, which are sent again if a worker is lost.
     loaded : bool
         Whether the blocks are already handles of the current engine.
@@ -41,7 +41,7 @@ class Partitions:
     blocks: list[Any]
     lengths: list[int] | None = None
     feature_names: list[str] | None = None
-    kept: list[Any] | None = None
+    kept: Any = None
     loaded: bool = False
     sparse: bool = False
 

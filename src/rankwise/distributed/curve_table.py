@@ -19,7 +19,7 @@ from rankwise.distributed.blocks import describe
 from rankwise.distributed.curve_columns import BlockColumns, reader_of, take_table
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.engine import Pinned, PinnedRows
-from rankwise.distributed.row_blocks import RowBlocks
+from rankwise.distributed.row_blocks import RowBlocks, as_rows
 
 
 class CurveTable:
@@ -98,7 +98,7 @@ def validated_block(rows: Any, reader: CurveFeatures) -> FloatArray:
     """Return a block as numbers, NaN for missing values."""
     if rows.shape[0] == 0:
         return np.empty((0, reader.n_features_in_))
-    return validated_numbers(reader, rows, reset=False)
+    return validated_numbers(reader, as_rows(rows), reset=False)
 
 
 def block_cell_sums(rows: Any, reader: CurveFeatures, axes: list[Axis], weights: FloatArray) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any, NamedTuple, Self
 
@@ -16,7 +17,7 @@ from rankwise.data.design import Design
 from rankwise.distributed.blocks import names_of
 from rankwise.distributed.client import current_client, current_engine
 from rankwise.distributed.collections import Partitions, as_partitions
-from rankwise.distributed.engine import FAN_IN, Engine
+from rankwise.distributed.engine import FAN_IN, Engine, PinnedRows
 
 
 class BlockShape(NamedTuple):
@@ -40,10 +41,14 @@ class RowBlocks:
     sample : array, sparse matrix or frame
         The first row of all, which has the columns and their types.
     feature_names : list of str or None
+    kept : sequence of arrays or sparse matrices, optional
+        The blocks in the driver, or functions of these that are computed on demand, which are sent again if a
+        worker is lost.
     """
 
-    def __init__(self, engine: Engine, handles: list[Any], lengths: list[int], sample: Any):
+    def __init__(self, engine: Engine, handles: list[Any], lengths: list[int], sample: Any, kept: Any = None):
         self.engine, self.handles, self.lengths, self.sample = engine, handles, lengths, sample
+        self.kept = kept
         self.borders = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
     @classmethod
@@ -51,12 +56,13 @@ class RowBlocks:
         """Load a Dask collection; without a client, only find the shapes of its blocks."""
         partitions, engine = as_partitions(X), current_engine()
         handles = engine.map(as_rows, loaded(partitions))
+        engine.restore = PinnedRows(engine, handles, partitions.kept).restore
         shapes = engine.execute(lambda: engine.map(shape_of, handles))
         check_shapes(shapes)
         sample = next((shape.first for shape in shapes if shape.n_rows), None)
         if sample is None:
             raise ValueError("X has no rows.")
-        return cls(engine, handles, [shape.n_rows for shape in shapes], sample)
+        return cls(engine, handles, [shape.n_rows for shape in shapes], sample, partitions.kept)
 
     @property
     def n_rows(self) -> int:
@@ -108,21 +114,29 @@ class RowBlocks:
             n_blocks, n_levels = -(-n_blocks // FAN_IN), n_levels + 1
         return n_levels
 
-    def mapped(self, function: Callable[..., Any], sample: Any, *columns: Sequence[Any]) -> RowBlocks:
-        """Return the blocks of a function of block, first row of the result, and entries of columns.
+    def mapped(
+        self, function: Callable[..., Any], sample: Any, shared: Any, columns: Sequence[Any] | None = None
+    ) -> RowBlocks:
+        """Return the blocks of a function of block, first row of the result, and a shared argument.
 
-        `sample` is that first row; blocks without rows become its columns without rows.
+        `sample` is that first row; blocks without rows become its columns without rows. `columns` has a
+        further argument for each block.
         """
-        shared = [self.engine.broadcast(sample)] * len(self.handles)
-        handles = self.engine.map(function, self.handles, shared, *columns)
-        return RowBlocks(self.engine, handles, self.lengths, sample)
+        n_blocks = len(self.handles)
+        columns = [None] * n_blocks if columns is None else columns
+        sent = [[self.engine.broadcast(value)] * n_blocks for value in (sample, shared)]
+        handles = self.engine.map(partial(on_rows, function), self.handles, *sent, columns)
+        kept = None
+        if self.kept is not None:
+            kept = Copies(self.kept, lambda k, rows: function(rows, sample, shared, columns[k]))
+        return RowBlocks(self.engine, handles, self.lengths, sample, kept)
 
     def where(self, chosen: NDArray[np.bool_]) -> RowBlocks:
         """Return some of the rows."""
         if chosen.all():
             return self
         parts = self.slices(chosen)
-        handles = self.engine.map(taken_rows, self.handles, parts)
+        handles = self.engine.map(partial(on_rows, taken_rows), self.handles, parts)
         return RowBlocks(self.engine, handles, [int(part.sum()) for part in parts], self.sample)
 
     def partitions(self) -> Partitions:
@@ -130,12 +144,22 @@ class RowBlocks:
         from rankwise.distributed.blocks import as_block
 
         blocks = self.engine.map(as_block, self.handles)
-        return Partitions(blocks, self.lengths, self.feature_names, loaded=True)
+        return Partitions(blocks, self.lengths, self.feature_names, kept=self.kept, loaded=True)
 
     def _mapped(self, function: Callable[..., Any], shared: Sequence[Any]) -> list[Any]:
         filled = [handle for handle, length in zip(self.handles, self.lengths, strict=True) if length]
         columns = [[self.engine.broadcast(value)] * len(filled) for value in shared]
-        return self.engine.map(function, filled, *columns)
+        return self.engine.map(partial(on_rows, function), filled, *columns)
+
+
+class Copies:
+    """Functions of the blocks that the driver keeps, computed when they are asked for."""
+
+    def __init__(self, blocks: Any, function: Callable[[int, Any], Any]):
+        self._blocks, self._function = blocks, function
+
+    def __getitem__(self, number: int) -> Any:
+        return self._function(number, self._blocks[number])
 
 
 def loaded(partitions: Partitions) -> list[Any]:
@@ -153,6 +177,11 @@ def as_rows(block: Any) -> Any:
     if block.feature_names is None or sp.issparse(block.X):
         return block.X
     return framed(block.X, block.feature_names)
+
+
+def on_rows(function: Callable[..., Any], block: Any, *arguments: Any) -> Any:
+    """Call a function of rows; a block that was lost and sent again is a design."""
+    return function(as_rows(block), *arguments)
 
 
 def framed(X: NDArray[Any], names: Sequence[str]) -> Any:
