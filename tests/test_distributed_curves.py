@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from rankwise import CurveRanker, CurveRankerCV, load_model, save_model
-from rankwise.distributed import gathered, scatter
+from rankwise.distributed import gathered
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
 pd = pytest.importorskip("pandas")
@@ -109,18 +109,3 @@ def test_alpha_is_a_number_on_dask():
     model = CurveRanker(1e-2).fit(X, Y)
     with pytest.raises(ValueError, match="CurveRanker needs all rows in memory, but X is on Dask"):
         model.terms(blocks(X))
-
-
-def test_the_workers_of_a_client_hold_the_entries():
-    distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-    )
-    model, rows = MODELS["searched pairs"], np.tile(GAPS, (2, 1))
-    y, qid = np.tile(Y, 2), np.repeat([0, 1, 2, 3], 120)
-    with cluster, distributed.Client(cluster):
-        there = clone(model).fit(scatter(rows, n_partitions=4), y, qid=qid)
-        scores = there.predict(scatter(rows, n_partitions=4)).compute()
-    here = clone(model).fit(rows, y, qid=qid)
-    assert_same_model(there, here)
-    np.testing.assert_allclose(scores, here.predict(rows), atol=1e-5)

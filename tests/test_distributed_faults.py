@@ -111,7 +111,8 @@ def test_rows_that_the_driver_keeps_are_sent_again(client, monkeypatch, counting
 @pytest.mark.parametrize("kind", ["pipeline", "curves"])
 def test_transformed_rows_are_made_again(client, kind):
     options = {"loss": "squared_hinge", "tol": 1e-10}
-    model = RankSVM(1e-3, **options) if kind == "pipeline" else CurveRanker(1e-2, n_bins=6, **options)
+    curves = CurveRanker(1e-2, n_bins=6, interactions=1, **options)
+    model = RankSVM(1e-3, **options) if kind == "pipeline" else curves
     steps = [StandardScaler()] if kind == "pipeline" else []
     here = make_pipeline(*steps, clone(model))
     here[-1].fit(here[:-1].fit_transform(X) if steps else X, Y, qid=QID)
