@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from rankwise import CurveRanker, CurveRankerCV, load_model, save_model
 from rankwise.distributed import gathered
+from rankwise.model_selection import alpha_path
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
 pd = pytest.importorskip("pandas")
@@ -109,3 +110,10 @@ def test_alpha_is_a_number_on_dask():
     model = CurveRanker(1e-2).fit(X, Y)
     with pytest.raises(ValueError, match="CurveRanker needs all rows in memory, but X is on Dask"):
         model.terms(blocks(X))
+
+
+def test_the_path_over_alphas_is_that_of_memory():
+    model = CurveRanker(loss="squared_hinge", n_bins=6)
+    there, here = (alpha_path(model, rows, Y, qid=QID) for rows in (blocks(X), X))
+    np.testing.assert_allclose(there.alphas, here.alphas)
+    np.testing.assert_allclose(there.objectives, here.objectives, rtol=1e-6)
