@@ -144,8 +144,10 @@ def _read(engine: Engine, parts: list[FilePart], load: Any, options: tuple[Any, 
     """Read labels and queries of all parts; the rows are read, or kept on the workers, as tasks."""
     arguments = [[value] * len(parts) for value in (load, options, cache)]
     # A read is a task of its own, which Dask repeats if the worker with its result is lost.
-    reads = engine.map(load_cached, parts, *arguments)
+    reads = engine.map(read_or_error, parts, *arguments)
     found = engine.execute(lambda: engine.map(columns_of, reads))
+    if errors := [part for part in found if isinstance(part, NotNumbersError)]:
+        raise errors[0]
     labels = np.concatenate([part[0] for part in found])
     warn_of_large_ties(labels)
     is_numeric = load is not load_mixed
@@ -196,6 +198,14 @@ def load_text(part: FilePart, n_features: int, zero_based: bool) -> tuple[Any, A
 
     data = load_svmlight(part.path, n_features=n_features, zero_based=zero_based)
     return data.X, data.y, data.qid, None
+
+
+def read_or_error(part: FilePart, load: Any, options: tuple, cache: str | None) -> Any:
+    """Load a file; words and gaps are returned as an error, which workers would log if it were raised."""
+    try:
+        return load_cached(part, load, options, cache)
+    except NotNumbersError as error:
+        return error
 
 
 def load_cached(part: FilePart, load: Any, options: tuple, cache: str | None) -> tuple[Any, Any, Any, Any]:
@@ -259,6 +269,6 @@ def frame_of(read: tuple[Any, Any, Any, Any]) -> Any:
     return read[0]
 
 
-def columns_of(read: tuple[Any, Any, Any, Any]) -> tuple[Any, Any, Any]:
-    """Return labels, queries and names."""
-    return read[1:]
+def columns_of(read: Any) -> Any:
+    """Return labels, queries and names, or the error of a read."""
+    return read if isinstance(read, NotNumbersError) else read[1:]
