@@ -28,7 +28,7 @@ export RANKWISE_DATA
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help attack browser demo test test-machines test-oldest test-portable lint headers bench docs fuzz mutate race \
+.PHONY: help attack browser demo test test-machines test-network test-oldest test-portable lint headers bench docs fuzz mutate race \
   release release-check reproduce sanitize sanitize-threads wheel clean
 
 help: ## List the targets
@@ -63,6 +63,9 @@ test: lint ## Lint, then all tests and doctests, warnings as errors
 
 test-machines: $(VENV)/.dev ## All tests on other BLAS kernels, without CPU features, and twice at once
 	$(TEST_ENV) $(BIN)/python tests/machines.py -n $(JOBS) $(TESTS)
+
+test-network: $(VENV)/.dev ## Fits on Dask while links are cut or slow, and workers or the scheduler fail (root, minutes)
+	$(TEST_ENV) $(BIN)/python -m pytest -q -p no:xdist tests/network/cases.py
 
 # Editable, so that the examples in docstrings are found too; built apart from the other environments.
 $(VENV)-oldest/.installed: $(BUILD_INPUTS) tests/oldest.txt

@@ -141,6 +141,12 @@ class Pinned:
         return self._handles
 
 
+KILLED = (
+    "several workers died one after the other while they loaded them, probably for lack of memory; use "
+    "smaller partitions, or workers with more memory"
+)
+
+
 class PinnedRows(Pinned):
     """Blocks of rows on the workers. Dask can load them again, or the driver has a copy.
 
@@ -164,6 +170,8 @@ class PinnedRows(Pinned):
     def restore(self, error: Exception) -> None:
         """After an error, send lost blocks again; raise an error if the driver has no copy."""
         reason = f"{type(error).__name__}: {error}".rstrip(".")
+        if type(error).__name__ == "KilledWorker":
+            raise PartitionLostError(self._numbers("error"), len(self._handles), KILLED) from error
         if self.loaded and (unreadable := self._numbers("error")):
             raise PartitionLostError(unreadable, len(self._handles), reason) from error
         if self.loaded and not self._engine.remote and isinstance(error, OSError):
