@@ -17,6 +17,15 @@ PANELS = DOCS / "gallery" / "images" / "panels"
 NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
 
 
+# Links to examples, as a page in the repository has them.
+EXAMPLE = re.compile(r"\]\(\.\./examples/(plot_\w+|index)\.(?:py|rst)\)")
+
+
+def link_gallery(app, docname, source):
+    """Turn links to the files of examples into links to their pages in the gallery."""
+    source[0] = EXAMPLE.sub(r"](/gallery/\1.rst)", source[0])
+
+
 class LinkNames(SphinxPostTransform):
     """Make links of the names of the library that stand as code in the text of a page."""
 
@@ -176,6 +185,7 @@ def draw_displays(app):
 def setup(app):
     """Register all of it."""
     app.setup_extension("sphinx.ext.autodoc")
+    app.connect("source-read", link_gallery)
     app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)
     app.add_post_transform(TrimCode)
