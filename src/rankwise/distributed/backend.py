@@ -33,7 +33,9 @@ class DaskBackend(Backend):
         self, design: Any, y: Any, qid: Any, sample_weight: Any, pair_weight: str | None
     ) -> RemotePreferences | None:
         """Return preferences that stay on the workers, or None if that is not possible or not cheaper."""
-        if qid is None or not whole_queries_pay(design, has_line_search=True):
+        if qid is None or not isinstance(design, DaskDesign):  # the rows of curves are no design yet
+            return None
+        if not whole_queries_pay(design, has_line_search=True):
             return None
         return remote_preferences(design, y, qid, sample_weight, pair_weight)
 
