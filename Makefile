@@ -55,7 +55,7 @@ $(VENV)/.fuzz: $(VENV)/.dev
 	$(BIN)/python -m pip install $(PIP_FLAGS) --editable ".[fuzz]"
 	touch $@
 
-demo: $(VENV)/.report ## Learn a ranking and write demo-report/
+demo: $(VENV)/.report ## Learn three rankings and write demo-report/
 	$(BIN)/rankwise demo --output demo-report
 
 test: lint ## Lint, then all tests and doctests, warnings as errors

@@ -16,11 +16,11 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import reference
 import reference_metrics
-from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM
+from rankwise import HullRanker, OrdinalSVM, RankRLS, RankSVM, RankSVMCV
 from rankwise.cli.main import build_parser, main
 from rankwise.cli.output import Progress
 from rankwise.cli.svm_rank import classify, learn
-from rankwise.datasets import make_ranking
+from rankwise.datasets import make_ranking, make_search
 from rankwise.io.model_file import load_model, model_info
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
@@ -74,20 +74,38 @@ def fails(capsys, code, *arguments):
     return said.err
 
 
-def test_the_demo_trains_evaluates_and_reports(tmp_path, capsys):
+def test_the_demo_ranks_and_writes_pages(tmp_path, capsys):
     pytest.importorskip("matplotlib")
-    assert main(["demo", "--splits", "2", "--output", str(tmp_path / "report")]) == 0
-    text = (tmp_path / "report" / "report.md").read_text()
-    assert text in capsys.readouterr().out
-    rows = [line.split("|") for line in text.splitlines() if line.startswith("| ") and "model" not in line]
-    right = [float(row[2]) for row in rows]
-    assert len(right) == 6
-    assert all(0.65 < value < 0.8 for value in right[:3])
-    assert all(0.97 < value <= 1.0 for value in right[3:])
-    for number in (1, 2):
-        assert (tmp_path / "report" / f"task-{number}.png").read_bytes().startswith(b"\x89PNG")
+    folder = tmp_path / "report"
+    assert main(["demo", "--output", str(folder)]) == 0
+    printed, text = capsys.readouterr().out, (folder / "report.md").read_text()
+    assert all(line in text for line in printed.splitlines() if line.startswith(("|", "#")))
+    for name in ("search", "leaderboard", "patients"):
+        assert f"{name}.html" in printed
+        assert f"]({name}.png)" in text
+        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+        assert (folder / f"{name}.html").read_text().startswith("<!DOCTYPE html>")
     (tmp_path / "file").write_text("")
-    assert "file" in fails(capsys, 1, "demo", "--splits", "1", "--output", tmp_path / "file" / "report")
+    assert "file" in fails(capsys, 1, "demo", "--output", tmp_path / "file" / "report")
+
+
+def test_the_demo_shows_what_queries_change(tmp_path, capsys):
+    values = run(capsys, "demo", "--output", tmp_path)
+    X, grade, query = make_search(random_state=0)
+    train, test = query < 30, query >= 30
+    errors = values["search"]["errors"]
+    for name, qid in (("RankSVM with qid", query[train]), ("RankSVM without qid", None)):
+        model = RankSVMCV().fit(X[train], grade[train], qid=qid)
+        expected = np.nanmean(ranking_error(grade[test], model.predict(X[test]), query[test], per_query=True))
+        assert errors[name] == pytest.approx(expected, abs=1e-3)
+    assert errors["RankSVM with qid"] < 0.1 < 0.5 < min(list(errors.values())[1:])
+    board = values["leaderboard"]["leaderboard"]
+    assert [row["rank"] for row in board] == list(range(1, 13))
+    assert sum(row["matches"] for row in board) == 2 * 2000
+    assert 0.8 < values["patients"]["coverage"] <= 1
+    assert values["pages"] == [
+        str(tmp_path / f"{name}.html") for name in ("search", "leaderboard", "patients")
+    ]
 
 
 def test_training_prints_the_results_of_the_fit(folder, parts, tmp_path, capsys):
@@ -460,7 +478,6 @@ WRONG_USAGE = {
     "resume without a model": ["tune", "TRAIN", "--resume"],
     "at": ["evaluate", "MODEL", "TRAIN", "--at", "0"],
     "format": ["export", "MODEL", "-o", "OUT", "--format", "pickle"],
-    "splits": ["demo", "--splits", "0"],
     "jobs": ["train", "TRAIN", "-o", "OUT", "--jobs", "0"],
 }
 FAILURES = {

@@ -219,7 +219,7 @@ class Refused:
 
 sys.meta_path.insert(0, Refused())
 from rankwise.cli.main import main
-sys.exit(main(["demo", "--splits", "1", "--output", sys.argv[1]]))
+sys.exit(main(["demo", "--output", sys.argv[1]]))
 """
 
 
@@ -228,4 +228,6 @@ def test_demo_needs_no_extra_but_the_report(tmp_path):
         [sys.executable, "-c", WITHOUT_EXTRAS, str(tmp_path)], capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
-    assert {"report.md", "task-1.html", "task-2.html"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"report.md", "search.html", "leaderboard.html", "patients.html"} <= {
+        path.name for path in tmp_path.iterdir()
+    }
