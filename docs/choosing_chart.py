@@ -3,29 +3,30 @@
 from html import escape
 from pathlib import Path
 
-# Column and row of each box, and its lines; questions lead down (no) or to the right (yes).
+# The model to start with, then questions, which lead down (no) or to the right (yes), the most common first.
+FIRST = ["RankSVMCV", "start here: linear and fast"]
 QUESTIONS = [
-    ["Matches between items", "without features?"],
-    ["Pairs or survival times", "instead of labels?"],
-    ["Do you need a label,", "not just an order?"],
-    ["Classes with only", "a partial order?"],
-    ["Do you need the probability", "of a pair?"],
+    ["Do you need the probability", "that one row is above another?"],
     ["A few hundred rows,", "or several outcomes?"],
     ["Nonlinear effects in a model", "that people must read?"],
-    ["Other nonlinear effects", "or interactions?"],
+    ["Mixed columns", "with unknown interactions?"],
+    ["Do you need a grade,", "not just an order?"],
+    ["Matches between items", "without features?"],
+    ["Pairs or survival times", "instead of labels?"],
+    ["Classes with only", "a partial order?"],
 ]
 ANSWERS = [
-    ["BradleyTerry", "one score per item"],
-    ["RankSVM", "pair_data, from_survival"],
-    ["OrdinalSVMCV", "labels with boundaries"],
-    ["HullRankerCV", "order=[(higher, lower), ...]"],
     ["RankLogisticCV", "predict_pair_proba"],
     ["RankRLSCV", "exact leave-pair-out"],
     ["CurveRankerCV", "one curve per feature"],
-    ["BoostedRanker, or a kernel", 'kernel="rbf", n_components'],
+    ["BoostedRanker, KernelRanker", "trees, or a learned kernel"],
+    ["OrdinalSVMCV", "grades with boundaries"],
+    ["BradleyTerry", "one score per item"],
+    ["RankSVM, RankLogistic", "pair_data, from_survival"],
+    ["HullRankerCV", "order=[(higher, lower), ...]"],
 ]
-LAST = ["RankSVMCV", "linear, any number of rows"]
-WIDTH, HEIGHT, STEP, RIGHT, MARGIN = 250, 56, 92, 360, 12
+LAST = ["AutoRanker", "tries all of them"]
+WIDTH, HEIGHT, STEP, RIGHT, MARGIN = 270, 56, 92, 380, 12
 INK, GREY = "#2b2b2b", "#8a8f94"
 
 
@@ -42,7 +43,7 @@ def box(x, y, lines, fill, stroke, bold):
 
 def arrow(x1, y1, x2, y2, word):
     """A line with a head, and the answer beside it."""
-    dx, dy = (14, 4) if x1 == x2 else (0, -6)
+    dx, dy = (10 + 4 * len(word), 4) if x1 == x2 else (0, -6)
     return (
         f'<line x1="{x1}" y1="{y1}" x2="{x2}" y2="{y2}" stroke="{GREY}" stroke-width="1.6" '
         'marker-end="url(#head)"/>'
@@ -51,21 +52,25 @@ def arrow(x1, y1, x2, y2, word):
 
 
 def chart():
-    """Questions on the left, estimators on the right, the default below."""
-    parts = []
-    for row, (question, answer) in enumerate(zip(QUESTIONS, ANSWERS, strict=True)):
+    """The default on top, questions on the left, estimators on the right."""
+    centre = MARGIN + WIDTH / 2
+    parts = [
+        box(MARGIN, MARGIN, FIRST, "#fbeeea", "#c8452f", True),
+        arrow(centre, MARGIN + HEIGHT, centre, MARGIN + STEP - 4, "or"),
+    ]
+    for row, (question, answer) in enumerate(zip(QUESTIONS, ANSWERS, strict=True), 1):
         y = MARGIN + row * STEP
         middle = y + HEIGHT / 2
         parts += [
             box(MARGIN, y, question, "#eef3f7", "#40688c", False),
             box(MARGIN + RIGHT, y, answer, "#fbeeea", "#c8452f", True),
             arrow(MARGIN + WIDTH, middle, MARGIN + RIGHT - 4, middle, "yes"),
-            arrow(MARGIN + WIDTH / 2, y + HEIGHT, MARGIN + WIDTH / 2, y + STEP - 4, "no"),
+            arrow(centre, y + HEIGHT, centre, y + STEP - 4, "no" if row < len(QUESTIONS) else "not sure"),
         ]
-    y = MARGIN + len(QUESTIONS) * STEP
+    y = MARGIN + (len(QUESTIONS) + 1) * STEP
     parts.append(box(MARGIN, y, LAST, "#fbeeea", "#c8452f", True))
     size = (2 * MARGIN + RIGHT + WIDTH, y + HEIGHT + MARGIN)
-    title = "Which estimator when: questions with yes to the right and no downwards"
+    title = "Start with RankSVMCV; then questions, with yes to the right and no downwards"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size[0]} {size[1]}" width="{size[0]}" '
         f'height="{size[1]}" font-family="system-ui, sans-serif" font-size="14" text-anchor="middle" '
