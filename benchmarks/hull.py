@@ -3,7 +3,6 @@
     RANKWISE_DATA=... python benchmarks/hull.py           # everything: about fifteen minutes
     python benchmarks/hull.py --quick                     # one small set, up to 64,000 rows: some seconds
     python benchmarks/hull.py --only figure --output benchmarks/results
-    python benchmarks/hull.py --only drawing              # the pictures of docs/images/, from results/
 
 Section 3: nine regression sets (fung2006 in the folder that RANKWISE_DATA names; without it, diabetes and a
 generated set), targets in five bins of equal size, as far as ties allow, ten-fold cross-validation.
@@ -394,15 +393,6 @@ def shown_time(seconds):
     return f"{seconds:.1f} s" if seconds >= 1 else f"{1000 * seconds:.0f} ms"
 
 
-def draw_again(results, images):
-    """Draw the nine sets as `make reproduce` recorded them, and the graphs as this script did."""
-    sets = json.loads((results / "hull_bins.json").read_text())["result"]["sets"]
-    by_size = sorted(sets.items(), key=lambda entry: entry[1]["rows"])
-    tables = {f"{name}: {table['rows']:,} rows": table for name, table in by_size}
-    draw_comparison(tables, images / "hull_figure.png")
-    draw_graphs(json.loads((results / "hull_graphs.json").read_text())["graphs"], images / "hull_graphs.png")
-
-
 def draw_graphs(tables, path):
     """Draw chain less full against alpha, each kind of slack on a scale of its own."""
     figure, panels = pyplot().subplots(1, 2, figsize=(11, 4.4), layout="constrained")
@@ -438,11 +428,9 @@ def main(arguments=None):
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--only", choices=("figure", "graphs", "cost", "drawing"), help="one part")
+    parser.add_argument("--only", choices=("figure", "graphs", "cost"), help="one part")
     parser.add_argument("--output", type=Path, default=Path("benchmarks/results"))
     options = parser.parse_args(arguments)
-    if options.only == "drawing":
-        return draw_again(Path("benchmarks/results"), Path("docs/images"))
     options.output.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore", ConvergenceWarning)  # of the Gaussian process: a length at its bound
     warnings.filterwarnings("ignore", "All scores are equal")  # at the largest alphas
