@@ -27,6 +27,8 @@ exclude_patterns = ["_build"]
 templates_path = ["_templates"]
 # Python names in docstrings become links where they are known and code where they are not.
 default_role = "py:obj"
+# Quotation marks are part of values such as "exponential", and two hyphens of options.
+smartquotes = False
 
 myst_enable_extensions = ["attrs_inline", "dollarmath"]
 myst_heading_anchors = 3
@@ -53,6 +55,7 @@ sphinx_gallery_conf = {
     "thumbnail_size": (480, 320),
     "default_thumb_file": str(Path(__file__).parent / "_static" / "logo.svg"),  # of what was not run
     "download_all_examples": False,
+    "capture_repr": ("_repr_html_",),  # what a cell prints is shown, not the name of its last object
     "show_signature": False,
     "show_memory": False,
     "min_reported_time": 1e6,  # times differ between machines
@@ -68,7 +71,7 @@ html_favicon = "_static/logo.svg"
 html_css_files = ["rankwise.css"]
 html_show_sourcelink = False
 html_copy_source = False
-html_sidebars = {"index": [], "api": [], "extending": [], "how_it_works": []}
+html_sidebars = {"index": [], "api": [], "extending": [], "how_it_works": [], "reproduction": []}
 html_theme_options = {
     "logo": {"text": "rankwise", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg"},
     "navbar_start": ["navbar-logo"],

@@ -1,4 +1,4 @@
-"""What Sphinx leaves to do: links from names, defaults, formulas, thumbnails, pictures of displays."""
+"""What Sphinx leaves to do: links from names, tables, defaults, formulas, thumbnails, pictures."""
 
 import doctest
 import inspect
@@ -15,6 +15,9 @@ PICTURES = DOCS / "generated" / "pictures"
 PANELS = DOCS / "gallery" / "images" / "panels"
 # A name, perhaps with what it is called with: `RankSVM`, `metrics.ndcg`, `Preferences.from_scores(y, qid)`.
 NAME = re.compile(r"([A-Za-z_][\w.]*)(\(.*\))?", re.DOTALL)
+
+# A number, perhaps with its error or a unit: 0.71 ± 0.02, 3.9 s, 12 to 40, 2026-11-17.
+NUMBER = re.compile(r"[-+\u2212<>~.]*\d[\d.,:\-+\u2212±\u00d7/%e() ]*(to [\d., ]+)?([A-Za-z%]{1,3})?")
 
 
 # Links to examples, as a page in the repository has them.
@@ -87,6 +90,23 @@ class TrimCode(SphinxPostTransform):
                 block.children = [nodes.Text(block.rawsource)]
 
 
+class MarkTables(SphinxPostTransform):
+    """Mark cells with a number, which are not wrapped, and tables of words, which are lists on a phone."""
+
+    default_priority = 20
+
+    def run(self, **kwargs):
+        """Go through the tables on a page."""
+        for table in self.document.findall(nodes.table):
+            body = next(table.findall(nodes.tbody))
+            cells = list(body.findall(nodes.entry))
+            numbers = [cell for cell in cells if NUMBER.fullmatch(cell.astext().strip())]
+            for cell in numbers:
+                cell["classes"].append("number")
+            if not numbers and len(next(body.findall(nodes.row))) > 2:
+                table["classes"].append("words")
+
+
 class DescribeThumbnails(SphinxPostTransform):
     """Give the small pictures of the gallery the titles of their pages as texts for those who do not see."""
 
@@ -157,7 +177,12 @@ def show_defaults(app, what, name, object_, options, lines):
         parameter = parameters.get(match[1]) if match else None
         is_told = parameter is None or parameter.default in (parameter.empty, None) or "default" in line
         if not is_told and not callable(parameter.default):
-            lines[k] = f"{line}, default {parameter.default!r}"
+            lines[k] = f"{line}, default {written(parameter.default)}"
+
+
+def written(value):
+    """Write a default as types do: text between double quotation marks."""
+    return f'"{value}"' if isinstance(value, str) else repr(value)
 
 
 def set_mathematics(app, what, name, object_, options, lines):
@@ -189,6 +214,7 @@ def setup(app):
     app.connect("autodoc-process-docstring", set_mathematics, priority=400)  # before numpydoc
     app.add_post_transform(LinkNames)
     app.add_post_transform(TrimCode)
+    app.add_post_transform(MarkTables)
     app.add_post_transform(DescribeThumbnails)
     app.connect("autodoc-process-docstring", show_defaults, priority=400)
     app.connect("builder-inited", draw_displays, priority=100)
