@@ -35,9 +35,9 @@ from rankwise.io.model_file import save_model
 from rankwise.io.svmlight import dump_svmlight
 from rankwise.model_selection import alpha_path
 from rankwise.report import Report
-from rankwise.report.page import short
 from rankwise.report.pairs import difference_errors
 from rankwise.report.reasons import answer, interval_of_pair
+from rankwise.report.versus import signed
 
 NASTY = ['<script>alert("1")</script>', "</script><b>", "a & b", '"onload="x', "<!--", "é\ud800"]
 LIMIT = 3_000_000
@@ -135,7 +135,9 @@ def test_every_named_query_opens_on_its_rows_and_its_most_wrong_pair(page, rows,
         assert places[:30] == list(range(min(30, len(order))))
         expected = [[row, str(y[row]), scores[row]] for row in order[places].tolist()]
         assert [line for _, *line in entry["rows"]] == expected
-        wrong = max((scores[i] - scores[j], i, j) for i in inside for j in inside if y[i] < y[j])
+        wrong = max(
+            ((scores[i] - scores[j]) * (y[j] - y[i]), i, j) for i in inside for j in inside if y[i] < y[j]
+        )
         begin = [pairs["rows"][k]["row"] for k in groups[entry["name"]]["pair"]]
         if wrong[0] > 0:
             assert [row for row, _ in entry["wrong"]] == begin == list(wrong[1:])
@@ -275,7 +277,7 @@ def test_the_parts_of_a_pair_are_those_of_explain_pair(page, rows, model):
     worst = page.names("worst")[0]
     assert data["groups"][0]["name"] == worst
     inside, scores = np.flatnonzero(qid == worst), model.predict(X)
-    wrong = [(scores[i] - scores[j], i, j) for i in inside for j in inside if y[i] < y[j]]
+    wrong = [((scores[i] - scores[j]) * (y[j] - y[i]), i, j) for i in inside for j in inside if y[i] < y[j]]
     assert (a["row"], b["row"]) == max(wrong)[1:]
     assert f"Row {a['row']} is above row {b['row']}, against the labels" in page.words
 
@@ -380,7 +382,7 @@ def test_comparison_with_paired_tests(rows, model):
     for name, scores in (("Ridge", ridge.predict(X)), ("one feature", first)):
         theirs = metrics.ranking_error(y, scores, qid, per_query=True)
         mean, difference, low, high, wins, ties, losses, p = table["Ranking error", name]
-        close([mean, difference], [theirs.mean(), (ours - theirs).mean()])
+        close([mean, difference], [theirs.mean(), (theirs - ours).mean()])
         assert (wins, ties, losses) == tuple(
             map(float, ((ours < theirs).sum(), (ours == theirs).sum(), (ours > theirs).sum()))
         )
@@ -394,7 +396,7 @@ def test_comparison_with_paired_tests(rows, model):
             vectorized=True,
         ).pvalue
         assert p == pytest.approx(expected, abs=0.04)
-        whiskers = f"{name}: difference {short(difference)}, from {short(low)} to {short(high)}"
+        whiskers = f"{name}: improvement {signed(difference)}, from {signed(low)} to {signed(high)}"
         assert whiskers in report.to_html()
     assert "It is ahead of one feature (" in page.words
     assert [one.other for one in report.differences[:5]] == ["Ridge"] * 5

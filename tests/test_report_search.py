@@ -47,7 +47,7 @@ def test_wins_and_losses_are_those_of_the_measure_and_the_largest_come_first():
     names = np.unique(QID).astype(str)
     assert wins[0][0] == names[np.argmin(ours - theirs)]
     found = [float(row[3].replace("\N{MINUS SIGN}", "-")) for row in wins]
-    assert found == sorted(found)
+    assert found == sorted(found, reverse=True)
 
 
 def test_rows_side_by_side_say_how_far_each_has_moved():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.names import shortened
 from rankwise.figures.curves import DrawnCurve, drawn_curves, drawn_tables, has_curves
@@ -12,7 +14,10 @@ DRAWN = 12
 MAX_LEVELS = 40
 # The height of the density as a fraction of the range of the curve.
 DENSITY_HEIGHT = 0.25
-CAPTION = "Line: contribution of the feature to the score. Shaded: density of the training rows."
+CAPTION = (
+    "Line: contribution of the feature to the score, on the same scale for all features. Shaded: density of "
+    "the training rows."
+)
 
 
 def curves_section(data: EvaluationData) -> str:
@@ -22,19 +27,22 @@ def curves_section(data: EvaluationData) -> str:
     curves = drawn_curves(data.ranker, data.feature_names)
     if not curves:
         return section("curves", "The curves", paragraph("All curves are flat: all scores are equal."))
-    charts = "".join(curve_chart(curve) for curve in curves[:DRAWN])
+    drawn = curves[:DRAWN]
+    limits = padded(np.concatenate([curve.y for curve in drawn]))
+    charts = "".join(curve_chart(curve, limits) for curve in drawn)
     left = len(curves) - DRAWN
     note = (
         paragraph(f"The {DRAWN} of {len(curves)} curves that vary most are drawn.", "note")
         if left > 0
         else ""
     )
-    return section("curves", "The curves", f'<div class="figures">{charts}</div>', note, _tables(data))
+    figures = f'<div class="figures">{charts}</div>'
+    return section("curves", "The curves", paragraph(CAPTION, "note"), figures, note, _tables(data))
 
 
-def curve_chart(curve: DrawnCurve) -> str:
-    """Draw one curve over the density of its feature."""
-    low, high = padded(curve.y)
+def curve_chart(curve: DrawnCurve, limits: tuple[float, float]) -> str:
+    """Draw one curve over the density of its feature, on the scale of all curves."""
+    low, high = limits
     bottom = low - DENSITY_HEIGHT * (high - low)
     chart = Chart(
         f"Curve of {curve.name}, from {short(float(curve.y.min()))} to {short(float(curve.y.max()))}",
@@ -54,7 +62,8 @@ def curve_chart(curve: DrawnCurve) -> str:
         for place, name in enumerate(curve.levels[:MAX_LEVELS]):
             chart.label(place, float(curve.y[place]), shortened(name, 10), "middle", (0, -8))
     missing = "" if curve.missing is None else f" Missing values contribute {short(curve.missing)}."
-    return figure(chart.render(x_ticks=curve.levels is None), CAPTION + missing)
+    ends = f"{short(float(curve.y.min()))} to {short(float(curve.y.max()))}"
+    return figure(chart.render(x_ticks=curve.levels is None), f"{curve.name}: {ends}.{missing}")
 
 
 def _tables(data: EvaluationData) -> str:

@@ -79,19 +79,17 @@ def _list_of(
     theirs: Measured,
     other: str,
 ) -> str:
+    gains = _gains(ours, theirs)
     rows: list[list[Cell]] = [
         [
             data.query_names[query],
             Number(float(ours.values[query])),
             Number(float(theirs.values[query])),
-            Number(
-                float(ours.values[query] - theirs.values[query]),
-                signed(ours.values[query] - theirs.values[query]),
-            ),
+            Number(float(gains[query]), signed(float(gains[query]))),
         ]
         for query in queries.tolist()
     ]
-    header = ["Query", data.name, other, "Difference"]
+    header = ["Query", data.name, other, "Improvement"]
     return table(f"{caption}, {ours.measure.name}", header, rows, name=f"moved-{name}")
 
 

@@ -16,6 +16,8 @@ MAX_NAMED = 400
 MAX_DOCUMENTS = 30
 # The worst pair is searched among at most this many rows of a query, evenly spaced in their order.
 MAX_SEARCHED = 300
+# The least difference of labels of a pair, relative to their range.
+SMALL = 1e-9
 
 
 def worst_first(errors: FloatArray) -> IntArray:
@@ -54,10 +56,18 @@ def spread_out(rows: IntArray, room: int) -> IntArray:
 
 
 def most_wrong(data: EvaluationData, rows: IntArray) -> tuple[int, int] | None:
-    """Return the discordant pair with the largest difference of scores, the higher row first."""
+    """Return the worst discordant pair, the higher row first.
+
+    It has the largest product of the differences of scores and of labels; without labels that order the rows,
+    the largest difference of scores.
+    """
     rows = spread_out(rows, MAX_SEARCHED)
-    scores = data.main_scores[rows]
-    apart = np.where(data.wished(rows).T, scores[:, None] - scores[None, :], -np.inf)
+    scores, labels = data.main_scores[rows], data.y[rows]
+    apart = scores[:, None] - scores[None, :]
+    if data.is_ordered_by_labels or data.event is not None:
+        # Two times may be equal, and yet in order: one of them is censored.
+        apart = apart * np.maximum(labels[None, :] - labels[:, None], SMALL * max(1.0, np.ptp(labels)))
+    apart = np.where(data.wished(rows).T, apart, -np.inf)
     first, second = (int(k) for k in np.unravel_index(int(np.argmax(apart)), apart.shape))
     return (int(rows[first]), int(rows[second])) if apart[first, second] > 0 else None
 

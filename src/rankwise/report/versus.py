@@ -82,11 +82,11 @@ def comparison_table(
     """Write one row per measure and other model."""
     ours = {one.measure.key: one.mean for one in measured[data.name]}
     theirs = {(name, one.measure.key): one.mean for name, listed in measured.items() for one in listed}
-    header = ["Measure", "Model", "Mean" if several else "Value", "Difference", "from", "to"]
+    header = ["Measure", "Model", "Mean" if several else "Value", "Improvement", "from", "to"]
     rows: list[list[Cell]] = [
         [
             one.measure.name, one.other, Number(theirs[one.other, one.measure.key]),
-            Number(one.mean, signed(one.mean)), Number(one.low), Number(one.high),
+            *(Number(value, signed(value)) for value in improvement(one)),
             *([Number(one.wins), Number(one.ties), Number(one.losses)] if several else []), Number(one.p),
         ]
         for one in sorted(found, key=lambda one: list(ours).index(one.measure.key))
@@ -98,6 +98,13 @@ def comparison_table(
         f"{data.name} compared with the other models", header, rows, name="comparison", numeric=kinds,
         search="Find a measure or model:" if len(rows) > 8 else None,
     )  # fmt: skip
+
+
+def improvement(found: Difference) -> tuple[float, float, float]:
+    """Return the difference and the ends of its interval, positive if the first model is better."""
+    if found.measure.higher_is_better:
+        return found.mean, found.low, found.high
+    return -found.mean, -found.high, -found.low
 
 
 def signed(value: float) -> str:
@@ -115,8 +122,8 @@ def explained(data: EvaluationData, found: Sequence[Difference], several: bool) 
     """Explain the columns."""
     measures = {one.measure.key: one for one in found}.values()
     words = (
-        f"Difference: {data.name} minus the other model, with the 95% interval of the paired "
-        f"difference. {better_in_words([one.measure for one in measures])}"
+        f"Improvement: of {data.name} over the other model, positive if it is better, with the 95% interval "
+        f"of the paired difference. {better_in_words([one.measure for one in measures])}"
     )
     if not several:
         return words + " p: two-sided t-test over rows, for measures of pairs."
@@ -127,18 +134,15 @@ def explained(data: EvaluationData, found: Sequence[Difference], several: bool) 
     )
 
 
+def _in_words(found: Difference) -> str:
+    gain, low, high = map(signed, improvement(found))
+    return f"{found.other}: improvement {gain}, from {low} to {high}"
+
+
 def difference_chart(data: EvaluationData, found: Sequence[Difference]) -> str:
     """Draw the improvement over each other model by one measure, with paired intervals."""
     measure = found[0].measure
-    rows = [
-        Interval(
-            one.other,
-            f"{one.other}: difference {short(one.mean)}, from {short(one.low)} to {short(one.high)}",
-            one.gain,
-            *((one.low, one.high) if measure.higher_is_better else (-one.high, -one.low)),
-        )
-        for one in found
-    ]
+    rows = [Interval(one.other, _in_words(one), *improvement(one)) for one in found]
     others = plural(len(found), "other model")
     chart = interval_chart(
         f"{measure.name}: improvement of {data.name} over {others}, with 95% intervals",
