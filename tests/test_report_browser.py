@@ -205,7 +205,8 @@ def test_a_query_opens_on_its_rows_and_its_wrong_pair(browser, pages):
     data = report.data
     inside = np.flatnonzero(np.asarray(data.query_names)[data.query] == name)
     order = inside[np.argsort(-data.main_scores[inside], kind="stable")]
-    assert [int(float(value)) for value in column(browser, "documents-table", 1)] == order.tolist()
+    rows = browser.find_elements(By.CSS_SELECTOR, "#documents-table tbody tr td:nth-child(2)")
+    assert [int(row.text) for row in rows] == order.tolist()
     words = browser.find_element(By.ID, "documents-wrong").text
     first, second = (row_number(browser.find_element(By.ID, f"pair-{side}")) for side in ("a", "b"))
     assert words.startswith(f"Worst pair of query {name}: row {first} (label")
@@ -221,7 +222,8 @@ def test_folds_are_open_on_paper(browser, pages):
     n_closed = len(browser.find_elements(By.CSS_SELECTOR, "details:not([open])"))
     assert n_closed > 0
     browser.execute_script("window.dispatchEvent(new Event('beforeprint'))")
-    assert browser.find_elements(By.CSS_SELECTOR, "details:not([open])") == []
+    left = browser.find_elements(By.CSS_SELECTOR, "details:not([open])")
+    assert [fold.get_attribute("class") for fold in left] == ["long-list"]  # all queries
     browser.execute_script("window.dispatchEvent(new Event('afterprint'))")
     assert len(browser.find_elements(By.CSS_SELECTOR, "details:not([open])")) == n_closed
 

@@ -110,11 +110,12 @@ def run(options: argparse.Namespace, console: Console) -> None:
         "rows": report.data.n_given,
         "queries": report.data.n_queries,
         "headline": report.headline(),
+        "baseline": report.baseline(),
         "measures": {one.measure.key: {"mean": one.mean, "low": one.low, "high": one.high} for one in ours},
         "bytes": os.path.getsize(options.output) if os.path.isfile(options.output) else None,
         "seconds": perf_counter() - start,
     }
-    console.result(values, [report.headline(), f"Written to {options.output}"])
+    console.result(values, [report.headline(), report.baseline(), f"Written to {options.output}"])
 
 
 def training_inference(ranking: Any, options: argparse.Namespace) -> Any:

@@ -29,6 +29,8 @@ from rankwise.report.shapes import legend
 from rankwise.report.svg import Chart, padded
 
 LISTED = 8
+# The style of the dots of censored rows.
+HOLLOW = 8
 MAX_POINTS = 1500
 # Fewer queries than this are few for an interval of a skewed measure.
 FEW = 20
@@ -125,7 +127,7 @@ def query_lists(data: EvaluationData, measured: Sequence[Measured]) -> str:
     better = paragraph(better_in_words([one.measure for one in measured]), "note")
     return (
         f'<div class="columns">{"".join(lists)}</div>{better}'
-        f"<details><summary>{title}</summary>{full}</details>"
+        f'<details class="long-list"><summary>{title}</summary>{full}</details>'
     )
 
 
@@ -172,10 +174,10 @@ def score_chart(data: EvaluationData) -> str:
         for k in rows.tolist()
     ]
     censored = np.zeros(len(rows), dtype=bool) if data.event is None else np.asarray(data.event)[rows] == 0
-    for style, group in enumerate((~censored, censored)):
+    for style, group in ((0, ~censored), (HOLLOW, censored)):
         chosen = [title for title, one in zip(titles, group.tolist(), strict=True) if one]
         chart.points(scores[rows][group], y[rows][group], style, chosen, 2.6)
     sample = f" A sample of {MAX_POINTS:,} rows." if len(rows) < len(y) else ""
     drawn = figure(chart.render(), f"Each dot is a row; a perfect ranking rises from left to right.{sample}")
-    key = legend(["event", "censored"], dots=True) if censored.any() else ""
+    key = legend(["event", "censored"], dots=(0, HOLLOW)) if censored.any() else ""
     return f'<div class="figures">{drawn}{key}</div>'

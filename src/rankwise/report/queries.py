@@ -79,7 +79,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
     names = [(place, entry["name"]) for place, entry in enumerate(lists)]
     first = lists[0]
     listed = [
-        [str(place), row if isinstance(row, str) else Number(row), label, Number(score, short(score))]
+        [str(place), str(row), label, Number(score, short(score))]
         for place, row, label, score in first["rows"]
     ]
     return (
@@ -93,7 +93,7 @@ def documents_panel(data: EvaluationData, errors: FloatArray) -> str:
             ["Position", "Row", "Label", "Score"],
             listed,
             name="documents-table",
-            numeric=[False, data.row_names is None, False, True],
+            numeric=[False, False, False, True],
         )
         + f"{paragraph(left_out(first), 'note') or '<p class=note></p>'}</div>"
         + embedded("documents-data", lists)

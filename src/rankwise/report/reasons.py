@@ -31,6 +31,8 @@ P_VALUE = "p-value"
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
+# A list of so many features is open.
+SHORT_LIST = 12
 PAIR_HEADER = (
     '<th scope="col">Feature</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th>'
     '<th scope="col" class="number">Contribution</th><th scope="col" aria-hidden="true"></th>'
@@ -126,8 +128,13 @@ def importance_table(parts: Contributions) -> str:
         search="Find a feature:",
         note=parts.note,
     )
-    is_open = " open" if len(parts.names) <= 12 else ""
-    return f"<details{is_open}><summary>All features</summary>{full}</details>"
+    return folded_list("All features", full, len(parts.names))
+
+
+def folded_list(title: str, full: str, count: int) -> str:
+    """Return a list that can be folded, open if it is short; a folded one is not printed."""
+    kind = " open" if count <= SHORT_LIST else ' class="long-list"'
+    return f"<details{kind}><summary>{title}</summary>{full}</details>"
 
 
 def weight_table(weights: Weights) -> str:
@@ -148,7 +155,7 @@ def weight_table(weights: Weights) -> str:
     full = table(
         "Features, largest effect first", header, rows, name="weights", search="Find a feature:", note=note
     )
-    return f"<details{' open' if n_features <= 12 else ''}><summary>All weights</summary>{full}</details>"
+    return folded_list("All weights", full, n_features)
 
 
 def _error_columns(inference: Inference | None) -> dict[str, np.ndarray]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.text import listed, plural
@@ -17,6 +19,7 @@ from rankwise.evaluation.contributions import contributions_of
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import named_measure
 from rankwise.evaluation.names import row_names_of
+from rankwise.evaluation.single_feature import SingleFeature, best_single_feature
 from rankwise.evaluation.slices import slices_of
 from rankwise.evaluation.through_pipeline import fitted_model
 from rankwise.evaluation.weights import Weights, weights_of, weights_of_table
@@ -28,12 +31,14 @@ from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
 from rankwise.report.moved import moved_section, slices_section
-from rankwise.report.page import page, share, short, text
+from rankwise.report.page import page, paragraph, share, short, text
 from rankwise.report.quality import quality_section
+from rankwise.report.ranking import ranking_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
-from rankwise.report.survival import survival_section
+from rankwise.report.standing import LISTED, baseline_in_words, best_in_words
+from rankwise.report.survival import DIRECTION, survival_section
 from rankwise.report.tried import tried_section
 from rankwise.report.versus import versus_section
 
@@ -41,8 +46,6 @@ if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
 
 FRAME_HEIGHT = 700
-# The number of models that the headline names; it counts the others.
-LISTED = 3
 
 
 class Report:
@@ -161,7 +164,25 @@ class Report:
         -------
         text : str
         """
-        return " ".join([self._own_finding(), *self._comparisons()])
+        first = {name: found[0] for name, found in self.measures.items()}
+        said = [self._own_finding(), *self._comparisons(), best_in_words(self.data.name, first)]
+        return " ".join(sentence for sentence in said if sentence)
+
+    def baseline(self) -> str:
+        """State what chance and the best single feature of these rows give.
+
+        The feature is chosen by the labels of the same rows, which favours it. Rows that stay on workers have
+        no such feature.
+
+        Returns
+        -------
+        text : str
+        """
+        return baseline_in_words(self._single_feature)
+
+    @cached_property
+    def _single_feature(self) -> SingleFeature | None:
+        return None if self.data.X.shape[0] < self.data.n_given else best_single_feature(self.data)
 
     def to_html(self) -> str:
         """Return the whole page.
@@ -174,6 +195,7 @@ class Report:
         sections = [
             versus_section(data, self.measures, self.differences),
             quality_section(data, ours, self.notes),
+            ranking_section(data),
             moved_section(data, self.measures),
             slices_section(data, self.measures, self.slices),
             survival_section(data),
@@ -241,7 +263,11 @@ class Report:
         )
         one_curve = self.data.n_queries == 1 and has_two_classes(self.data)
         area = f", an AUC of {short(fraction)}" if one_curve else ""
-        right = f"puts {share(fraction)} of pairs in the right order{area}{between}"
+        pairs = "pairs"
+        if self.data.event is not None:
+            area, pairs = f", a concordance of {short(fraction)}", "comparable pairs"
+            over += f" with {plural(int(np.count_nonzero(self.data.event)), 'event')}"
+        right = f"puts {share(fraction)} of {pairs} in the right order{area}{between}"
         return f"{self.data.name} {right}, {over}."
 
     def _counted(self) -> str:
@@ -263,13 +289,14 @@ class Report:
     def _lead(self) -> str:
         ours = self.measures[self.data.name]
         tiles = "".join(_tile(found) for found in ours)
+        baseline = paragraph(self.baseline() if ours[0].mean == ours[0].mean else "")
         return (
-            f'{cautions(self.data, ours[0])}<p class="lead">{text(self.headline())}</p>\n'
+            f'{cautions(self.data, ours[0])}<p class="lead">{text(self.headline())}</p>\n{baseline}'
             f'<dl class="tiles">{tiles}</dl>\n{about(self.data, ours[0], self.about)}\n'
         )
 
     def _footer(self) -> str:
-        plus = "" if self.data.event is None else " A plus marks a censored time."
+        plus = "" if self.data.event is None else f" A plus marks a censored time. {DIRECTION}"
         return (
             f"Pairs are {pairs_in_words(self.data.preferences)}; equal "
             f"scores count 1/2.{plus} If the model was fitted to these rows, the measures are optimistic."
@@ -305,5 +332,5 @@ def _tile(found: Measured) -> str:
 
 def _apart(found: Difference) -> str:
     """Name the other model, with the difference and its p-value."""
-    certain = f", p = {found.p:.2g}" if found.p == found.p else ""
+    certain = f", p\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}{found.p:.2g}" if found.p == found.p else ""
     return f"{found.other} ({abs(100 * found.mean):.1f} points{certain})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -69,15 +70,15 @@ def row_weights(data: EvaluationData) -> Any:
     return getattr(data.preferences, "weight", None)
 
 
-def legend(names: list[str], dots: bool = False) -> str:
-    """Return a legend of the lines, or of the dots, empty for one of them."""
+def legend(names: list[str], dots: Sequence[int] = ()) -> str:
+    """Return a legend of the lines, or of the dots of the given styles, empty for one of them."""
     if len(names) < 2:
         return ""
     mark = "circle cx='20' cy='5' r='4' class='dot" if dots else "polyline points='0,5 40,5' class='line"
     items = "".join(
         f'<li><svg viewBox="0 0 40 10" width="40" height="10" aria-hidden="true" class="key">'
         f"<{mark} s{style}'/></svg> {text(name)}</li>"
-        for style, name in enumerate(names)
+        for style, name in zip(dots or range(len(names)), names, strict=True)
     )
     return f'<ul class="legend">{items}</ul>'
 

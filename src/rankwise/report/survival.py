@@ -14,6 +14,7 @@ from rankwise.report.svg import Chart
 
 # Longer curves are thinned out to about this many points, and so are the ticks of censored rows.
 MAX_POINTS = 300
+DIRECTION = "A higher score predicts a longer survival time."
 
 
 def survival_section(data: EvaluationData) -> str:
@@ -24,8 +25,8 @@ def survival_section(data: EvaluationData) -> str:
     n_events = sum(curve.n_events for curve in curves)
     words = (
         f"The event was observed for {plural(n_events, 'row')}; {plural(len(data.y) - n_events, 'row')} "
-        f"({share(1 - n_events / len(data.y))}) are censored. A model that ranks well has curves that are "
-        "far apart."
+        f"({share(1 - n_events / len(data.y))}) are censored. {DIRECTION} A model that ranks well has curves "
+        "that are far apart."
     )
     pooled = " The rows of all strata are pooled." if data.n_queries > 1 else ""
     return section(

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from rankwise.core.text import plural
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured
-from rankwise.evaluation.paired import Difference, differences, paired_test
+from rankwise.evaluation.paired import Difference, paired_test
 from rankwise.report.page import Cell, Number, better_in_words, figure, paragraph, section, short, table
+from rankwise.report.standing import standing
 from rankwise.report.svg import WIDE, Interval, interval_chart
 
 # Marks a model that may be as good as the best.
@@ -47,18 +46,12 @@ def models_table(measured: dict[str, list[Measured]]) -> str:
     ]
     names, columns = list(measured), []
     for found in listed:
-        sign = 1.0 if found[0].measure.higher_is_better else -1.0
-        means = np.array([sign * one.mean for one in found])
-        best = int(np.argmax(np.nan_to_num(means, nan=-np.inf)))
-        ordered = {names[best]: [found[best]]} | {
-            name: [one] for place, (name, one) in enumerate(zip(names, found, strict=True)) if place != best
-        }
-        test = paired_test(len(found[0].values))
-        clear = {one.other for one in differences(ordered, test) if one.is_clear}
+        by_name = dict(zip(names, found, strict=True))
+        place = standing(by_name)
         columns.append(
             [
-                Number(one.mean, _shown(one.mean, place == best or name in clear), place == best)
-                for place, (name, one) in enumerate(zip(names, found, strict=True))
+                Number(one.mean, _shown(one.mean, name not in place.as_good), name == place.best)
+                for name, one in by_name.items()
             ]
         )
     rows: list[list[Cell]] = [[name, *cells] for name, *cells in zip(names, *columns, strict=True)]

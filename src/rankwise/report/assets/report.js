@@ -59,15 +59,15 @@
       const button = event.target.closest("button");
       if (button) sortBy(table, button.parentElement);
     });
-    if (table.tBodies[0].rows.length > 14) table.parentElement.classList.add("long");
+    if (table.tBodies[0].rows.length > 30) table.parentElement.classList.add("long");
   }
   for (const field of document.querySelectorAll("input[type=search]")) {
     field.addEventListener("input", () => search(field));
   }
 
-  // On paper nothing can be unfolded.
+  // On paper nothing can be unfolded; long lists stay closed, and off the paper.
   window.addEventListener("beforeprint", () => {
-    for (const fold of document.querySelectorAll("details:not([open])")) {
+    for (const fold of document.querySelectorAll("details:not([open]):not(.long-list)")) {
       fold.open = true;
       window.addEventListener("afterprint", () => { fold.open = false; }, { once: true });
     }
@@ -99,11 +99,10 @@
 
     function lineOf([place, row, label, score]) {
       const line = document.createElement("tr");
-      const name = cell("th", place), number = cell("td", row, typeof row === "number" ? "number" : ""), value = cell("td", short(score), "number");
+      const name = cell("th", place), value = cell("td", short(score), "number");
       name.scope = "row";
-      if (typeof row === "number") number.dataset.value = row;
       value.dataset.value = score;
-      line.append(name, number, cell("td", label), value);
+      line.append(name, cell("td", row), cell("td", label), value);
       return line;
     }
 

@@ -1,0 +1,123 @@
+"""A baseline for a model: the best order of the rows by a single feature."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from rankwise.core.types import FloatArray, IntArray
+from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.measures import Measured, Metric, measured
+from rankwise.evaluation.names import numbered_names
+from rankwise.evaluation.single import metrics_of
+
+# The numbers of features and of entries that are tried: of more, the features with the most nonzero values,
+# on a random sample of queries.
+MOST_FEATURES, MOST_ENTRIES = 300, 2_000_000
+
+
+@dataclass(frozen=True)
+class SingleFeature:
+    """The feature that orders the rows best on its own.
+
+    Attributes
+    ----------
+    name : str
+    is_reversed : bool
+        Whether the lowest value comes first.
+    found : Measured
+        The fraction of pairs as the main model has it, on the same rows that the feature was chosen on.
+    """
+
+    name: str
+    is_reversed: bool
+    found: Measured
+
+
+def best_single_feature(data: EvaluationData, seed: int = 0) -> SingleFeature | None:
+    """Return the feature that orders most pairs, in either direction; None if no feature is a number.
+
+    The choice is by the labels of these rows, so the fraction is optimistic.
+
+    Cost: O(m log m) per feature, up to limits.
+    """
+    metric = metrics_of(data, (), 0.0)[0][0]
+    columns = numeric_columns(data.X, data.feature_names)
+    rows = _sample(data, len(columns), seed)
+    errors = {name: _error(data, metric, values[data.row_numbers], rows) for name, values in columns}
+    defined = {name: error for name, error in errors.items() if error == error}
+    if not defined:
+        return None
+    name = max(defined, key=lambda one: abs(defined[one] - 0.5))
+    is_reversed = defined[name] > 0.5
+    values = dict(columns)[name][data.row_numbers]
+    scores = {name: -values if is_reversed else values}
+    return SingleFeature(name, is_reversed, measured(data.target, scores, data.query, [metric])[name][0])
+
+
+def numeric_columns(X: Any, names: Sequence[str] | None = None) -> list[tuple[str, FloatArray]]:
+    """Return the columns of numbers with their names; missing values are the mean of their column.
+
+    Examples
+    --------
+    >>> numeric_columns(np.array([[1.0, np.nan], [2.0, 5.0]]))
+    [('f1', array([1., 2.])), ('f2', array([5., 5.]))]
+    """
+    if hasattr(X, "iloc"):
+        kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
+        found = [(str(X.columns[k]), X.iloc[:, k]) for k, kind in enumerate(kinds) if kind in "iufb"]
+        return [(name, _filled(np.asarray(column, dtype=np.float64))) for name, column in found]
+    matrix = X.tocsc() if sp.issparse(X) else np.asarray(X)
+    if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
+        return []
+    shown = numbered_names(matrix.shape[1]) if names is None else [str(name) for name in names]
+    chosen = _fullest(matrix)
+    return [(shown[k], _filled(_column(matrix, k))) for k in chosen.tolist()]
+
+
+def _fullest(matrix: Any) -> IntArray:
+    """Return all columns or, of many, those with the most nonzero values."""
+    if matrix.shape[1] <= MOST_FEATURES:
+        return np.arange(matrix.shape[1])
+    counts = np.diff(matrix.indptr) if sp.issparse(matrix) else np.count_nonzero(matrix, axis=0)
+    return np.sort(np.argsort(-counts, kind="stable")[:MOST_FEATURES])
+
+
+def _column(matrix: Any, place: int) -> FloatArray:
+    column = matrix[:, [place]].toarray().ravel() if sp.issparse(matrix) else matrix[:, place]
+    return np.asarray(column, dtype=np.float64)
+
+
+def _filled(values: FloatArray) -> FloatArray:
+    missing = ~np.isfinite(values)
+    if not missing.any():
+        return values
+    return np.where(missing, values[~missing].mean() if not missing.all() else 0.0, values)
+
+
+def _sample(data: EvaluationData, n_features: int, seed: int) -> IntArray | None:
+    """Return the rows of random queries, or random rows of one ranking; None for all rows."""
+    room = MOST_ENTRIES // max(1, n_features)
+    if len(data.y) <= room:
+        return None
+    generator = np.random.default_rng(seed)
+    if data.n_queries == 1:
+        return np.sort(generator.choice(len(data.y), room, replace=False))
+    order = generator.permutation(data.n_queries)
+    fits = np.cumsum(data.query_sizes[order]) <= room
+    return np.flatnonzero(np.isin(data.query, order[: max(1, int(fits.sum()))]))
+
+
+def _error(data: EvaluationData, metric: Metric, scores: FloatArray, rows: IntArray | None) -> float:
+    """Return the fraction of pairs in the wrong order, the mean over queries."""
+    target, query = data.target, data.query
+    if rows is not None:
+        target, scores = target[rows], scores[rows]
+        query = np.unique(query[rows], return_inverse=True)[1]
+    values = metric.of(target, scores, query)
+    mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
+    return 1.0 - mean if metric.higher_is_better else mean
