@@ -500,7 +500,7 @@ def test_what_users_write_is_text(rows):
         models={NASTY[0]: X[:, 0], "$x$": X[:, 1]},
     ).to_html()
     page = Page(html)
-    assert len(page.all("script")) == 3  # the rows of queries, the pairs, and the script of the page
+    assert len(page.all("script")) == 4  # rows of queries, pairs, what can be moved, the script of the page
     assert not page.all("b")
     assert "<!--" not in html
     readable = [name.replace("\ud800", "?") for name in NASTY]

@@ -100,7 +100,7 @@ def _drawn(ranker: Any, place: int, name: str) -> DrawnCurve:
     axis, values, counts = curve.axis, curve.values[:-1], curve.counts[:-1]
     mean = np.average(values, weights=counts) if counts.any() else 0.0
     spread = float(np.sqrt(np.average((values - mean) ** 2, weights=counts))) if counts.any() else 0.0
-    levels = _level_names(ranker, place) if axis.kind == "levels" else None
+    levels = level_names(ranker, place) if axis.kind == "levels" else None
     x, y, edges = _outline(axis, values)
     heights = np.divide(counts, np.diff(edges), where=np.diff(edges) > 0, out=np.zeros(len(counts)))
     density = heights / (heights.max(initial=0.0) or 1.0)
@@ -108,7 +108,8 @@ def _drawn(ranker: Any, place: int, name: str) -> DrawnCurve:
     return DrawnCurve(name, x, y, edges, density, levels, missing, spread)
 
 
-def _level_names(ranker: Any, place: int) -> list[str]:
+def level_names(ranker: Any, place: int) -> list[str]:
+    """Return the names of the levels of a category, or their numbers."""
     known = ranker.categories_.get(place)
     levels = ranker.knots_[place].tolist()
     return [f"{level:g}" if known is None else str(known[int(level)]) for level in levels]

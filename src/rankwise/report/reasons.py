@@ -31,7 +31,7 @@ P_VALUE = "p-value"
 DRAWN = 14
 MAX_WEIGHTS = 500
 MAX_PARTS = 15
-# A list of so many features is open.
+# Lists of up to this many features are open.
 SHORT_LIST = 12
 PAIR_HEADER = (
     '<th scope="col">Feature</th><th scope="col" class="number">A</th><th scope="col" class="number">B</th>'

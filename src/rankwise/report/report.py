@@ -41,6 +41,7 @@ from rankwise.report.standing import LISTED, baseline_in_words, best_in_words
 from rankwise.report.survival import DIRECTION, survival_section
 from rankwise.report.tried import tried_section
 from rankwise.report.versus import versus_section
+from rankwise.report.what_if import what_if_section
 
 if TYPE_CHECKING:
     from rankwise.uncertainty.inference import Inference
@@ -192,6 +193,7 @@ class Report:
         html : str
         """
         data, ours = self.data, self.measures[self.data.name]
+        effects, errors = self._effects(), self._query_errors()
         sections = [
             versus_section(data, self.measures, self.differences),
             quality_section(data, ours, self.notes),
@@ -203,7 +205,8 @@ class Report:
             reliability_section(self.sample),
             curves_section(data),
             interactions_section(self.sample),
-            reasons_section(data, self._effects(), self._query_errors(), self.pair),
+            reasons_section(data, effects, errors, self.pair),
+            what_if_section(data, effects, errors),
             learned_section(data),
             tried_section(self.tried),
         ]

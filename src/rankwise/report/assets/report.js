@@ -135,6 +135,120 @@
     return embedded ? JSON.parse(embedded.textContent).groups : [];
   }
 
+  // What if: the score of a row changes by the terms of the features that were moved.
+  const movable = document.getElementById("what-if-data");
+  if (movable) showWhatIf(JSON.parse(movable.textContent));
+
+  // The entry of a table for a value; the last entry is for missing and unknown values.
+  function entry({ kind, knots }, x) {
+    const missing = knots.length + (kind === "steps" ? 1 : 0);
+    if (x === null || Number.isNaN(x)) return missing;
+    const reached = knots.filter((knot) => x >= knot).length;
+    const place = kind === "steps" ? reached : Math.max(reached - 1, 0);
+    return kind === "levels" && knots[place] !== x ? missing : place;
+  }
+
+  function termAt(term, x) {
+    if ("weight" in term) return term.weight * x[term.features[0]];
+    const [axis, second] = term.axes;
+    const place = entry(axis, x[term.features[0]]);
+    if (second) {
+      const size = second.knots.length + (second.kind === "steps" ? 2 : 1);
+      return term.values[place * size + entry(second, x[term.features[1]])];
+    }
+    const left = term.values[place], value = x[term.features[0]];
+    if (axis.kind !== "lines" || place >= axis.knots.length - 1 || !(value > axis.knots[0])) return left;
+    const share = (value - axis.knots[place]) / (axis.knots[place + 1] - axis.knots[place]);
+    return left + share * (term.values[place + 1] - left);
+  }
+
+  function showWhatIf(found) {
+    const byName = (name) => document.getElementById("what-if-" + name);
+    const queries = byName("query"), chosen = byName("row"), starts = [0];
+    for (const size of found.sizes) starts.push(starts.at(-1) + size);
+    const total = (x) => found.terms.reduce((sum, term) => sum + termAt(term, x), 0);
+    let x = [];
+
+    function group() {
+      const place = queries ? Number(queries.value) : 0;
+      return found.rows.slice(starts[place], starts[place + 1]);
+    }
+
+    function answer() {
+      const rows = group(), row = found.rows[Number(chosen.value)];
+      const others = rows.filter((one) => one !== row);
+      const place = (score) => 1 + others.filter((one) => one.score > score).length;
+      const label = row.label ? ` (label ${row.label})` : "";
+      const isMoved = x.some((value, k) => value !== row.values[k]);
+      const score = isMoved ? row.score + total(x) - total(row.values) : row.score;
+      const before = isMoved ? `, instead of ${short(row.score)} and place ${place(row.score)}` : "";
+      byName("answer").textContent =
+        `${called(row.row).replace(/^row /, "Row ")}${label}: score ${short(score)}, place ${place(score)} of ${rows.length}${before}.`;
+      byName("answer").dataset.score = String(score);
+    }
+
+    function ofLevels(feature, k, name) {
+      const field = document.createElement("select");
+      field.id = name;
+      if (x[k] === null) field.add(new Option("missing", "", true, true));
+      for (const [value, title] of feature.levels) field.add(new Option(title, String(value), value === x[k], value === x[k]));
+      field.addEventListener("change", () => { x[k] = field.value === "" ? null : Number(field.value); answer(); });
+      return [field];
+    }
+
+    function ofNumbers(feature, k, name) {
+      const slider = document.createElement("input"), exact = document.createElement("input");
+      slider.type = "range";
+      exact.type = "number";
+      slider.min = feature.low;
+      slider.max = feature.high;
+      slider.step = feature.whole ? 1 : "any";
+      exact.step = "any";
+      exact.id = name;
+      slider.setAttribute("aria-label", feature.name);
+      slider.value = x[k] ?? feature.low;
+      exact.value = x[k] ?? "";
+      slider.addEventListener("input", () => {
+        x[k] = feature.whole ? Number(slider.value) : Number(Number(slider.value).toPrecision(6));
+        exact.value = x[k];
+        answer();
+      });
+      exact.addEventListener("input", () => {
+        if (exact.value === "") return;
+        x[k] = Number(exact.value);
+        slider.value = x[k];
+        answer();
+      });
+      return [slider, exact];
+    }
+
+    function reset() {
+      x = Array.from(found.rows[Number(chosen.value)].values);
+      byName("sliders").replaceChildren(...found.features.map((feature, k) => {
+        const line = document.createElement("div"), label = cell("label", feature.name), name = `what-if-${k}`;
+        label.htmlFor = name;
+        line.append(label, ...(feature.levels ? ofLevels(feature, k, name) : ofNumbers(feature, k, name)));
+        return line;
+      }));
+      answer();
+    }
+
+    function choose() {
+      const start = starts[queries ? Number(queries.value) : 0];
+      chosen.replaceChildren(...group().map((row, k) => {
+        const label = row.label ? `label ${row.label}, ` : "";
+        return new Option(`${k + 1}. ${called(row.row)}, ${label}score ${short(row.score)}`, String(start + k));
+      }));
+      reset();
+    }
+
+    if (queries) queries.addEventListener("change", choose);
+    chosen.addEventListener("change", reset);
+    byName("reset").addEventListener("click", reset);
+    byName("form").addEventListener("submit", (event) => event.preventDefault());
+    choose();
+  }
+
   // Pairs: the parts of a difference are weight times difference, feature by feature.
   const source = document.getElementById("pair-data");
   if (!source) return;

@@ -1,0 +1,125 @@
+"""Features that are moved in the report: the score of the page is that of the model."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from browser import By, Keys, Select, needs_browser, show, started
+from html_page import Page
+from rankwise import BoostedRanker, CurveRanker, RankLogistic, RankSVM
+from rankwise.datasets import make_ranking
+from rankwise.preprocessing import QueryScaler
+from rankwise.report import Report
+from rankwise.report.page import short
+
+X, Y, QID = make_ranking(150, 4, n_queries=5, n_levels=4, noise=0.5, random_state=2)
+FRAME = pd.DataFrame(np.round(X, 3), columns=["bm25", "age", "links", "title"])
+FRAME["links"] = np.round(2 * FRAME["links"])
+FRAME.loc[3, "age"] = np.nan
+FRAME["kind"] = pd.Categorical(np.where(X[:, 1] > 0, "web", np.where(X[:, 2] > 0, "news", "shop")))
+NUMBERS = FRAME[["bm25", "links", "title"]]
+
+
+def models():
+    curves = {"alpha": 0.05, "n_bins": 6}
+    return {
+        "linear": (RankSVM(1e-2).fit(NUMBERS, Y, qid=QID), NUMBERS),
+        "scaled": (
+            make_pipeline(StandardScaler(), RankLogistic(1e-2)).fit(NUMBERS, Y, ranklogistic__qid=QID),
+            NUMBERS,
+        ),
+        "steps": (CurveRanker(**curves, interactions=2).fit(FRAME, Y, qid=QID), FRAME),
+        "lines": (CurveRanker(**curves, shape="lines").fit(FRAME, Y, qid=QID), FRAME),
+    }
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    driver = started(tmp_path_factory.mktemp("profile"))
+    yield driver
+    driver.quit()
+
+
+def typed(browser, k, value):
+    """Give feature k of the page a value."""
+    script = (
+        "const field = document.getElementById(arguments[0]); field.value = arguments[1];"
+        "field.dispatchEvent(new Event(field.tagName === 'SELECT' ? 'change' : 'input'));"
+    )
+    browser.execute_script(script, f"what-if-{k}", f"{value:.15g}")
+
+
+def shown(browser):
+    answer = browser.find_element(By.ID, "what-if-answer")
+    return answer.text, float(answer.get_attribute("data-score"))
+
+
+@needs_browser
+@pytest.mark.parametrize("name", ["linear", "scaled", "steps", "lines"])
+def test_moved_scores_are_those_of_predict(browser, name, tmp_path):
+    model, rows = models()[name]
+    report = Report(model, rows, Y, QID, name="model")
+    report.save(tmp_path / "page.html")
+    found = Page(report.to_html()).data["what-if-data"]
+    assert any(len(term["features"]) == 2 for term in found["terms"]) == (name == "steps")
+    show(browser, f"file://{tmp_path / 'page.html'}")
+    Select(browser.find_element(By.ID, "what-if-query")).select_by_index(1)
+    first = found["sizes"][0]
+    Select(browser.find_element(By.ID, "what-if-row")).select_by_index(4)
+    chosen, rng = found["rows"][first + 4], np.random.default_rng(0)
+    moved = rows.iloc[[chosen["row"]]].copy()
+    group = [row["score"] for row in found["rows"][first : first + found["sizes"][1]]]
+    assert shown(browser)[1] == chosen["score"]
+    for k, feature in enumerate(found["features"]):
+        if feature["levels"]:
+            value, moved[feature["name"]] = feature["levels"][-1]
+            moved["kind"] = moved["kind"].astype(rows["kind"].dtype)
+        else:
+            value = round(float(rng.uniform(feature["low"] - 0.5, feature["high"] + 0.5)), 2)
+            moved[feature["name"]] = value
+        typed(browser, k, value)
+        words, score = shown(browser)
+        expected = float(model.predict(moved)[0])
+        assert score == pytest.approx(expected, abs=1e-8)
+        others = [one for place, one in enumerate(group) if place != 4]
+        place = 1 + sum(one > expected for one in others)
+        assert f": score {short(expected)}, place {place} of {len(group)}" in words
+        assert words.endswith(f"instead of {short(chosen['score'])} and place 5.")
+    browser.find_element(By.ID, "what-if-reset").click()
+    assert shown(browser)[1] == chosen["score"]
+
+
+@needs_browser
+def test_sliders_move_by_keyboard(browser, tmp_path):
+    model, rows = models()["linear"]
+    Report(model, rows, Y, QID).save(tmp_path / "page.html")
+    show(browser, f"file://{tmp_path / 'page.html'}", width=390)
+    slider = browser.find_element(By.CSS_SELECTOR, "#what-if-sliders input[type=range]")
+    before = shown(browser)[0]
+    slider.send_keys(Keys.HOME)
+    assert shown(browser)[0] != before
+    field = browser.find_element(By.ID, "what-if-0")
+    assert float(field.get_attribute("value")) == pytest.approx(
+        float(slider.get_attribute("min")), rel=1e-5, abs=1e-5
+    )
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert browser.get_log("browser") == []
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: BoostedRanker(n_estimators=3).fit(X, Y, qid=QID),
+        lambda: RankSVM(kernel="rbf").fit(X, Y, qid=QID),
+        lambda: make_pipeline(QueryScaler(), RankSVM()).fit(X, Y, queryscaler__qid=QID, ranksvm__qid=QID),
+        lambda: LogisticRegression().fit(X, Y > 1),  # its score is a probability
+        lambda: X[:, 0],
+    ],
+)
+def test_other_scores_cannot_be_moved(make):
+    model = make()
+    y = Y > 1 if hasattr(model, "classes_") else Y
+    assert "what-if-data" not in Page(Report(model, X, y, QID, name="model").to_html()).data
