@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from rankwise import CurveRanker, RankSVM
 from rankwise.datasets import make_ranking
@@ -108,5 +109,39 @@ def test_slices_are_checked():
 def test_one_ranking_has_no_such_sections():
     html = Report(MODEL, X, Y, models={"first": X[:, 0]}).to_html()
     assert "What moved" not in html
-    assert "By kinds of queries" not in html
+    assert "By kinds of" not in html
     assert slices_of(Report(MODEL, X, Y).data, {}) == []
+
+
+def test_columns_of_rows_divide_the_pairs():
+    frame = pd.DataFrame(X, columns=["bm25", "age", "links", "title"])
+    frame["kind"] = np.where(X[:, 1] > 0, "old", "new")
+    scores = MODEL.predict(X)
+    for qid in (QID, None):
+        html = Report(scores, frame, Y, qid, models={"first": X[:, 0]}, slices=["kind", "links"]).to_html()
+        assert "By kinds of rows" in html
+        number = 0 if qid is None else 1
+        for kind, n_rows, *errors in cells(html, f"slice-{number}"):
+            inside = (frame["kind"] == kind).to_numpy()
+            assert int(n_rows) == inside.sum()
+            group = None if qid is None else qid[inside]
+            expected = [ranking_error(Y[inside], one[inside], group) for one in (scores, X[:, 0])]
+            assert [float(error) for error in errors] == pytest.approx(expected, abs=1e-4)
+        quartiles = cells(html, f"slice-{number + 1}")
+        assert [int(row[1]) for row in quartiles] == [100] * 4
+    with pytest.raises(ValueError, match="slices names the column 'topic', which X does not have"):
+        Report(scores, frame, Y, QID, slices=["topic"])
+
+
+def test_a_column_that_is_the_same_in_each_query_divides_queries():
+    data = Report(MODEL, X, Y, QID).data
+    missing = np.where(QID % 3 == 0, np.nan, QID % 2)
+    _, found = slices_of(data, {"third": missing})
+    assert found.of_queries
+    assert list(found.members()) == ["0", "1", "missing"]
+    sparse = Report(MODEL, sparse_rows(), Y, QID)
+    assert slices_of(sparse.data, "f2")[1].groups == slices_of(data, "f2")[1].groups
+
+
+def sparse_rows():
+    return sp.csr_array(X)

@@ -1,43 +1,110 @@
-"""Groups of queries: by their number of rows, or by a column."""
+"""Measures by groups of queries or rows: by the number of rows per query, or by a column."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import as_array
-from rankwise.core.types import FloatArray
+from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
+from rankwise.evaluation.measures import Measured, measured
+from rankwise.evaluation.names import feature_names
+from rankwise.evaluation.single import metrics_of
 
 # Numbers with more different values are grouped by quartiles; words with more groups are refused.
 MOST_VALUES, MOST_GROUPS = 8, 50
 
 
-def slices_of(data: EvaluationData, given: Mapping[str, ArrayLike]) -> list[tuple[str, list[str]]]:
-    """Return the name of the group of each query: by the number of its rows, and by given columns.
+@dataclass(frozen=True)
+class Slice:
+    """Queries or rows by groups.
 
-    A column has one value per row, of which the first of each query counts.
+    Attributes
+    ----------
+    title : str
+    of_queries : bool
+        Whether the groups are those of queries, or of rows if a column varies within a query.
+    groups : list of str
+        The name of the group of each query, or of each labelled row.
     """
-    if data.n_queries < 2:
-        return []
-    found = [("Rows per query", _groups(data.query_sizes.astype(float)))]
-    if not given:
-        return [(title, groups) for title, groups in found if len(set(groups)) > 1]
-    if data.X.shape[0] < data.n_given:
+
+    title: str
+    of_queries: bool
+    groups: list[str]
+
+    def members(self) -> dict[str, IntArray]:
+        """Return the queries or the rows of each group, in the order of their names."""
+        groups = np.array(self.groups, dtype=object)
+        return {name: np.flatnonzero(groups == name) for name in _sorted(list(dict.fromkeys(self.groups)))}
+
+    def means(
+        self, data: EvaluationData, measures: Mapping[str, Sequence[Measured]], inside: IntArray
+    ) -> list[float]:
+        """Return the first measure of each model on a group; of rows, among the pairs of its rows."""
+        if self.of_queries:
+            return [_mean(found[0].values[inside]) for found in measures.values()]
+        metric = metrics_of(data, (), 0.0)[0][0]
+        query = np.unique(data.query[inside], return_inverse=True)[1]
+        scores = {name: found[inside] for name, found in data.scores.items()}
+        found = measured(data.target[inside], scores, query, [metric])
+        return [found[name][0].mean for name in measures]
+
+
+def slices_of(data: EvaluationData, given: Mapping[str, ArrayLike] | Sequence[str]) -> list[Slice]:
+    """Return the groups of queries by the number of their rows, and of queries or rows by given columns.
+
+    A column has one value per row, or is the name of a column of X.
+    """
+    found = []
+    if data.n_queries > 1:
+        found.append(Slice("Rows per query", True, _groups(data.query_sizes.astype(float))))
+    if given and data.X.shape[0] < data.n_given:
         raise ValueError("slices must be None for rows on Dask; the page groups queries by their sizes.")
-    first = np.array([int(np.flatnonzero(data.query == query)[0]) for query in range(data.n_queries)])
-    for name, values in given.items():
-        column = as_array(values)
+    found += [_slice(data, name, values) for name, values in _columns(data, given).items()]
+    return [one for one in found if len(set(one.groups)) > 1]
+
+
+def _columns(data: EvaluationData, given: Mapping[str, ArrayLike] | Sequence[str]) -> dict[str, Any]:
+    """Return the given columns, or those of X with the given names, with one value per row."""
+    if not isinstance(given, Mapping):
+        names = [given] if isinstance(given, str) else list(given)
+        return {str(name): _column_of(data, str(name)) for name in names}
+    columns = {str(name): as_array(values) for name, values in given.items()}
+    for name, column in columns.items():
         if column.ndim != 1 or len(column) != data.X.shape[0]:
             raise ValueError(
                 f"slices[{name!r}] must have one value for each of {data.X.shape[0]:,} rows; got shape "
                 f"{column.shape}."
             )
-        found.append((str(name), _groups(column[data.row_numbers[first]], str(name))))
-    return [(title, groups) for title, groups in found if len(set(groups)) > 1]
+    return columns
+
+
+def _column_of(data: EvaluationData, name: str) -> Any:
+    """Return a column of X by its name."""
+    names = feature_names(data.X, data.models[data.name], data.feature_names, data.X.shape[1])
+    if name not in names:
+        raise ValueError(f"slices names the column {name!r}, which X does not have.")
+    place = names.index(name)
+    if hasattr(data.X, "iloc"):
+        return np.asarray(data.X.iloc[:, place])
+    column = data.X[:, [place]]
+    return np.asarray(column.toarray() if hasattr(column, "toarray") else column).ravel()
+
+
+def _slice(data: EvaluationData, name: str, column: Any) -> Slice:
+    """Group queries by a column that is constant in each of them, and rows by any other."""
+    values = column[data.row_numbers]
+    _, first, codes = np.unique(data.query, return_index=True, return_inverse=True)
+    is_same = values == values[first][codes]
+    missing = np.array([value != value for value in values.tolist()])
+    if data.n_queries > 1 and bool(np.all(is_same | (missing & missing[first][codes]))):
+        return Slice(name, True, _groups(values[first], name))
+    return Slice(name, False, _groups(values, name))
 
 
 def _groups(values: Any, name: str = "") -> list[str]:
@@ -56,7 +123,7 @@ def _groups(values: Any, name: str = "") -> list[str]:
     if len(distinct) > MOST_GROUPS:
         raise ValueError(f"slices[{name!r}] has {len(distinct):,} different values; group them first.")
     if values.dtype.kind in "iufb":
-        return [f"{value:g}" for value in values.tolist()]
+        return ["missing" if value != value else f"{value:g}" for value in values.tolist()]
     return [str(value) for value in values.tolist()]
 
 
@@ -72,3 +139,25 @@ def _intervals(values: FloatArray) -> list[str]:
     return [
         "missing" if np.isnan(value) else named[number] for value, number in zip(values, place, strict=True)
     ]
+
+
+def _mean(values: FloatArray) -> float:
+    known = values[~np.isnan(values)]
+    return float(known.mean()) if len(known) else float("nan")
+
+
+def _sorted(names: list[str]) -> list[str]:
+    """Sort groups by the first number in their names, with missing values last; others by name.
+
+    Examples
+    --------
+    >>> _sorted(["10 to 12", "missing", "2 to 9"])
+    ['2 to 9', '10 to 12', 'missing']
+    """
+    try:
+        return sorted(
+            names,
+            key=lambda one: np.inf if one == "missing" else float(one.split(" ")[0].replace(",", "")),
+        )
+    except ValueError:
+        return sorted(names)

@@ -45,7 +45,7 @@ def ranking_table(board: Leaderboard, chances: dict[object, float]) -> str:
     ]  # fmt: skip
     note = (
         f"Elo is {ELO_CENTRE:,} for the mean score, plus {ELO_UNIT:.1f} per unit of score: a difference of "
-        "400 is odds of 10 to 1."
+        "400 is odds of 10 to 1. A tie counts as half a win in the win rate."
     )
     if chances:
         note += " First place is the probability that the true score is the highest."

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from rankwise.core.pipelines import scales_queries
@@ -157,34 +155,3 @@ def _why(
         f"{data.row_name(int(rows[risen]))} rose by {int(rises.max())} places. It is above "
         f"{data.row_name(int(rows[first]))}, the first by {other}, by {short(float(parts.sum()))}: {reasons}."
     )
-
-
-def slices_section(
-    data: EvaluationData, measured: dict[str, list[Measured]], slices: Sequence[tuple[str, list[str]]]
-) -> str:
-    """Show the first measure by groups of queries: by their number of rows, and by given columns."""
-    if len(measured[data.name][0].values) < 2 or not slices:
-        return ""
-    measure, parts = measured[data.name][0].measure.name, []
-    for number, (title, groups) in enumerate(slices):
-        rows: list[list[Cell]] = []
-        for name in _sorted(list(dict.fromkeys(groups))):
-            inside = np.array([group == name for group in groups])
-            means = [Number(_mean(found[0].values[inside])) for found in measured.values()]
-            rows.append([name, Number(int(inside.sum())), *means])
-        header = [title, "Queries", *measured]
-        parts.append(table(f"{measure} by {title.lower()}", header, rows, name=f"slice-{number}"))
-    return section("slices", "By kinds of queries", *parts)
-
-
-def _mean(values: FloatArray) -> float | None:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if len(known) else None
-
-
-def _sorted(names: list[str]) -> list[str]:
-    """Sort groups by the first number in their names, others by name."""
-    try:
-        return sorted(names, key=lambda name: float(name.split(" ")[0].replace(",", "")))
-    except ValueError:
-        return sorted(names)

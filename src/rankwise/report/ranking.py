@@ -54,8 +54,8 @@ def _misses(data: EvaluationData, order: IntArray) -> str:
     tables = [
         _miss_table(data, rows, wrong, count, place, caption, name, note)
         for caption, name, wrong in (
-            ("Too high: the rows with the most pairs that should be above them", "too-high", high),
-            ("Too low: the rows with the most pairs that should be below them", "too-low", low),
+            ("Too high: above many rows that they should be below", "too-high", high),
+            ("Too low: below many rows that they should be above", "too-low", low),
         )
         if wrong.any()
     ]

@@ -30,13 +30,14 @@ from rankwise.report.curves import curves_section
 from rankwise.report.evaluated import evaluated
 from rankwise.report.interactions import interactions_section
 from rankwise.report.learned import learned_section
-from rankwise.report.moved import moved_section, slices_section
+from rankwise.report.moved import moved_section
 from rankwise.report.page import page, paragraph, share, short, text
 from rankwise.report.quality import quality_section
 from rankwise.report.ranking import ranking_section
 from rankwise.report.reasons import reasons_section
 from rankwise.report.reliability import reliability_section
 from rankwise.report.shapes import has_two_classes, shapes_section
+from rankwise.report.slices import slices_section
 from rankwise.report.standing import LISTED, baseline_in_words, best_in_words
 from rankwise.report.survival import DIRECTION, survival_section
 from rankwise.report.tried import tried_section
@@ -99,9 +100,10 @@ class Report:
     row_names : sequence of str, optional
         The names of the rows, such as document ids, by which the page calls them; by default the index of a
         frame if it has text, and else the numbers of the rows.
-    slices : dict of name to array of shape (n_rows,), optional
-        Columns that divide the queries, such as their topic or length: measures are shown for each value, or
-        for quartiles of numbers. The number of rows per query is always one of them.
+    slices : dict of name to array of shape (n_rows,), or names of columns of X, optional
+        Columns such as the topic of a query or the age of a row: the first measure is shown for each value,
+        or for quartiles of numbers. A column that varies within a query divides the rows, of which pairs
+        within a group count. The number of rows per query is always one of the slices.
 
     Attributes
     ----------
@@ -141,7 +143,7 @@ class Report:
         about: Mapping[str, str] | None = None,
         inference: Inference | None = None,
         tried: Sequence[Mapping[str, Any]] | None = None,
-        slices: Mapping[str, ArrayLike] | None = None,
+        slices: Mapping[str, ArrayLike] | Sequence[str] | None = None,
         row_names: Sequence[str] | None = None,
     ) -> None:
         self.tried = model.tried_.as_dicts() if tried is None and hasattr(model, "tried_") else tried or []

@@ -207,7 +207,7 @@
       exact.id = name;
       slider.setAttribute("aria-label", feature.name);
       slider.value = x[k] ?? feature.low;
-      exact.value = x[k] ?? "";
+      exact.value = x[k] === null ? "" : Number(x[k].toPrecision(6));
       slider.addEventListener("input", () => {
         x[k] = feature.whole ? Number(slider.value) : Number(Number(slider.value).toPrecision(6));
         exact.value = x[k];
