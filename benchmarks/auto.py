@@ -3,7 +3,7 @@
     python benchmarks/auto.py                     # all sets that can be read; writes a record
     python benchmarks/auto.py --quick             # two small sets, 4 seconds each; writes nothing
     python benchmarks/auto.py --only diabetes wine --budget 30
-    python benchmarks/auto.py --table             # the table of docs/auto.md from the record
+    python benchmarks/auto.py --table             # the table of docs/benchmarks.md from the record
 
 The sets are those of `benchmarks/suite.py` with labels and dense rows, at most 4,000 of each.
 Each program gets the same number of seconds by the clock and one thread. The boosters learn the labels or, of
@@ -33,7 +33,7 @@ from rankwise.metrics import ranking_error
 from rankwise.model_selection import QueryKFold
 
 HERE = Path(__file__).parent
-RECORD, PAGE = HERE / "results" / "auto.json", HERE.parent / "docs" / "auto.md"
+RECORD, PAGE = HERE / "results" / "auto.json", HERE.parent / "docs" / "benchmarks.md"
 MOST_ROWS, N_FOLDS, SEED = 4000, 3, 7
 
 

@@ -13,7 +13,7 @@ list, at the cost of all pairs, so that its queries are cut to 200 rows. XGBoost
 as they are. The verdict compares the better of the two rankwise losses with the best of the library's own
 objectives, each as chosen by validation rows, by a paired t-test over splits: it is clear where p < 0.05.
 
-The errors go to benchmarks/results/boosters.json after each split, and as tables to docs/boosters.md at the
+The errors go to benchmarks/results/boosters.json after each split, and as tables to docs/benchmarks.md at the
 end. An interrupted run resumes: results in the file are not computed again. Runs of different sets may be
 simultaneous. With --quick nothing is read or written.
 
@@ -43,7 +43,7 @@ from rankwise.objectives._gradient import PairwiseGradient
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "boosters.json"
-PAGE = HERE.parent / "docs" / "boosters.md"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 LEARNING_RATE, LEAVES, DEPTH, PATIENCE, TREES = 0.1, 31, 6, 50, 500
 MOST_ROWS, N_SPLITS = 5000, 5
 LOSSES = ("squared_hinge", "logistic")
@@ -526,7 +526,10 @@ def main():
     parser.add_argument("--sets", type=lambda text: [name.strip() for name in text.split(";")])
     parser.add_argument("--libraries", type=lambda text: text.split(","), default=list(LIBRARIES))
     parser.add_argument("--cost", action="store_true", help="only the time of calls")
+    parser.add_argument("--table", action="store_true", help="write the tables of the page, nothing else")
     options = parser.parse_args()
+    if options.table:
+        return write_page(Results(RESULTS), N_SPLITS)
     libraries = installed(options.libraries)
     quick = options.quick
     if quick and not options.cost:
@@ -537,6 +540,7 @@ def main():
         write_page(results, N_SPLITS)
     if "lightgbm" in libraries:
         cost(20_000 if quick else 500_000, 3 if quick else 7)
+    return None
 
 
 if __name__ == "__main__":

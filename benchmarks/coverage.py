@@ -47,7 +47,7 @@ from rankwise.metrics import concordance_index, concordance_interval
 from rankwise.preprocessing import TableEncoder
 
 RESULTS = Path(__file__).parent / "results" / "coverage.json"
-PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("how_sure.md", "leaderboard.md")]
+PAGES = [Path(__file__).parents[1] / "docs" / name for name in ("benchmarks.md",)]
 SIMULATIONS, QUICK = 1000, 40
 # The size of the sample from which the truth is found.
 MANY = 200_000

@@ -1,7 +1,7 @@
 """Sums of curves compared with a linear ranker, boosted trees and explainable boosting machines.
 
     python benchmarks/curves.py [--quick] [--only stock] [--splits 2] [--bags 14]
-    python benchmarks/curves.py --table           # the table of docs/curves.md from the record
+    python benchmarks/curves.py --table           # the table of docs/benchmarks.md from the record
 
 The error is the fraction of test pairs in the wrong order, the mean over several splits; the time is the
 minimum CPU time of a fit, and its ratio to that of the linear ranker in the same process. California housing
@@ -35,7 +35,7 @@ from rankwise.metrics import ranking_error
 
 QUICK_ROWS = 1500
 RESULTS = Path(__file__).parent / "results" / "curves.json"
-PAGE = RESULTS.parents[2] / "docs" / "curves.md"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 
 
 class RanksRegressor:

@@ -11,7 +11,7 @@
 
 The scheduler and two workers are separate processes. Bytes are those sent and received by the driver,
 including all messages of Dask, counted at the sockets. With --write the figures go to
-benchmarks/results/dask_scaling.json, and --draw puts them into docs/past_one_machine.md.
+benchmarks/results/dask_scaling.json, and --draw puts them into docs/benchmarks.md.
 """
 
 import argparse
@@ -56,7 +56,7 @@ from rankwise.model_selection.search import EdgeOfGridWarning
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "dask_scaling.json"
-PAGE = HERE.parent / "docs" / "past_one_machine.md"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 NETWORK = 1.25e9  # bytes a second: 10 Gb/s
 CORES = 8  # of a worker of the model
 EVALUATIONS = 6  # of the loss on a line, for each iteration

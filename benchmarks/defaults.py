@@ -14,7 +14,7 @@ after it; the defaults of LightGBM with 100 trees; `BoostedRankerCV()`; and for 
 of them with `scoring="ndcg@10"`, and LightGBM's `LGBMRanker()`, which is lambdarank with its defaults.
 
 The figures go to benchmarks/results/defaults.json after each split; runs that are in the file are not
-repeated. The tables of docs/boosters.md are printed from it by --table.
+repeated. The tables of docs/benchmarks.md are printed from it by --table.
 """
 
 import argparse
@@ -37,7 +37,7 @@ from rankwise.metrics import ndcg, ranking_error
 from rankwise.model_selection import QueryKFold
 
 RESULTS = Path(__file__).parent / "results" / "defaults.json"
-PAGE = RESULTS.parents[2] / "docs" / "boosters.md"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 # Splits of small sets, which differ more, and of others.
 FEW_ROWS, SPLITS_OF_FEW, SPLITS = 1000, 4, 2
 QUICK_ROWS = 300

@@ -11,7 +11,7 @@ A Parquet file with rows of 20 features in float32 is generated, and `rankwise t
 in a separate process, which is limited to --limit bytes of private memory (RLIMIT_DATA). The results are the
 peak of its anonymous memory, and the number and speed of its passes over the rows. With
 --write the figures go to benchmarks/results/from_disk.json, and --draw puts the table into
-docs/how_much_data.md.
+docs/benchmarks.md.
 """
 
 import argparse
@@ -32,7 +32,7 @@ import numpy as np
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "from_disk.json"
-PAGE = HERE.parent / "docs" / "how_much_data.md"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 N_FEATURES, ROWS_OF_QUERY, GROUP_ROWS, BLOCK = 20, 100, 1 << 20, 1 << 23
 QUICK_ROWS = 300_000
 

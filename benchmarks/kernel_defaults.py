@@ -2,7 +2,7 @@
 
     python benchmarks/kernel_defaults.py            # all sets: about ten minutes; writes the record
     python benchmarks/kernel_defaults.py --only wine stock --record /tmp/some.json
-    python benchmarks/kernel_defaults.py --table    # the tables of docs/kernels.md from the record
+    python benchmarks/kernel_defaults.py --table    # the tables of docs/benchmarks.md from the record
 
 The sets are those of `suite.py` with dense rows and, if RANKWISE_DATA has them, forest cover types; features
 are scaled to a standard deviation of 1. Up to 3,000 rows (1,000 for rbf kernels) are learned from, and three
@@ -32,7 +32,7 @@ import rankwise
 from rankwise import KernelRanker, RankSVM
 
 RESULTS = Path(__file__).parent / "results" / "kernel_defaults.json"
-PAGE = RESULTS.parents[2] / "docs" / "kernels.md"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 LEARNED_ROWS, RBF_ROWS, TEST_ROWS = 3000, 1000, 6000
 # Sets that are left out: twenty rows, and hundreds of columns or single pairs, which are for linear models.
 OTHERS = ("linnerud", "text", "regression, wide", "search, 24,000 x 136", "reward head", "answers")

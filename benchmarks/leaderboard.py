@@ -11,7 +11,7 @@ and with a tighter one. The packages alternate, and the minimum time of each is 
 which some compile, is excluded, unless it takes more than 20 seconds. Packages that are not installed are
 reported and left out: they are in the `race` extra.
 
-The numbers go to benchmarks/results/leaderboard.json, and as a table to docs/leaderboard.md; with --quick,
+The numbers go to benchmarks/results/leaderboard.json, and as a table to docs/benchmarks.md; with --quick,
 sizes are small and nothing is written. Takes about three minutes.
 """
 
@@ -33,7 +33,7 @@ from rankwise import BradleyTerry
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "leaderboard.json"
-PAGE = HERE.parent / "docs" / "leaderboard.md"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 # With more items of 100,000 matches some win all of theirs, and have no optimum without a penalty.
 SIZES = [
     (100_000, 100), (100_000, 1000), (100_000, 2000),
@@ -181,9 +181,9 @@ def ratio_of(found, ours):
     return f"{ratio:,.0f}" if ratio >= 10 else f"{ratio:.1f}"
 
 
-def write(rows):
-    """Write the numbers, and the table where the page has one."""
-    RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+def write_table():
+    """Put the table of the record into the page, in place of the one that is there."""
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
     page, n_tables = re.subn(
         r"\| matches \| items \|.*?\n(?=\n|\Z)",
         lambda _: markdown(rows) + "\n",
@@ -199,14 +199,19 @@ def main():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--quick", action="store_true", help="small sizes, and nothing is written")
+    parser.add_argument("--table", action="store_true", help="write the table of the page, nothing else")
     options = parser.parse_args()
+    if options.table:
+        return write_table()
     missing = [package for package in ("choix", "evalica", "arena_rank") if not has(package)]
     if missing:
         print(f"not installed, and left out: {', '.join(missing)}")
     rows = [compare(*size) for size in ([(10_000, 100)] if options.quick else SIZES)]
     print("\n" + markdown(rows))
     if not options.quick and not missing:
-        write(rows)
+        RESULTS.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        write_table()
+    return None
 
 
 if __name__ == "__main__":

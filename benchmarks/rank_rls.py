@@ -35,6 +35,7 @@ LINEAR_PAIRS = [(1000, 20), (2000, 20), (4000, 20), (4000, 100)]
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results" / "rank_rls.json"
+PAGE = ROOT / "docs" / "benchmarks.md"
 RECORD = {}
 
 
@@ -236,7 +237,7 @@ def main(arguments=None):
 
 
 def tables():
-    """Return the tables of the pages: page, name and text."""
+    """Return the tables of the page: name and text."""
     known = json.loads(RESULTS.read_text())
 
     def ratio(name):
@@ -258,21 +259,18 @@ def tables():
         for m, n in LINEAR_PAIRS
     ]
     return [
-        ("rank_rls.md", "outputs", markdown(["rows", "25 outputs, in fits of one"], outputs)),
-        ("small_data.md", "kernels", markdown(["rows", "leave-query-out", "leave-pair-out"], kernels)),
-        (
-            "small_data.md",
-            "linear",
-            markdown(["rows", "in fits", "in products of m x m numbers", "time"], linear),
-        ),
+        ("outputs", markdown(["rows", "25 outputs, in fits of one"], outputs)),
+        ("kernels", markdown(["rows", "leave-query-out", "leave-pair-out"], kernels)),
+        ("linear", markdown(["rows", "in fits", "in products of m x m numbers", "time"], linear)),
     ]
 
 
 def write_tables():
-    """Put the tables into their pages."""
-    for page, name, text in tables():
-        path = ROOT / "docs" / page
-        path.write_text(with_block(path.read_text(encoding="utf-8"), name, text), encoding="utf-8")
+    """Put the tables into the page."""
+    page = PAGE.read_text(encoding="utf-8")
+    for name, text in tables():
+        page = with_block(page, name, text)
+    PAGE.write_text(page, encoding="utf-8")
 
 
 if __name__ == "__main__":

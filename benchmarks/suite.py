@@ -3,7 +3,7 @@
     python benchmarks/suite.py                    # all sets: some minutes; writes a record
     python benchmarks/suite.py --quick            # some 1,000 rows of each, one split; writes nothing
     python benchmarks/suite.py --only wine ohsumed --record /tmp/some.json
-    python benchmarks/suite.py --table            # the table of docs/tuning.md from the records
+    python benchmarks/suite.py --table            # the table of docs/benchmarks.md from the records
 
 The sets come from scikit-learn, from generators and, if RANKWISE_DATA names a folder that has them, from
 there. A split holds out three tenths of the rows, queries or pairs. For each set, split and estimator the
@@ -50,7 +50,7 @@ from rankwise.datasets import make_ordinal, make_ranking, make_text_ranking
 
 RESULTS = Path(__file__).parent / "results" / "suite.json"
 BEFORE = RESULTS.with_name("suite_before.json")
-PAGE = RESULTS.parents[2] / "docs" / "tuning.md"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 SPLITS = {"first": 1, "second": 2}  # the seeds
 HELD_OUT = 0.3
 QUICK_ROWS = 1000

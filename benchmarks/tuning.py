@@ -2,14 +2,13 @@
 
     python benchmarks/tuning.py                   # 240,000 x 136 rows in 2,000 queries: a minute, 1 GB
     python benchmarks/tuning.py --quick           # 24,000 rows; writes nothing
-    python benchmarks/tuning.py --table           # the tables of docs/tuning.md from the records
+    python benchmarks/tuning.py --table           # the tables of docs/benchmarks.md from the records
 
 "certified" is the search with a solver by name, which certifies the fit of every fold; "by itself" fits the
 rows of each fold apart, as for splits that share no parts; "decomposed" decomposes the equations without each
 query and takes no steps. A path is `alpha_path` over the grid of a search, with a proof at every alpha. Real
 data are added if RANKWISE_DATA names a folder that has them (OHSUMED, California housing). One thread;
---threads compares it with two, in seconds of the clock. The record is benchmarks/results/tuning.json; the
-tables also show that of benchmarks/side_by_side.py.
+--threads compares it with two, in seconds of the clock. The record is benchmarks/results/tuning.json.
 """
 
 import argparse
@@ -59,8 +58,8 @@ PATHS = {
 }
 TOLERANCES = (1e-2, 1e-3)
 HERE = Path(__file__).parent
-RECORD, VERSIONS = HERE / "results" / "tuning.json", HERE / "results" / "side_by_side.json"
-PAGE = HERE.parent / "docs" / "tuning.md"
+RECORD = HERE / "results" / "tuning.json"
+PAGE = HERE.parent / "docs" / "benchmarks.md"
 # The searches of the page, and the slow way of each.
 SHOWN = {
     "hinge": "hinge, certified",
@@ -175,14 +174,6 @@ def search_rows(record):
                 head = ""
 
 
-def version_rows(record):
-    """Return the rows of the table of versions: all searches."""
-    for name, one in record.items():
-        if ", search, " in name:
-            before, now = one["old_ms"] / 1e3, one["new_ms"] / 1e3
-            yield f"| {name.replace(', search', '')} | {before:.2f} | {now:.2f} |"
-
-
 def path_rows(record):
     """Return the rows of the table of paths."""
     for one in record["paths"]:
@@ -192,13 +183,12 @@ def path_rows(record):
 
 def write_tables():
     """Put the tables into the page, in place of those that are there."""
-    record, versions = (json.loads(path.read_text(encoding="utf-8")) for path in (RECORD, VERSIONS))
+    record = json.loads(RECORD.read_text(encoding="utf-8"))
     tables = {
         "searches": (
             "| rows | search | seconds | in fits | slow way: seconds | in fits |\n|---|---|--:|--:|--:|--:|",
             search_rows(record),
         ),
-        "versions": ("| search | before: seconds | now |\n|---|--:|--:|", version_rows(versions)),
         "paths": (
             "| loss | tol | fits | seconds | in fits of the smallest alpha |\n|---|--:|--:|--:|--:|",
             path_rows(record),

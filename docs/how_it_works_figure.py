@@ -1,4 +1,4 @@
-"""Draw docs/images/how_it_works.svg, the picture of how_it_works.md: python docs/how_it_works_figure.py."""
+"""Draw docs/images/how_it_works.svg, the picture of developers.md: python docs/how_it_works_figure.py."""
 
 from html import escape
 from pathlib import Path

@@ -118,16 +118,6 @@ def test_every_extra_is_on_the_page_of_installation():
     assert set(listed) == set(project["optional-dependencies"]) - for_developers
 
 
-def test_the_pages_show_the_recorded_fit_times(monkeypatch):
-    """The tables of the page are those that the script writes from the recorded results."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    whole_fit = importlib.import_module("whole_fit")
-    record = whole_fit.recorded("whole_fit")
-    page = whole_fit.PAGE.read_text(encoding="utf-8")
-    assert whole_fit.markdown(record) in page
-    assert whole_fit.size_table(record) in page
-
-
 def test_the_pages_show_the_recorded_coverage(monkeypatch):
     """If this fails: python benchmarks/coverage.py --table."""
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
@@ -138,10 +128,3 @@ def test_the_pages_show_the_recorded_coverage(monkeypatch):
     pages = "".join(page.read_text(encoding="utf-8") for page in coverage.PAGES)
     for table in coverage.tables().values():
         assert table in pages
-
-
-def test_the_pages_show_the_recorded_prices_of_least_squares(monkeypatch):
-    """If this fails: python benchmarks/rank_rls.py --table."""
-    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
-    for page, _, table in importlib.import_module("rank_rls").tables():
-        assert table in (ROOT / "docs" / page).read_text(encoding="utf-8")

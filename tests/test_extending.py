@@ -1,4 +1,4 @@
-"""What `docs/extending.md` promises: a loss is one file and one line, and everything else finds it."""
+"""What `docs/developers.md` promises: a loss is one file and one line, and everything else finds it."""
 
 import json
 

@@ -10,16 +10,17 @@ from reproduce.text import number, wrapped
 
 OPENING = """# The papers' tables and figures, run again
 
-The tables and figures of the five papers stand here beside what `rankwise` finds, as far as their data can
-be had: the first table says what became of each. The page is written by `make reproduce` from the files in
-`benchmarks/results/`; no number on it was typed in by hand, and the papers' own numbers are in these files
-too. `make race` runs the comparison with other packages at the end. Both skip what has a result from an
-idle machine already, so that a run that was ended goes on where it was. In a checkout of the repository,
-`python -m benchmarks.reproduce --only NAME --force` runs one experiment again, and `--quick` runs all of
-them in small, on generated data where the real data are absent.
+The first table lists each table and figure of the five papers and its outcome here. Open an experiment to
+see its numbers beside those of the paper.
+"""
+CLOSING = """## How to repeat it
 
-The real data are not part of the repository: some of their licences do not allow it. They are looked for in
-the folder named by the environment variable `RANKWISE_DATA`.
+`make reproduce` writes this page from the files in `benchmarks/results/`, and `make race` runs the
+comparison with other packages. Both skip results from an idle machine. In a checkout of the repository,
+`python -m benchmarks.reproduce --only NAME --force` runs one experiment again, and `--quick` runs all of
+them in small, on generated data if the real data are absent. The real data are not part of the repository:
+some of their licences do not allow it. They are read from the folder named by the environment variable
+`RANKWISE_DATA`.
 """
 # Numbers that are names and not results: equations, the level of intervals, codes of labels, scales.
 NAMES = re.compile(
@@ -44,16 +45,24 @@ def write(folder, names, path):
 def render(records):
     """Return the page as text."""
     sections = [section(name, found) for name, found in records.items()]
-    return "\n".join([OPENING, *inventory.section(records), *sections])
+    return "\n".join([OPENING, *inventory.section(records), *sections, CLOSING])
 
 
 def section(name, found):
     """Return one experiment's part of the page."""
     module = import_module(f"reproduce.{name}")
-    lines = [f"## {found['title']}", "", f"*{found['source']}.*", "", *module.section(found), ""]
+    lines = [f"*{found['source']}.*", "", *module.section(found), ""]
     if hasattr(module, "draw"):
         lines += [f"![{found['title']}](images/reproduction_{name}.png)", ""]
-    return "\n".join([*wrapped(lines), footnote(name, found), ""])
+    content = [*wrapped(lines), footnote(name, found)]
+    return "\n".join([f"## {found['title']}", "", *folded(content), ""])
+
+
+def folded(lines):
+    """Return lines that a click opens; those with headings stay open, as a heading cannot be folded."""
+    if any(line.startswith("#") for line in lines):
+        return lines
+    return ["<details><summary>Numbers and figures</summary>", "", *lines, "", "</details>"]
 
 
 def footnote(name, found):
@@ -70,7 +79,7 @@ def footnote(name, found):
             "times are upper bounds"
         )
     if found.get("generated_data"):
-        parts.append("generated data stood in for " + ", ".join(found["generated_data"]))
+        parts.append("generated data replaced " + ", ".join(found["generated_data"]))
     return "<small>" + "; ".join(parts) + ".</small>"
 
 
