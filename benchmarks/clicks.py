@@ -2,7 +2,7 @@
 
     python benchmarks/clicks.py              # three draws of each log: some minutes
     python benchmarks/clicks.py --quick      # one draw, fewer clicks; prints, and writes nothing
-    python benchmarks/clicks.py --table      # the tables of the recorded results
+    python benchmarks/clicks.py --table      # write the tables of docs/benchmarks.md
 
 The ten best rows of a query, in the order of a weak ranker fitted to the grades of three queries, with some
 noise in its scores, are shown until 100,000 rows are clicked. Users examine position k with probability
@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from records import compact
+from records import compact, with_block
 
 from rankwise import BoostedRanker, Preferences, RankSVM
 from rankwise.datasets import load_svmlight, make_ranking
@@ -30,6 +30,7 @@ from rankwise.metrics import ndcg
 from rankwise.preferences import estimate_propensities
 
 RESULTS = Path(__file__).parent / "results" / "clicks.json"
+PAGE = RESULTS.parents[2] / "docs" / "benchmarks.md"
 SEEDS, CLICKS, QUICK_CLICKS, COVERAGE_LOGS = 3, 100_000, 20_000, 200
 ETAS, NOISES, LENGTH, N_ORDERS, JITTER = (0.5, 1.0, 2.0), (0.0, 0.1), 10, 30, 0.2
 ALPHA = 1e-4
@@ -258,19 +259,31 @@ def propensity_table(results):
     return "\n".join(lines)
 
 
+def write_tables():
+    """Put the tables of the record into the page."""
+    results = json.loads(RESULTS.read_text(encoding="utf-8"))
+    page = with_block(PAGE.read_text(encoding="utf-8"), "clicks: quality", quality_table(results["logs"]))
+    page = with_block(page, "clicks: trees", tree_table(results))
+    page = with_block(page, "clicks: propensities", propensity_table(results))
+    PAGE.write_text(page, encoding="utf-8")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--table", action="store_true")
     options = parser.parse_args()
-    results = json.loads(RESULTS.read_text()) if options.table else measured(options.quick)
-    if not options.quick and not options.table:
+    if options.table:
+        return write_tables()
+    results = measured(options.quick)
+    if not options.quick:
         RESULTS.write_text(compact(results))
     print(quality_table(results["logs"]))
     print()
     print(tree_table(results))
     print()
     print(propensity_table(results))
+    return None
 
 
 if __name__ == "__main__":

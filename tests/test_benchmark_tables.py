@@ -19,6 +19,7 @@ def read(script):
 WRITERS = {
     "auto": lambda script: script.write_table(),
     "boosters": lambda script: script.write_page(script.Results(script.RESULTS), script.N_SPLITS),
+    "clicks": lambda script: script.write_tables(),
     "curves": lambda script: script.write_table(),
     "dask_scaling": lambda script: script.draw(read(script)),
     "defaults": lambda script: script.write_tables(),
