@@ -52,7 +52,7 @@ def section(record):
         "a standard deviation. The paper shows a figure, without numbers: its curve is far below that",
         "of the multi-class",
         "machine, and close to that of regression. The paper's multi-class machine is that of Weston and",
-        "Watkins, which scikit-learn does not have: one-against-one classifiers stand in for it.",
+        "Watkins, which scikit-learn does not have: here it is one against one.",
         "Equation (12)",
         "takes the closest pair on either side of a boundary; of pairs that are nearly as close, within the",
         "accuracy of the solver, the mean is taken here.",

@@ -75,8 +75,8 @@ def footnote(name, found):
     ]
     if busy:
         parts.append(
-            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so that "
-            "times are upper bounds"
+            f"the machine was shared, with a load of {number(load['before'], 2)} before the run, so times "
+            "are upper bounds"
         )
     if found.get("generated_data"):
         parts.append("generated data replaced " + ", ".join(found["generated_data"]))
@@ -118,6 +118,7 @@ def agrees(token, value):
     """Say whether a number, written as in the token, is the token."""
     digits = token.replace(",", "")
     if "e" in digits:
-        return float(digits) == value
+        decimals = len(digits.partition("e")[0].partition(".")[2])
+        return float(digits) == float(f"{value:.{decimals}e}")
     decimals = len(digits.partition(".")[2])
     return f"{abs(value):.{decimals}f}" == digits.lstrip("-")

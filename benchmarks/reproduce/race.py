@@ -46,7 +46,7 @@ COLOURS = {
     "ordered_model": "#8a6fb0",
 }
 TITLES = {
-    "text": "One ranking of sparse text by real scores (generated in the manner of RCV1)",
+    "text": "One ranking of sparse text by real scores (generated, like RCV1)",
     "queries": "Graded documents within queries (OHSUMED, first official fold)",
     "classes": "Two classes, ranked by the more frequent (covtype): the error is 1 - AUC",
     "ordinal": "Five ordered grades (California housing in bins)",

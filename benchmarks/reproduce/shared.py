@@ -5,6 +5,8 @@ from time import process_time
 import numpy as np
 from scipy.stats import t as student
 
+from rankwise.evaluation import compare_values
+
 # The scale from which Pahikkala et al. (2009) choose lambda and kernel widths, section 5.
 EXPONENTS = tuple(range(-15, 16))
 
@@ -18,6 +20,13 @@ def mean_interval(values):
     values = np.asarray(values, dtype=float)
     half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
     return {"mean": float(values.mean()), "half_width": float(half)}
+
+
+def p_values(values, reference):
+    """Return the p-value of each difference from a reference, by Wilcoxon's signed ranks as in the paper."""
+    others = {name: column for name, column in values.items() if name != reference}
+    found = compare_values({reference: values[reference]} | others, test="wilcoxon")
+    return {one.other: one.p for one in found.differences}
 
 
 def processor_seconds(task, repeats):

@@ -36,6 +36,17 @@ def significant(value, digits=2):
     return f"{value:.{decimals}f}"
 
 
+def p_value(p):
+    """Write a p-value, a dash if there is none; small ones as a power.
+
+    >>> p_value(0.0312), p_value(2e-9), p_value(None)
+    ('0.031', '2e-09', '-')
+    """
+    if p is None or p != p:
+        return "-"
+    return f"{p:.2g}" if p >= 1e-3 else f"{p:.0e}"
+
+
 def interval(cell, digits=3):
     """Write a mean with half the width of its 95% interval."""
     return f"{number(cell['mean'], digits)} ± {number(cell['half_width'], digits)}"
