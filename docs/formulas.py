@@ -4,9 +4,10 @@
     term     = factor {factor}                            m log m
     factor   = base ["^" exponent]
     base     = number | variable | name "(" arguments ")"
-             | "(" formula ")" | "[" formula "]" | "||" formula "||"
+             | "(" formula ")" | "[" formula "]" | "|" formula "|" | "||" formula "||"
 
-What does not read as a formula from its first to its last character is prose, and stays as it is.
+What does not read as a formula from its first to its last character is prose, and stays as it is. So does a
+part of a longer formula that cannot be read.
 """
 
 import re
@@ -19,14 +20,21 @@ NAMED = {"exp": r"\exp", "log": r"\log", "max": r"\max", "min": r"\min", "l": r"
 FUNCTIONS = {*NAMED, "f", "g", "loss", "sum", "C", "E", "G", "O", "P", "U"}
 OPERATORS = {sign: sign for sign in "+-/=<>"} | {"*": r"\cdot", "<=": r"\le", ">=": r"\ge"}
 INDICES = {"better", "worse", "winner", "loser"}
-CLOSING = {"(": ")", "[": "]", "||": "||"}
-BRACKETS = {"||": (r"\lVert ", r" \rVert"), "(": ("(", ")"), "[": ("[", "]")}
+CLOSING = {"(": ")", "[": "]", "|": "|", "||": "||"}
+BRACKETS = {
+    "||": (r"\lVert ", r" \rVert"),
+    "|": (r"\lvert ", r" \rvert"),
+    "(": ("(", ")"),
+    "[": ("[", "]"),
+}
+# An operator before or after a formula joins it to something that was not read; a right side is whole.
+JOINING = {"/", "*", "=", "+", "<", ">", "<=", ">="}
 # Code, sessions, and parameters with their types are no formulas.
 KEPT = re.compile(
     r"(``.*?``|`[^`]*`|^[ \t]*>>>.*?(?:\n[ \t]*\n|\Z)|^[ \t]*[*\w][^\n`]* : [^\n]*)", re.DOTALL | re.MULTILINE
 )
 # A single number or letter is no formula yet; one of these makes it one.
-TELLING = re.compile(r"\^|\\lVert|\w\(|\\(exp|log|max|ell)|_|=|\\[lg]e ")
+TELLING = re.compile(r"\^|\\l[Vv]ert|\w\(|\\(exp|log|max|ell)|_|=|\\[lg]e ")
 
 
 class UnreadError(Exception):
@@ -46,7 +54,11 @@ def set_in_prose(prose):
     while place < len(tokens):
         reader = Reader(tokens, place)
         written = reader.read_or_none()
-        if written and TELLING.search(written) and not reader.touches_a_word():
+        is_telling = written and TELLING.search(written) and not reader.touches_a_word()
+        if is_telling and reader.is_a_part():
+            found += [text for _, text in tokens[place : reader.place]]
+            place = reader.place
+        elif is_telling:
             found.append(f":math:`{written}`")
             place = reader.place
         else:
@@ -76,6 +88,12 @@ class Reader:
         is_range = after[1] == follows == "."
         is_joined = kind in names or after[0] in names or before in "'-_./+\")" or after[1] in "'\"^_(["
         return is_range or is_joined
+
+    def is_a_part(self):
+        """Return whether an operator joins the formula to something before or after it."""
+        before = [text for kind, text in self.tokens[max(0, self.start - 2) : self.start] if kind != "space"]
+        after = [text for kind, text in self.tokens[self.place : self.place + 2] if kind != "space"]
+        return bool(JOINING.difference("=").intersection(before[-1:]) or JOINING.intersection(after[:1]))
 
     def peek(self, ahead=0):
         """Return the kind and the text of a token that comes."""
@@ -176,6 +194,9 @@ class Reader:
         if text == "log" and self.peek(1)[0] == "space":
             self.place += 2
             return rf"\log {self.base()}"
+        if text == "sum" and self.peek(2)[1] in ("|", "||"):
+            self.place += 2
+            return rf"\sum {self.base()}"
         if follows == "^" or is_variable(text, self.depth):
             self.place += 1
             return variable(text)
@@ -221,7 +242,8 @@ def is_variable(text, depth):
     letter, _, index = text.partition("_")
     if depth == 0 and text in ("a", "A", "I"):
         return False
-    return text in GREEK | {"nnz", "margin"} or (len(letter) == 1 and (len(index) <= 2 or index in INDICES))
+    is_letter = len(letter) == 1 or letter in GREEK
+    return text in {"nnz", "margin"} or (is_letter and (len(index) <= 2 or index in INDICES))
 
 
 def variable(text):

@@ -51,9 +51,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         What each column is: "number", "boolean", "category", "ordered category" or "date".
     categories_ : dict of int and list
         The levels of each column of categories, by its place.
-    medians_ : array of shape (n_features_in_,)
+    medians_ : array of shape (n_features,)
         What replaces missing numbers; NaN for categories.
-    has_missing_ : bool array of shape (n_features_in_,)
+    has_missing_ : bool array of shape (n_features,)
         Whether the fit had missing values.
     source_columns_ : int array of shape (n_features_out,)
         The place of the column that each column of the result comes from.
