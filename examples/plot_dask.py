@@ -14,6 +14,7 @@ try:
     import dask.array as da
 except ImportError:
     raise SystemExit("This example needs Dask: pip install 'rankwise[dask]'.") from None
+import matplotlib.pyplot as plt
 import numpy as np
 
 from rankwise import RankSVM
@@ -41,14 +42,15 @@ averaged = np.mean(
 
 # %%
 # Both have the same iterates and the same weights. Averaging the models of single blocks loses the pairs
-# across blocks and gives different weights.
+# across blocks and gives different weights: the figure shows how far each weight is from that of the fit in
+# memory.
 
-fits = {
-    "in memory": [f"{whole.n_pairs_:,}", len(whole.history_["gap"]), f"{whole.gap_:.0e}", ""],
-    "eight blocks on Dask": [f"{blocks.n_pairs_:,}", len(blocks.history_["gap"]), f"{blocks.gap_:.0e}",
-                             f"{np.abs(blocks.coef_ - whole.coef_).max():.0e}"],
-    "eight models, averaged": ["fewer", "", "", f"{np.abs(averaged - whole.coef_).max():.0e}"],
-}  # fmt: skip
-print(f"{'fit':<24}{'pairs':>12}{'iterations':>12}{'gap':>8}{'difference':>12}")
-for name, (pairs, iterations, gap, difference) in fits.items():
-    print(f"{name:<24}{pairs:>12}{iterations:>12}{gap:>8}{difference:>12}")
+distances = {"eight blocks on Dask": blocks.coef_, "eight models, averaged": averaged}
+figure, axes = plt.subplots(figsize=(6, 3.4), layout="constrained")
+for place, (name, weights) in enumerate(distances.items()):
+    apart = np.maximum(np.abs(weights - whole.coef_), 1e-18)
+    axes.scatter(np.arange(len(apart)), apart, s=22, color=["#c8452f", "#9aa0a6"][place], label=name)
+axes.set(yscale="log", ylim=(1e-19, 1), xlabel="weight", ylabel="distance from the fit in memory")
+axes.legend(frameon=False, loc="center right")
+axes.spines[["top", "right"]].set_visible(False)
+plt.show()
