@@ -2,19 +2,30 @@
 
     python benchmarks/counting.py            # up to 8 million rows: some minutes, 2 GB
     python benchmarks/counting.py --quick    # up to 64,000 rows
+    python benchmarks/counting.py --record   # a million rows: results/counting.json and docs/pairs.md
 
 Each figure is the minimum of nine runs, interleaved with those of the others. No pair is sampled: 512,000
 distinct labels are 131,071,744,000 pairs.
 """
 
 import argparse
+import datetime
+import json
+import os
 from functools import partial
+from pathlib import Path
+from time import sleep
 
 import numpy as np
+from records import compact, markdown, with_block
 from timing import best_times, peak_memory, two_thread_calibration
 
 from rankwise import Preferences
-from rankwise.losses import Hinge, SquaredHinge
+from rankwise.losses import Hinge, Logistic, SquaredHinge
+
+HERE = Path(__file__).parent
+RESULTS, PAGE = HERE / "results" / "counting.json", HERE.parent / "docs" / "pairs.md"
+RECORDED_ROWS = 1_000_000
 
 
 def problem(n, n_levels=None, n_queries=None, seed=0):
@@ -83,13 +94,66 @@ def memory(rows):
         print("the rest is scratch, which is kept for the next call")
 
 
+def record(rounds, pause):
+    """Measure a million rows on one thread, and write the result and the table of the page.
+
+    On a busy machine, a pause between the rounds finds its quiet moments.
+    """
+    preferences, scores = problem(RECORDED_ROWS)
+    losses = {"hinge": Hinge, "squared hinge": SquaredHinge, "logistic": Logistic}
+    tasks = {
+        name: partial(loss(preferences, n_threads=1).value_and_coefficients, scores)
+        for name, loss in losses.items()
+    }
+    tasks = {"sort": partial(np.argsort, scores, kind="stable"), **tasks}
+    seconds = dict.fromkeys(tasks, np.inf)
+    for _ in range(rounds):
+        seconds = {name: min(seconds[name], once) for name, once in best_times(tasks, 3).items()}
+        sleep(pause)
+    found = {
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
+        "load": os.getloadavg()[0],
+        "pause": pause,
+        "rows": RECORDED_ROWS,
+        "pairs": preferences.n_pairs,
+        "seconds": seconds,
+    }
+    RESULTS.write_text(compact(found), encoding="utf-8")
+    write_page()
+
+
+def write_page():
+    """Write the table of the page from the recorded result."""
+    text = with_block(PAGE.read_text(encoding="utf-8"), "counting", recorded_table())
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def recorded_table():
+    """Return the recorded times as Markdown."""
+    found = json.loads(RESULTS.read_text(encoding="utf-8"))
+    sort = found["seconds"]["sort"]
+    names = {"sort": "one sort: `np.argsort` of the scores"}
+    rows = [
+        [names.get(name, f"{name} loss and its gradient"), f"{1e3 * seconds:.0f} ms", f"{seconds / sort:.2f}"]
+        for name, seconds in found["seconds"].items()
+    ]
+    size = f"{found['rows']:,} rows, {found['pairs']:,} pairs, one thread"
+    return markdown([size, "time", "of a sort"], rows)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--rows", type=int, default=512_000)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--pause", type=float, default=0.0, help="seconds between the rounds of --record")
     options = parser.parse_args(arguments)
+    if options.record:
+        record(15, options.pause)
+        print(recorded_table())
+        return
     rows = 64_000 if options.quick else options.rows
     print(f"two threads, calibration by two sorts: {two_thread_calibration():.2f} of the one-thread time\n")
     ratio_table(rows, 9)

@@ -16,7 +16,7 @@ def draw_split(axes):
     """The loss, and its two parts."""
     d = np.linspace(-6, 6, 400)
     axes.plot(d, np.logaddexp(0, -d), color=INK, lw=2.5, label=r"$\log(1 + e^{-d})$")
-    axes.plot(d, np.logaddexp(d / 2, -d / 2), color=BLUE, lw=1.5, label="even: knows no better or worse")
+    axes.plot(d, np.logaddexp(d / 2, -d / 2), color=BLUE, lw=1.5, label=r"even part: $\log(2 \cosh(d/2))$")
     axes.plot(d, -d / 2, color=ORANGE, lw=1.5, label=r"line: $-d/2$")
     axes.set(xlabel=r"$d = s_{better} - s_{worse}$", title="One loss, two parts")
     axes.legend(frameon=False, fontsize=8)
@@ -32,7 +32,7 @@ def draw_bins(axes):
         axes.plot(x[inside], total[inside], color=(BLUE, ORANGE)[number % 2], lw=2.5)
         axes.axvline(left, color="#cccccc", lw=0.8, zorder=0)
     axes.plot(scores, np.full(40, total.min() - 5), "|", color=INK, ms=10)
-    axes.set(xlabel="score", yticks=[], title="What all rows do to a row: a polynomial a bin")
+    axes.set(xlabel="score", yticks=[], title="The pull of all rows on one row: one polynomial per bin")
 
 
 def main():
