@@ -19,6 +19,8 @@ ITEMS = (
     "Alder", "Birch", "Cedar", "Dogwood", "Elm", "Fir", "Hazel", "Ivy", "Juniper", "Larch", "Maple", "Oak",
 )  # fmt: skip
 N_VOTES = 2000
+# With and without queries, in the figure.
+COLOURS = ("#c8452f", "#9aa0a6")
 # Patients to learn from, and to calibrate the ranges of places by; the others are new.
 N_LEARNED, N_KNOWN, LEVEL, SHOWN_PATIENTS = 250, 142, 0.9, 5
 
@@ -62,7 +64,10 @@ def search() -> Task:
     ]
 
     def draw(ax: Any) -> object:
-        return QueryQualityDisplay.from_estimator(ours, X[test], grade[test], query[test], ax=ax)
+        for (name, measured), colour in zip(report.measures.items(), COLOURS, strict=False):
+            QueryQualityDisplay(values=measured[0].values).plot(ax, label=name, color=colour)
+        ax.legend(frameon=False)
+        return ax.set_xlabel("ranking error of a query")
 
     errors = {name: 1 - share for name, share in right.items()}
     return Task("search", "Search results", lines, report.to_html(), {"errors": errors}, draw)
