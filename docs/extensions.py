@@ -91,7 +91,10 @@ class TrimCode(SphinxPostTransform):
 
 
 class MarkTables(SphinxPostTransform):
-    """Mark cells with a number, which are not wrapped, and tables of words, which are lists on a phone."""
+    """Mark cells with a number, which are not wrapped, tables of numbers, and tables of words.
+
+    Tables of numbers are set small, and tables of words are lists on a phone.
+    """
 
     default_priority = 20
 
@@ -103,6 +106,8 @@ class MarkTables(SphinxPostTransform):
             numbers = [cell for cell in cells if NUMBER.fullmatch(cell.astext().strip())]
             for cell in numbers:
                 cell["classes"].append("number")
+            if len(numbers) > len(cells) / 2:
+                table["classes"].append("numbers")
             if not numbers and len(next(body.findall(nodes.row))) > 2:
                 table["classes"].append("words")
 
