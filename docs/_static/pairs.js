@@ -10,7 +10,7 @@ const Pairs = (() => {
     let state = 7;
     const random = () => (state = (state * 16807) % 2147483647) / 2147483647;
     const noise = () => random() + random() + random() - 1.5;
-    return Array.from({ length: COUNT }, (_, label) => ({ label, score: label / 20 + 1.2 * noise() }));
+    return Array.from({ length: COUNT }, (_, label) => ({ label, score: label / 12 + 2.4 * noise() }));
   }
 
   // The number of marks before a position: the parts before its own, and the positions of its part.
