@@ -98,7 +98,7 @@ def test_a_click_and_keys_change_grade_place_and_loss(page):
     point = page.find_elements(By.CSS_SELECTOR, ".point")[0]
     point.click()
     assert result(page)["points"][0]["grade"] == 2
-    point.send_keys("-", Keys.ARROW_RIGHT, Keys.ARROW_UP)
+    point.send_keys("-", "-", Keys.ARROW_RIGHT, Keys.ARROW_UP)  # there is no grade below 1
     assert result(page)["points"][0] == {"x": 1.3, "y": 1.2, "grade": 1}
     for loss in MODELS:
         Select(page.find_element(By.CSS_SELECTOR, "[data-try=loss]")).select_by_value(loss)
@@ -109,6 +109,7 @@ def test_a_click_and_keys_change_grade_place_and_loss(page):
     check(result(page))
     page.find_element(By.CSS_SELECTOR, "[data-try=reset]").click()
     assert result(page)["points"][0]["x"] == 1.2
+    assert (result(page)["loss"], result(page)["alpha"]) == ("hinge", pytest.approx(10**-1.5, rel=0.02))
 
 
 def test_the_code_on_the_page_gives_the_numbers_on_the_page(page, capsys):

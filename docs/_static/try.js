@@ -231,23 +231,30 @@ const Try = (() => {
     }
 
     function regrade(k, step) {
-      const place = GRADES.indexOf(points[k].grade) + step;
-      points[k].grade = GRADES[(place + GRADES.length) % GRADES.length];
+      points[k].grade = GRADES[Math.min(GRADES.length - 1, Math.max(0, GRADES.indexOf(points[k].grade) + step))];
       update();
     }
 
-    listen({ plane, dots, move, regrade, at: (k) => points[k] });
+    // A click has one direction only, so the highest grade is followed by the lowest.
+    function nextGrade(k) {
+      points[k].grade = GRADES[(GRADES.indexOf(points[k].grade) + 1) % GRADES.length];
+      update();
+    }
+
+    listen({ plane, dots, move, regrade, nextGrade, at: (k) => points[k] });
     find("alpha").addEventListener("input", update);
     find("loss").addEventListener("change", update);
     find("reset").addEventListener("click", () => {
       points = started();
+      find("alpha").value = find("alpha").defaultValue;
+      find("loss").selectedIndex = 0;
       update();
     });
     update();
   }
 
   // A drag moves a point, a click without one gives it the next grade; arrows and + and - do the same.
-  function listen({ plane, dots, move, regrade, at }) {
+  function listen({ plane, dots, move, regrade, nextGrade, at }) {
     let held = null;
     const numberOf = (event) => {
       const group = event.target.closest("[data-point]");
@@ -272,7 +279,7 @@ const Try = (() => {
       if (held.moved) move(held.k, ...placeOf(event));
     });
     dots.addEventListener("pointerup", () => {
-      if (held && !held.moved) regrade(held.k, 1);
+      if (held && !held.moved) nextGrade(held.k);
       held = null;
     });
     dots.addEventListener("pointercancel", () => { held = null; });
@@ -280,7 +287,8 @@ const Try = (() => {
     dots.addEventListener("keydown", (event) => {
       const k = numberOf(event), step = STEPS[event.key];
       if (step) move(k, at(k).x + step[0], at(k).y + step[1]);
-      else if (["+", "Enter", " "].includes(event.key)) regrade(k, 1);
+      else if (["Enter", " "].includes(event.key)) nextGrade(k);
+      else if (event.key === "+") regrade(k, 1);
       else if (event.key === "-") regrade(k, -1);
       else return;
       event.preventDefault();
