@@ -8,8 +8,10 @@ import pytest
 import scipy.sparse as sp
 
 from rankwise import CurveRanker, RankSVM
+from rankwise.cli.main import main
 from rankwise.datasets import make_ranking
 from rankwise.evaluation.slices import slices_of
+from rankwise.io.svmlight import dump_svmlight
 from rankwise.metrics import ranking_error
 from rankwise.report import Report
 from rankwise.report.versus import NOT_CLEAR
@@ -145,3 +147,34 @@ def test_a_column_that_is_the_same_in_each_query_divides_queries():
 
 def sparse_rows():
     return sp.csr_array(X)
+
+
+def test_the_command_divides_by_columns(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    table = pd.DataFrame(X, columns=["bm25", "age", "links", "title"]).assign(grade=Y, query=QID)
+    table.to_csv("train.csv", index=False)
+    table.assign(topic=np.where(QID % 2, "web", "news"), kind=np.where(X[:, 1] > 0, "old", None)).to_csv(
+        "test.csv", index=False
+    )
+    columns = ["--label", "grade", "--qid", "query"]
+    assert main(["train", "train.csv", "-o", "model.json", "-q", *columns]) == 0
+    command = ["report", "model.json", "test.csv", "-o", "report.html", *columns]
+    assert main([*command, "--slice", "topic,kind,age"]) == 0
+    assert "50% is chance. The best single feature, " in capsys.readouterr().out
+    html = (tmp_path / "report.html").read_text(encoding="utf-8")
+    assert [row[:2] for row in cells(html, "slice-1")] == [["news", "10"], ["web", "10"]]
+    assert [row[0] for row in cells(html, "slice-2")] == ["missing", "old"]
+    assert len(cells(html, "slice-3")) == 4
+    assert main([*command, "--slice", "nothing"]) == 1
+    assert "nothing" in capsys.readouterr().err
+
+
+def test_the_command_divides_by_features_of_svmlight_files(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    dump_svmlight(X, Y, "rows.txt", qid=QID)
+    assert main(["train", "rows.txt", "-o", "model.json", "-q"]) == 0
+    command = ["report", "model.json", "rows.txt", "-o", "report.html", "-q"]
+    assert main([*command, "--slice", "f2"]) == 0
+    assert len(cells((tmp_path / "report.html").read_text(encoding="utf-8"), "slice-1")) == 4
+    assert main([*command, "--slice", "topic"]) == 1
+    assert "slices names the column 'topic'" in capsys.readouterr().err

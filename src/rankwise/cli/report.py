@@ -13,12 +13,14 @@ from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option, dask_client
 from rankwise.cli.output import Console
 from rankwise.cli.row_names import add_id_option
+from rankwise.cli.slices import add_slice_option, given_slices
 from rankwise.cli.summary import add_cluster_option, inference_from
 
 EXAMPLE = """  rankwise report model.json test.txt -o report.html
   rankwise report new.json test.txt -o report.html --compare old.json scores.txt --at 1,5,10
   rankwise report model.json 'part-*.txt.gz' -o report.html --dask     (on several processes or machines)
   rankwise report model.json test.csv -o report.html --label grade --qid query --training train.csv
+  rankwise report model.json test.csv -o report.html --label grade --qid query --id doc --slice topic
 """
 
 
@@ -60,6 +62,7 @@ def add_parser(commands: Any) -> None:
     arguments.add_data_options(parser)
     add_id_option(parser)
     add_dask_option(parser)
+    add_slice_option(parser)
 
 
 def add_measure_options(parser: argparse.ArgumentParser) -> None:
@@ -90,7 +93,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     from rankwise.cli.training import check_output
 
     if options.dask is not None:
-        use_dask_files(options, ["survival", "training", "id"])
+        use_dask_files(options, ["survival", "training", "id", "slice"])
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
@@ -198,6 +201,7 @@ def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespa
         inference=inference,
         tried=None if first.model is None else tried_by(first.path),
         row_names=rows.names,
+        slices=given_slices(options, rows.X.shape[0]),
     )
 
 
