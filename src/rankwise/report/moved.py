@@ -36,8 +36,9 @@ def moved_section(data: EvaluationData, measured: dict[str, list[Measured]]) -> 
         )
         if len(queries)
     ]
+    opened = [*losses[:OPENED], *wins[:OPENED]]
     panels = [
-        _side_by_side(data, other, int(query), apart[query]) for query in [*losses[:OPENED], *wins[:OPENED]]
+        _side_by_side(data, other, int(query), apart[query], place > 0) for place, query in enumerate(opened)
     ]
     return section(
         "moved",
@@ -91,8 +92,8 @@ def _list_of(
     return table(f"{caption}, {ours.measure.name}", header, rows, name=f"moved-{name}")
 
 
-def _side_by_side(data: EvaluationData, other: str, query: int, gain: float) -> str:
-    """List the first rows of a query by both models, and say why the row that moved most did."""
+def _side_by_side(data: EvaluationData, other: str, query: int, gain: float, is_long: bool) -> str:
+    """List the first rows of a query by both models, and why one moved; a long list is not printed."""
     rows = np.flatnonzero(data.query == query)
     ours, theirs = _order(data.main_scores[rows]), _order(data.scores[other][rows])
     place_there = np.empty(len(rows), dtype=np.int64)
@@ -119,7 +120,8 @@ def _side_by_side(data: EvaluationData, other: str, query: int, gain: float) -> 
     )
     why = _why(data, other, rows, ours, theirs, place_there)
     head = f"<summary>{text(caption)}, better by {text(better)}</summary>"
-    return f"<details>{head}{full}{paragraph(why)}</details>"
+    kind = ' class="long-list"' if is_long else ""
+    return f"<details{kind}>{head}{full}{paragraph(why)}</details>"
 
 
 def _order(scores: FloatArray) -> IntArray:
