@@ -61,7 +61,7 @@ def test_of_many_rows_a_sample_of_queries_chooses(monkeypatch):
     assert (found.name, found.found.mean) == (expected.name, expected.found.mean)
     assert best_single_feature(Report(MODEL, X, Y).data).name == expected.name
     monkeypatch.setattr(single_feature, "MOST_FEATURES", 2)
-    assert len(single_feature.numeric_columns(X)) == 2
+    assert len(single_feature.numeric_columns(X, list("abcd"))) == 2
 
 
 def test_no_feature_is_a_number():

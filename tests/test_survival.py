@@ -256,5 +256,24 @@ def test_a_report_on_strata_judges_by_the_concordance():
     lives = Preferences.from_survival(generator.random(120) < 0.7, time, qid=np.arange(120) % 3)
     words = Page(Report(X[:, 0], X, lives, models={"weak": X[:, 1]}).to_html()).words
     assert "3 strata" in words
-    assert "chance" not in words
-    assert "no better than chance" in Page(Report(-X[:, 0], X, lives).to_html()).words
+    assert "better than chance" not in words
+    risks = Page(Report(-X[:, 0], X, lives).to_html()).words
+    assert (
+        "no better than chance on these rows. If the scores are risks, pass them with a minus sign." in risks
+    )
+
+
+def test_a_report_divides_survival_times_by_rows():
+    generator = np.random.default_rng(0)
+    X = generator.normal(size=(120, 2))
+    event, time = generator.random(120) < 0.7, np.exp(X[:, 0] + generator.normal(size=120))
+    stratum, kind = np.arange(120) % 3, np.where(np.arange(120) < 2, "few", np.where(X[:, 1] > 0, "b", "a"))
+    event[:2] = False
+    lives = Preferences.from_survival(event, time, qid=stratum)
+    page = Page(Report(X[:, 0], X, lives, slices={"kind": kind}).to_html())
+    assert page.names("slice-0") == ["a", "b", "few"]
+    for name, found in zip("ab", page.column("slice-0", "scores"), strict=False):
+        rows = kind == name
+        expected = Preferences.from_survival(event[rows], time[rows], qid=stratum[rows])
+        assert found == pytest.approx(concordance_index(expected, X[rows, 0]))
+    assert page.column("slice-0", "scores")[2] is None

@@ -12,8 +12,9 @@ import scipy.sparse as sp
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, Metric, measured
-from rankwise.evaluation.names import numbered_names
+from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.single import metrics_of
+from rankwise.preferences import NoPairsError
 
 # The numbers of features and of entries that are tried: of more, the features with the most nonzero values,
 # on a random sample of queries.
@@ -46,7 +47,8 @@ def best_single_feature(data: EvaluationData, seed: int = 0) -> SingleFeature | 
     Cost: O(m log m) per feature, up to limits.
     """
     metric = metrics_of(data, (), 0.0)[0][0]
-    columns = numeric_columns(data.X, data.feature_names)
+    names = feature_names(data.X, data.models[data.name], data.feature_names, data.X.shape[1])
+    columns = numeric_columns(data.X, names)
     rows = _sample(data, len(columns), seed)
     errors = {name: _error(data, metric, values[data.row_numbers], rows) for name, values in columns}
     defined = {name: error for name, error in errors.items() if error == error}
@@ -59,24 +61,22 @@ def best_single_feature(data: EvaluationData, seed: int = 0) -> SingleFeature | 
     return SingleFeature(name, is_reversed, measured(data.target, scores, data.query, [metric])[name][0])
 
 
-def numeric_columns(X: Any, names: Sequence[str] | None = None) -> list[tuple[str, FloatArray]]:
+def numeric_columns(X: Any, names: Sequence[str]) -> list[tuple[str, FloatArray]]:
     """Return the columns of numbers with their names; missing values are the mean of their column.
 
     Examples
     --------
-    >>> numeric_columns(np.array([[1.0, np.nan], [2.0, 5.0]]))
-    [('f1', array([1., 2.])), ('f2', array([5., 5.]))]
+    >>> numeric_columns(np.array([[1.0, np.nan], [2.0, 5.0]]), ["a", "b"])
+    [('a', array([1., 2.])), ('b', array([5., 5.]))]
     """
     if hasattr(X, "iloc"):
         kinds = [getattr(dtype, "kind", "O") for dtype in X.dtypes]
-        found = [(str(X.columns[k]), X.iloc[:, k]) for k, kind in enumerate(kinds) if kind in "iufb"]
+        found = [(names[k], X.iloc[:, k]) for k, kind in enumerate(kinds) if kind in "iufb"]
         return [(name, _filled(np.asarray(column, dtype=np.float64))) for name, column in found]
     matrix = X.tocsc() if sp.issparse(X) else np.asarray(X)
     if matrix.ndim != 2 or matrix.dtype.kind not in "iufb":
         return []
-    shown = numbered_names(matrix.shape[1]) if names is None else [str(name) for name in names]
-    chosen = _fullest(matrix)
-    return [(shown[k], _filled(_column(matrix, k))) for k in chosen.tolist()]
+    return [(names[k], _filled(_column(matrix, k))) for k in _fullest(matrix).tolist()]
 
 
 def _fullest(matrix: Any) -> IntArray:
@@ -118,6 +118,9 @@ def _error(data: EvaluationData, metric: Metric, scores: FloatArray, rows: IntAr
     if rows is not None:
         target, scores = target[rows], scores[rows]
         query = np.unique(query[rows], return_inverse=True)[1]
-    values = metric.of(target, scores, query)
+    try:
+        values = metric.of(target, scores, query)
+    except NoPairsError:
+        return float("nan")
     mean = float(np.nanmean(values)) if not np.isnan(values).all() else float("nan")
     return 1.0 - mean if metric.higher_is_better else mean

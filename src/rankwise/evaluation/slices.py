@@ -15,6 +15,7 @@ from rankwise.evaluation.data import EvaluationData
 from rankwise.evaluation.measures import Measured, measured
 from rankwise.evaluation.names import feature_names
 from rankwise.evaluation.single import metrics_of
+from rankwise.preferences import NoPairsError
 
 # Numbers with more different values are grouped by quartiles; words with more groups are refused.
 MOST_VALUES, MOST_GROUPS = 8, 50
@@ -51,7 +52,10 @@ class Slice:
         metric = metrics_of(data, (), 0.0)[0][0]
         query = np.unique(data.query[inside], return_inverse=True)[1]
         scores = {name: found[inside] for name, found in data.scores.items()}
-        found = measured(data.target[inside], scores, query, [metric])
+        try:
+            found = measured(data.target[inside], scores, query, [metric])
+        except NoPairsError:
+            return [float("nan") for _ in measures]
         return [found[name][0].mean for name in measures]
 
 
@@ -61,12 +65,17 @@ def slices_of(data: EvaluationData, given: Mapping[str, ArrayLike] | Sequence[st
     A column has one value per row, or is the name of a column of X.
     """
     found = []
-    if data.n_queries > 1:
+    if _has_values_of_queries(data):
         found.append(Slice("Rows per query", True, _groups(data.query_sizes.astype(float))))
     if given and data.X.shape[0] < data.n_given:
         raise ValueError("slices must be None for rows on Dask; the page groups queries by their sizes.")
     found += [_slice(data, name, values) for name, values in _columns(data, given).items()]
     return [one for one in found if len(set(one.groups)) > 1]
+
+
+def _has_values_of_queries(data: EvaluationData) -> bool:
+    """Return whether queries have measures of their own; strata of survival times have none."""
+    return data.n_queries > 1 and data.event is None
 
 
 def _columns(data: EvaluationData, given: Mapping[str, ArrayLike] | Sequence[str]) -> dict[str, Any]:
@@ -102,7 +111,7 @@ def _slice(data: EvaluationData, name: str, column: Any) -> Slice:
     _, first, codes = np.unique(data.query, return_index=True, return_inverse=True)
     is_same = values == values[first][codes]
     missing = np.array([value != value for value in values.tolist()])
-    if data.n_queries > 1 and bool(np.all(is_same | (missing & missing[first][codes]))):
+    if _has_values_of_queries(data) and bool(np.all(is_same | (missing & missing[first][codes]))):
         return Slice(name, True, _groups(values[first], name))
     return Slice(name, False, _groups(values, name))
 

@@ -59,7 +59,8 @@ def cautions(data: EvaluationData, first: Measured) -> str:
         )
     fraction, low, _ = first.in_order
     if fraction <= 0.5:
-        found.append(f"{data.name} is no better than chance on these rows.")
+        risks = "" if data.event is None else " If the scores are risks, pass them with a minus sign."
+        found.append(f"{data.name} is no better than chance on these rows.{risks}")
     elif low <= 0.5:
         found.append(f"{data.name} may be no better than chance: its 95% interval includes 50%.")
     return "".join(paragraph(sentence, "warning") for sentence in found)
