@@ -226,6 +226,7 @@ def test_the_page_names_items_in_its_matrix_and_shows_elo_and_first_places(model
     assert [cell[0] for cell in page.tables["chances"][0]] == ["Item", "Rank", *names]
     scores = np.array([row.score for row in board])
     assert page.column("leaderboard", "Elo") == pytest.approx(1000 + 400 / np.log(10) * scores)
+    assert "A tie counts as half a win in the win rate." in page.words
     # Ten to one is 400.
     assert board[0]._replace(score=np.log(10)).elo == pytest.approx(1400)
     places = dict(zip(model.items_, model.top_probabilities(), strict=True))
