@@ -74,8 +74,8 @@ def _is_logistic(model: Any) -> bool:
 class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     """Minimise the mean over pairs of l(f(better) - f(worse)) + alpha ||f||^2, f in the span of a kernel.
 
-    The kernel, such as exp(-gamma sum |s x - s z|), learns the scale s of each feature, its width gamma and
-    alpha from gradients and held-out rows, so that no parameter has to be tuned. It is
+    The kernel, such as exp(-gamma sum abs(s x - s z)), learns the scale s of each feature, its width gamma
+    and alpha from gradients and held-out rows, so that no parameter has to be tuned. It is
     `RankSVM(kernel=..., gamma="learned", basis="kmeans")`, with other estimators for other losses, behind a
     `TableEncoder`. For these scales, the objective is certified to be within `gap_` of the optimum.
 
@@ -90,7 +90,7 @@ class KernelRanker(PairProbability, BaseRanker, KernelRankerParameters):
     alpha : "learned" or float
         Strength of the penalty; "learned" is the best on held-out rows.
     kernel : "auto", "laplacian", "exponential" or "rbf"
-        exp(-gamma sum |x - z|) and exp(-gamma ||x - z||) for functions with edges, exp(-gamma ||x - z||^2)
+        exp(-gamma sum abs(x - z)) and exp(-gamma ||x - z||) for functions with edges, exp(-gamma ||x - z||^2)
         for smooth ones. "auto" takes the one with the lowest error on held-out rows, and with fewer than 500
         rows "laplacian".
     n_components : int, optional

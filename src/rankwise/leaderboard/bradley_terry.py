@@ -163,7 +163,7 @@ class BradleyTerry(PredictsVotes, HasDifferences, HasFragility, HasJudges, BaseE
     judge_votes_ : array of shape (n_judges,)
         With judges: the weight of the votes of each.
     judge_spreads_ : tuple of two floats
-        With judges: the learned standard deviations of log |beta_k| and h_k.
+        With judges: the learned standard deviations of the logarithm of abs(beta_k) and h_k.
     judge_weight_, judge_agreement_ : float
         With `judge_outcome`: lambda, and the fraction of duels with a human vote on which the judge agreed.
     judge_gain_ : float
