@@ -115,14 +115,15 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 def check_elsewhere(options: argparse.Namespace) -> None:
     """Refuse kinds of data that --stream, --dask and --calibrate cannot read."""
-    elsewhere = (getattr(options, "stream", None), options.dask)
+    stream = getattr(options, "stream", None)  # which `rankwise tune` does not have
+    elsewhere = (stream, options.dask)
     others = (getattr(options, "calibrate", None), *elsewhere)
     for name in ("survival", "pairs"):
         if getattr(options, name) is not None and any(other is not None for other in others):
             raise UsageError(f"--{name} cannot be used with --calibrate, --stream or --dask.")
     if options.categories is not None and any(other is not None for other in elsewhere):
         raise UsageError("--categories cannot be used with --stream or --dask, which read labels as numbers.")
-    if options.categorical is not None and options.stream is not None:
+    if options.categorical is not None and stream is not None:
         raise UsageError("--categorical cannot be used with --stream, which takes numbers alone.")
 
 
