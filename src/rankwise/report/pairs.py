@@ -15,7 +15,7 @@ from rankwise.evaluation.weights import Weights, by_size
 from rankwise.report.page import short
 from rankwise.report.queries import in_order, most_wrong, named_queries, spread_out
 
-MAX_ROWS = 1200
+MAX_ROWS = 800
 # If not all rows fit, a query gets 1/4 of the rows that remain.
 QUERY_DIVISOR = 4
 MAX_ROWS_OF_ONE_QUERY = 200

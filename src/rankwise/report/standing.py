@@ -44,8 +44,14 @@ def best_in_words(name: str, found: Mapping[str, Measured]) -> str:
     place = standing(found)
     if place.best == name or found[place.best].mean == ours.mean:
         return ""
+    fraction = share(found[place.best].in_order[0])
+    if name in place.as_good:
+        others = listed(place.as_good, LISTED)
+        return (
+            f"{place.best} has the highest fraction, {fraction}; {others} cannot be told from it (p > 0.05)."
+        )
     which = "the better of the two" if len(found) == 2 else f"the best of {len(found)} models"
-    words = f"{place.best} is {which}, with {share(found[place.best].in_order[0])} of pairs in order"
+    words = f"{place.best} is {which}, with {fraction} of pairs in order"
     if not place.as_good:
         return f"{words}."
     return f"{words}; {listed(place.as_good, LISTED)} cannot be told from it (p > 0.05)."
