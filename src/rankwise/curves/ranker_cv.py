@@ -52,6 +52,8 @@ class CurveRankerCV(
     True
     """
 
+    takes_backends = False  # bins are those of the training rows of each fold
+
     plain = CurveRanker
 
     def with_alpha(self, alpha: float) -> Any:

@@ -32,13 +32,13 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
     """
     from rankwise import estimators
 
-    if (backend := backend_of(X)) is not None and not model.takes_backends:
-        raise ValueError(
-            f"alpha='auto' needs all rows in memory, but X is {backend.name}; use RankSVM, RankLogistic or "
-            "RankRLS."
-        )
     kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
     searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
+    if (backend := backend_of(X)) is not None and not searching.takes_backends:
+        raise ValueError(
+            f"alpha='auto' needs all rows in memory, but X is {backend.name}; give a number, or use RankSVM, "
+            "RankLogistic or RankRLS."
+        )
     known = searching().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
     if hasattr(model, "loss"):
