@@ -196,6 +196,7 @@ def test_a_report_fetches_the_rows_that_it_shows(name, few_listed, monkeypatch):
     for one in (name, "one"):
         assert_same_measures(found.measures[one], expected.measures[one])
     assert found.headline() == expected.headline()
+    assert found.baseline() == "50% is chance."  # a feature would need all rows
     assert len(np.unique(found.data.query)) < 12
     assert len(np.unique(found.sample.query)) == 3
     np.testing.assert_array_equal(found.data.X[found.data.row_numbers], X[found.data.numbers])

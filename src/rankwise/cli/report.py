@@ -201,7 +201,7 @@ def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespa
         inference=inference,
         tried=None if first.model is None else tried_by(first.path),
         row_names=rows.names,
-        slices=given_slices(options, rows.X.shape[0]),
+        slices=given_slices(options, rows.X),
     )
 
 

@@ -19,7 +19,7 @@ def add_slice_option(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def given_slices(options: argparse.Namespace, n_rows: int) -> Any:
+def given_slices(options: argparse.Namespace, X: Any) -> Any:
     """Return the columns of tables by name, the names of features of other files, or None."""
     from rankwise.io.table_readers import is_table
 
@@ -27,9 +27,10 @@ def given_slices(options: argparse.Namespace, n_rows: int) -> Any:
         return options.slice
     columns = _columns(options)
     for name, values in columns.items():
-        if len(values) != n_rows:
+        if len(values) != X.shape[0]:
             raise ValueError(
-                f"The column {name!r} of --slice has {len(values)} entries, but the data has {n_rows} rows."
+                f"The column {name!r} of --slice has {len(values)} entries, but the data has {X.shape[0]} "
+                "rows."
             )
     return {name: _numbers_or_words(values) for name, values in columns.items()}
 

@@ -53,7 +53,7 @@ def curve_chart(curve: DrawnCurve, limits: tuple[float, float]) -> str:
     )
     for begin, end, density in zip(curve.edges[:-1], curve.edges[1:], curve.density, strict=True):
         top = bottom + density * (low - bottom)
-        chart.box((float(begin), float(end)), (float(bottom), float(top)), "lane", f"density {density:.2f}")
+        chart.box((float(begin), float(end)), (float(bottom), float(top)), "lane")
     if curve.levels is None:
         chart.line(curve.x, curve.y)
     else:

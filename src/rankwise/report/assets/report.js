@@ -59,7 +59,7 @@
       const button = event.target.closest("button");
       if (button) sortBy(table, button.parentElement);
     });
-    if (table.tBodies[0].rows.length > 30) table.parentElement.classList.add("long");
+    if (table.tBodies[0].rows.length > 40) table.parentElement.classList.add("long");
   }
   for (const field of document.querySelectorAll("input[type=search]")) {
     field.addEventListener("input", () => search(field));
