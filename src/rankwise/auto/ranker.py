@@ -122,7 +122,9 @@ class AutoRanker(Verbosity, Randomness, Jobs, AutoParameters, BaseEstimator):
 
     Notes
     -----
-    Folds share training rows, so that p-values and intervals are approximate. Ctrl-C ends the search: what
+    Folds share training rows, so that p-values and intervals are approximate: in simulations of 100 and 200
+    rows, `estimate_interval_` contained the error of the chosen model in 92% and 93% of the searches
+    (`benchmarks/coverage.py`). Ctrl-C ends the search: what
     has been tried so far is compared, and the choice is fitted to all rows.
 
     Examples
