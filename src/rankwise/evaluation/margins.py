@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -130,10 +131,10 @@ def _ranks(model: Any, y: Any) -> FloatVector:
 
 def _bound(t: float, dimension: float, delta: float) -> float:
     """Return the bound for t pairs; it needs a dimension of at most e t."""
-    if not dimension <= np.e * t:
+    if not dimension <= math.e * t:
         return np.inf
     k = max(dimension, 1.0)
-    return float(2 / t * (k * np.log2(8 * np.e * t / k) * np.log2(32 * t) + np.log2(8 * t / delta)))
+    return float(2 / t * (k * np.log2(8 * math.e * t / k) * np.log2(32 * t) + np.log2(8 * t / delta)))
 
 
 def _norm_and_radius(model: Any, rows: Any) -> tuple[float, float]:
