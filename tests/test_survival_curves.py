@@ -7,6 +7,7 @@ from html_page import Page
 from rankwise import Preferences, RankSVM
 from rankwise.figures.survival import curves_by_score, survival_curve
 from rankwise.report import Report
+from rankwise.report.quality import HOLLOW
 
 
 def product_limit(event, time, moments):
@@ -84,7 +85,7 @@ def test_the_report_counts_and_draws_events_and_censored_rows(lives):
     quality = page[page.index('id="quality"') :]
     quality = quality[: quality.index("</section>")]
     assert quality.count('class="dot s0"') == event.sum()
-    assert quality.count('class="dot s1"') == censored
+    assert quality.count(f'class="dot s{HOLLOW}"') == censored
 
 
 def test_reports_of_labels_have_no_curves(lives):

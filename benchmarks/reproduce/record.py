@@ -1,13 +1,14 @@
 """Result files: what was found, with the settings, the machine, the versions and the load."""
 
 import json
-import math
 import os
 import platform
 import time
 from importlib import metadata
 from pathlib import Path
 from time import perf_counter
+
+from records import compact, rounded
 
 from rankwise.cli.output import plain
 
@@ -97,23 +98,12 @@ def measured(name, experiment, settings, load, run):
     }
 
 
-def rounded(value, digits=6):
-    """Keep six significant digits: more would be noise, and files stay small."""
-    if isinstance(value, dict):
-        return {key: rounded(entry, digits) for key, entry in value.items()}
-    if isinstance(value, list):
-        return [rounded(entry, digits) for entry in value]
-    if isinstance(value, float) and value and math.isfinite(value):
-        return float(f"{value:.{digits}g}")
-    return value
-
-
 def save(record, path):
     """Write whole or not at all."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(rounded(plain(record)), indent=1) + "\n")
+    partial.write_text(compact(plain(record)))
     partial.replace(path)
 
 

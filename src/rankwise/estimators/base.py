@@ -142,7 +142,7 @@ class BaseRanker(BaseEstimator):
                 "sklearn.set_config(enable_metadata_routing=True)."
             )
         scores: Any = self.predict(X)
-        if backend_of(scores) is not None and scores.ndim == 1:
+        if backend_of(scores) is not None and getattr(scores, "ndim", 1) == 1:
             pairs = [(y, scores)]  # the rows of a backend stay in its parts
         else:
             scores, y, qid, sample_weight = map(in_memory, (scores, y, qid, sample_weight))
