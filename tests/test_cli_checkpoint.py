@@ -143,7 +143,7 @@ def test_the_interval_is_kept_to(train, tmp_path, capsys, monkeypatch):
         written.append(self.state.iteration)
         self.put_off()
 
-    monkeypatch.setattr(training.Checkpoint, "write", write)
+    monkeypatch.setattr(training.RunCheckpoint, "write", write)
     values = objective_of([*train, *SETTINGS, "--checkpoint-every", "0"], capsys)
     assert written == list(range(1, values["iterations"] + 1))
     written.clear()
@@ -156,7 +156,7 @@ def test_a_full_disk_does_not_end_the_training(train, tmp_path, capsys, monkeypa
     def full(self):
         raise OSError(28, "No space left on device", str(self.path))
 
-    monkeypatch.setattr(training.Checkpoint, "write", full)
+    monkeypatch.setattr(training.RunCheckpoint, "write", full)
     assert main([*train, *SETTINGS, "--checkpoint-every", "0"]) == 0
     said = capsys.readouterr()
     assert json.loads(said.out)["converged"]
@@ -217,7 +217,7 @@ def test_an_interruption_before_the_first_model_is_reported(train, tmp_path, cap
 )
 def test_a_state_of_another_form_is_refused(tmp_path, changed):
     state = {"fold_errors": [[0.5]], "iteration": 3, "objective": 0.5, "gap": None, "seconds": 1.0}
-    read = checkpoint.Checkpoint(str(tmp_path / "m.json"), "print", 0.0)
+    read = checkpoint.RunCheckpoint(str(tmp_path / "m.json"), "print", 0.0)
 
     def write(state, coef):
         header = json.dumps({"version": checkpoint.VERSION, "fingerprint": "print", "state": state}).encode()

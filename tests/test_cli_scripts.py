@@ -59,19 +59,19 @@ SLOW = ["--alpha", "1e-5", "--tol", "2e-5", "--json"]
 # signal that comes before it waits is not lost.
 PAUSED = """
 import sys
-from rankwise.cli.checkpoint import Checkpoint
+from rankwise.cli.checkpoint import RunCheckpoint
 from rankwise.cli.main import main
 
-write = Checkpoint.write
+write = RunCheckpoint.write
 
 def write_and_wait(self):
     write(self)
     if self.state.iteration == 3:
-        Checkpoint.write = write
+        RunCheckpoint.write = write
         print("written", flush=True)
         sys.stdin.read()
 
-Checkpoint.write = write_and_wait
+RunCheckpoint.write = write_and_wait
 sys.exit(main(sys.argv[1:]))
 """
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from rankwise.evaluation.conformal import ConformalRanks
     from rankwise.evaluation.through_pipeline import explain_pair, inference, rank
     from rankwise.export import export_model
+    from rankwise.io.checkpoint import Checkpoint
     from rankwise.io.model_file import ModelFileError, load_model, save_model
     from rankwise.preferences import NoPairsError, Preferences, pair_data, qid_from_sizes
     from rankwise.preprocessing import scale_within_queries
@@ -43,6 +44,7 @@ __all__ = [
     "BoostedRankerCV",
     "BradleyTerry",
     "BradleyTerryCV",
+    "Checkpoint",
     "ConformalRanks",
     "CurveRanker",
     "CurveRankerCV",
@@ -115,6 +117,7 @@ __getattr__, __dir__ = lazy_names(
         "rankwise.evaluation.conformal": ["ConformalRanks"],
         "rankwise.evaluation.through_pipeline": ["explain_pair", "inference", "rank"],
         "rankwise.export": ["export_model"],
+        "rankwise.io.checkpoint": ["Checkpoint"],
         "rankwise.io.model_file": ["ModelFileError", "load_model", "save_model"],
         "rankwise.metrics": ["metrics"],
         "rankwise.model_selection": ["model_selection"],

@@ -13,14 +13,14 @@ import numpy as np
 from fuzzing import overwritten, run
 
 from rankwise.cli import checkpoint
-from rankwise.cli.checkpoint import Checkpoint
+from rankwise.cli.checkpoint import RunCheckpoint
 
 FINGERPRINT = "0" * 32
 
 
 def valid(folder):
     """Return the bytes of a checkpoint."""
-    written = Checkpoint(f"{folder}/model", FINGERPRINT, 0.0)
+    written = RunCheckpoint(f"{folder}/model", FINGERPRINT, 0.0)
     written.state.coef, written.state.fold_errors = np.arange(3.0), [[0.5, 0.25]]
     written.write()
     return written.path.read_bytes()
@@ -43,7 +43,7 @@ def check(data: bytes) -> None:
     content = (rest, overwritten(VALID, rest), with_header(rest))[choice % 3]
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "model.checkpoint").write_bytes(content)
-        loaded = Checkpoint(f"{folder}/model", FINGERPRINT, 0.0)
+        loaded = RunCheckpoint(f"{folder}/model", FINGERPRINT, 0.0)
         try:
             loaded.load()
         except ValueError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import os
 from dataclasses import asdict, dataclass, field
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.data import Data
-from rankwise.io.atomic import atomic_write
+from rankwise.io.checkpoint import read_checkpoint, write_checkpoint
 
 VERSION = 2
 # Stopping rules and threads, which may change when a run is continued.
@@ -37,7 +36,7 @@ class Saved:
     seconds: float = 0.0
 
 
-class Checkpoint:
+class RunCheckpoint:
     """Write the state of a training beside its model, at an interval.
 
     Parameters
@@ -60,10 +59,9 @@ class Checkpoint:
     def load(self) -> bool:
         """Load the state from the file; return whether there is one."""
         try:
-            content = self.path.read_bytes()
+            fingerprint, state = self._read()
         except FileNotFoundError:
             return False
-        fingerprint, state = self._parsed(content)
         if fingerprint != self.fingerprint:
             raise ValueError(
                 f"{str(self.path)!r} is a checkpoint of other data or settings; use the original ones, or "
@@ -84,27 +82,22 @@ class Checkpoint:
         """Write the state atomically."""
         state = asdict(self.state)
         coef = state.pop("coef")
-        header = {"version": VERSION, "fingerprint": self.fingerprint, "state": state}
-        arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
-        if coef is not None:
-            arrays["coef"] = coef
-        with atomic_write(self.path) as file:
-            np.savez(file, allow_pickle=False, **arrays)
+        write_checkpoint(
+            self.path, {"version": VERSION, "fingerprint": self.fingerprint, "state": state}, coef
+        )
         self.put_off()
 
     def delete(self) -> None:
         """Remove the file, if there is one."""
         self.path.unlink(missing_ok=True)
 
-    def _parsed(self, content: bytes) -> tuple[str, Saved]:
+    def _read(self) -> tuple[str, Saved]:
         try:
-            with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
-                header = json.loads(arrays["header"].tobytes())
-                coef = arrays.get("coef")
+            header, coef = read_checkpoint(self.path)
             if header["version"] != VERSION:
                 raise ValueError
             return header["fingerprint"], saved(coef=coef, **header["state"])
-        except Exception:  # the readers of zip, arrays and JSON raise many types
+        except (ValueError, TypeError, KeyError):
             raise ValueError(
                 f"{str(self.path)!r} is not a complete checkpoint of this version of rankwise; delete it, or "
                 "train without --resume."
@@ -113,8 +106,6 @@ class Checkpoint:
 
 def saved(coef: Any, fold_errors: Any, **numbers: Any) -> Saved:
     """Return the state of a file; refuse values of other types than were written."""
-    if coef is not None and coef.dtype != np.float64:
-        raise TypeError
     if fold_errors and np.array(fold_errors, dtype=np.float64).ndim != 2:
         raise ValueError
     if not all(isinstance(number, int | float | None) for number in numbers.values()):

@@ -181,10 +181,10 @@ def calibrate(outcome: Any, data: Any, options: argparse.Namespace) -> None:
 
 def save(options: argparse.Namespace, data: Any, outcome: Any) -> None:
     """Write the model and delete its checkpoint."""
-    from rankwise.cli.checkpoint import Checkpoint
+    from rankwise.cli.checkpoint import RunCheckpoint
     from rankwise.cli.models import save_any_model
 
     metadata = {"method": options.method, "alpha": outcome.alpha, "rows": len(data.y)}
     names = None if hasattr(outcome.model, "feature_names_in_") else data.feature_names
     save_any_model(outcome.model, options.output, feature_names=names, metadata=metadata)
-    Checkpoint(options.output, "", 0.0).delete()
+    RunCheckpoint(options.output, "", 0.0).delete()

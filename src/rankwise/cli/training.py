@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rankwise.cli.checkpoint import Checkpoint, fingerprint, leftover
+from rankwise.cli.checkpoint import RunCheckpoint, fingerprint, leftover
 from rankwise.cli.dask import read_partitions
 from rankwise.cli.data import Data, read_data
 from rankwise.cli.interruption import InterruptedRunError, Interruption
@@ -50,7 +50,7 @@ class Training:
     recipe : Recipe
     data : Data
     console : Console
-    checkpoint : Checkpoint or None
+    checkpoint : RunCheckpoint or None
     validation : Data, optional
         Rows for the choice of alpha, in place of folds.
     """
@@ -60,7 +60,7 @@ class Training:
         recipe: Recipe,
         data: Data,
         console: Console,
-        checkpoint: Checkpoint | None,
+        checkpoint: RunCheckpoint | None,
         validation: Data | None = None,
     ):
         self.recipe = recipe
@@ -215,36 +215,36 @@ class Training:
         return not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
     def _watch(self, ranker: Any, progress: Progress) -> Watch:
-        """Attach a callback to the ranker, and start it from the checkpoint."""
+        """Attach a callback to the ranker, which starts it from the checkpoint."""
         parameters = ranker.get_params()
         resumable = {"callback", "warm_start"} <= set(parameters)
-        checkpoint = self.checkpoint if resumable else None
-        watch = Watch(progress, self.console, checkpoint, ranker)
+        watch = Watch(progress, self.console, self.checkpoint if resumable else None, ranker)
         if "callback" in parameters:
             ranker.set_params(callback=watch)
-        if resumable and self.checkpoint is not None and self.checkpoint.state.coef is not None:
-            ranker.set_params(warm_start=True)
-            ranker._weights = self.checkpoint.state.coef
         return watch
 
 
 class Watch:
     """The callback of a fit: it draws the progress bar and writes checkpoints."""
 
-    def __init__(self, progress: Progress, console: Console, checkpoint: Checkpoint | None, ranker: Any):
+    def __init__(self, progress: Progress, console: Console, checkpoint: RunCheckpoint | None, ranker: Any):
         self.progress = progress
         self.ranker = ranker
         self.console = console
         self.checkpoint = checkpoint
-        self.resumable = checkpoint is not None
         self.iterations_before = 0 if checkpoint is None else checkpoint.state.iteration
         self.seconds_before = 0.0 if checkpoint is None else checkpoint.state.seconds
         self._first_gap: float | None = None
 
     def leave(self, ranker: Any) -> None:
-        """Reset the parameters that were set for the callback."""
-        own = {"callback": None, **({"warm_start": False} if self.resumable else {})}
-        ranker.set_params(**{name: value for name, value in own.items() if name in ranker.get_params()})
+        """Remove the callback."""
+        if "callback" in ranker.get_params():
+            ranker.set_params(callback=None)
+
+    def starting_weights(self, n_weights: int) -> Any:
+        """Return the weights of the checkpoint, if there are as many."""
+        coef = None if self.checkpoint is None else self.checkpoint.state.coef
+        return None if coef is None or coef.shape != (n_weights,) else coef
 
     def __call__(self, state: Any) -> None:
         """Record an iteration."""
@@ -265,7 +265,7 @@ class Watch:
             if self.checkpoint.due():
                 self._write(self.checkpoint)
 
-    def _write(self, checkpoint: Checkpoint) -> None:
+    def _write(self, checkpoint: RunCheckpoint) -> None:
         """Write the checkpoint; an error, such as a full disk, does not end the training."""
         try:
             checkpoint.write()
@@ -369,7 +369,7 @@ def without_queries(recipe: Recipe, data: Data, console: Console) -> None:
 
 def make_checkpoint(
     options: argparse.Namespace, recipe: Recipe, data: Data, alpha: float | None, tune: bool
-) -> Checkpoint | None:
+) -> RunCheckpoint | None:
     """Return the checkpoint beside the model, None without an output file."""
     if options.output is None:
         return None
@@ -378,10 +378,10 @@ def make_checkpoint(
         settings |= {"alphas": options.alphas, "folds": options.folds, "seed": options.seed}
         settings |= {"scoring": recipe.scoring, "undefined": recipe.undefined, "valid": options.valid}
     mark = fingerprint(data, settings | recipe.parameters)
-    return Checkpoint(options.output, mark, options.checkpoint_every)
+    return RunCheckpoint(options.output, mark, options.checkpoint_every)
 
 
-def take_up(checkpoint: Checkpoint | None, options: argparse.Namespace, console: Console) -> bool:
+def take_up(checkpoint: RunCheckpoint | None, options: argparse.Namespace, console: Console) -> bool:
     """Load the checkpoint with --resume; return whether there was one."""
     if checkpoint is None:
         return False
@@ -397,7 +397,7 @@ def take_up(checkpoint: Checkpoint | None, options: argparse.Namespace, console:
     return True
 
 
-def what_is_kept(checkpoint: Checkpoint | None, step: str = "fold") -> str:
+def what_is_kept(checkpoint: RunCheckpoint | None, step: str = "fold") -> str:
     """Write the last checkpoint and return a message about it."""
     if checkpoint is None or (checkpoint.state.coef is None and not checkpoint.state.fold_errors):
         return "Interrupted before there was anything to save."

@@ -252,7 +252,10 @@ def best_kept(model: BaseRanker) -> Iterator[None]:
 
 
 def starting_weights(model: BaseRanker, n_weights: int) -> FloatVector | None:
-    """Return the weights of the previous fit under warm_start, if there are as many as now."""
+    """Return the weights of a checkpoint or, under warm_start, of the previous fit if there are as many."""
+    saved = getattr(model.callback, "starting_weights", None)
+    if saved is not None and (weights := saved(n_weights)) is not None:
+        return weights
     previous = getattr(model, "_weights", None) if model.warm_start else None
     return previous.copy() if previous is not None and len(previous) == n_weights else None
 
