@@ -1,6 +1,6 @@
 """A cluster of Dask whose workers are in network namespaces, so that their links can be cut or slowed.
 
-It needs root and the commands `ip` and `tc`; `make test-network` runs the cases in this folder.
+It needs root and the command `ip`; `make test-network` runs the cases in this folder.
 """
 
 import contextlib
@@ -40,10 +40,13 @@ class Links:
         The time after which the scheduler gives up a silent worker.
     memory_limit : str
         The memory of each worker.
+    delay : float
+        Seconds by which packets to and from the first worker are late.
     """
 
-    def __init__(self, n_workers=2, worker_ttl="15s", memory_limit="0"):
+    def __init__(self, n_workers=2, worker_ttl="15s", memory_limit="0", delay=0.0):
         self.settings = environment(SCHEDULER__WORKER_TTL=worker_ttl)
+        self.delay = delay
         self.memory_limit, self.n_workers = memory_limit, n_workers
         self.processes, self.workers = {}, []
 
@@ -93,7 +96,10 @@ class Links:
         number = len(self.workers)
         space, link, inner = f"rankwise-{number}", f"rankwise-v{number}", f"rankwise-w{number}"
         ip("netns", "add", space)
-        ip("link", "add", link, "type", "veth", "peer", "name", inner)
+        if self.delay and not number:
+            self.add_slow_link(link, inner)
+        else:
+            ip("link", "add", link, "type", "veth", "peer", "name", inner)
         ip("link", "set", inner, "netns", space)
         ip("link", "set", link, "master", BRIDGE, "up")
         ip("netns", "exec", space, "ip", "addr", "add", f"10.77.0.{10 + number}/24", "dev", inner)
@@ -112,10 +118,14 @@ class Links:
         """Mend the link of a worker."""
         ip("link", "set", self.workers[number], "up")
 
-    def slow(self, number, delay):
-        """Delay all packets to a worker."""
-        command = ["tc", "qdisc", "replace", "dev", self.workers[number], "root", "netem", "delay", delay]
-        return subprocess.run(command, check=False, capture_output=True).returncode == 0
+    def add_slow_link(self, link, inner):
+        """Join two devices by a process that delays packets."""
+        program = os.path.join(os.path.dirname(os.path.abspath(__file__)), "slow_link.py")
+        command = [sys.executable, program, link, inner, str(self.delay)]
+        process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE)
+        self.processes[link] = process
+        assert process.stdout.readline() == b"ready\n"
+        process.stdout.close()
 
     def remove(self):
         """Remove the namespaces and links of this or an earlier run."""
