@@ -108,6 +108,16 @@ def test_rows_that_the_driver_keeps_are_sent_again(client, monkeypatch, counting
     assert any("lost" in event for event in model.rounds_.events)
 
 
+def test_labels_of_a_killed_worker_are_ranked_again(client, monkeypatch):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))  # labels stay on the workers
+    rows, *columns = (da.from_array(one, chunks=(150, *one.shape[1:])) for one in (X, Y, QID))
+    model = RankRLS(1e-3, solver="cg", tol=1e-10, callback=At(2, kill(client)))
+    model.fit(rows, columns[0], qid=columns[1])
+    np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y, qid=QID).coef_, atol=1e-8)
+    assert model.rounds_.mode == "whole queries"
+    assert any("lost" in event for event in model.rounds_.events)
+
+
 @pytest.mark.parametrize("kind", ["pipeline", "curves"])
 def test_transformed_rows_are_made_again(client, kind):
     options = {"loss": "squared_hinge", "tol": 1e-10}

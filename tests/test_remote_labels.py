@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rankwise import Preferences, RankLogistic, RankSVM
+from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.data.design import Design
 from rankwise.datasets import make_ranking
 from rankwise.distributed import DaskDesign, whole_queries
@@ -33,6 +33,21 @@ MODELS = {
     "logistic": RankLogistic(1e-2, tol=1e-10),
 }
 
+SQUARES = {
+    "magnitude": RankRLS(1e-2),
+    "untied": RankRLS(1e-2, ties="drop"),
+    "unit": RankRLS(1e-2, cost="unit"),
+    "relative": RankRLS(1e-2, cost="relative", tol=1e-10),
+    "primal of listed pairs": RankRLS(1e-2, cost="relative", solver="primal"),
+    "cg": RankRLS(1e-2, solver="cg", tol=1e-10),
+    "cg, untied": RankRLS(1e-2, ties="drop", solver="cg", tol=1e-10),
+}
+# Queries of 20 rows, some without pairs: with one label, one row, or one row of positive weight.
+ODD_QID = np.where(np.arange(N_ROWS) % 40 == 7, 1000 + np.arange(N_ROWS), QID) + 10_000 * (
+    np.arange(N_ROWS) // CHUNK
+)
+ODD_Y = np.where((QID % 5 == 2) | (QID // 6 == 1), 1.0, Y)
+
 
 def clone(model, **changes):
     return type(model)(**(model.get_params() | changes))
@@ -40,6 +55,10 @@ def clone(model, **changes):
 
 def column(values):
     return da.from_array(values, chunks=CHUNK)
+
+
+def pieces_of(values, borders=range(0, N_ROWS + 1, CHUNK)):
+    return [dask.delayed(values[begin:end]) for begin, end in pairwise(borders)]
 
 
 ROWS = da.from_array(X, chunks=(CHUNK, -1))
@@ -81,6 +100,39 @@ def test_the_solution_is_that_of_memory(no_driver, name, weighted, average):
     assert there.objective_ == pytest.approx(here.objective_, abs=MODELS[name].tol)
 
 
+@pytest.mark.parametrize(("weighted", "average"), [(False, "queries"), (True, "queries"), (True, "pairs")])
+@pytest.mark.parametrize("name", SQUARES)
+def test_least_squares_are_those_of_memory(no_driver, name, weighted, average):
+    weights = {"sample_weight": WEIGHTS} if weighted else {}
+    there, here = clone(SQUARES[name], average=average), clone(SQUARES[name], average=average)
+    there.fit(
+        ROWS, column(ODD_Y), qid=column(ODD_QID), **{key: column(value) for key, value in weights.items()}
+    )
+    here.fit(X, ODD_Y, qid=ODD_QID, **weights)
+    assert there.rounds_.mode == "whole queries"
+    assert there.n_pairs_ == here.n_pairs_
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-8, atol=1e-10)
+    assert there.objective_ == pytest.approx(here.objective_, rel=1e-9)
+
+
+def test_the_normal_equations_take_few_bytes(no_driver):
+    model = RankRLS(1e-2).fit(ROWS, column(Y), qid=column(QID))
+    assert model.solver_ == "primal"
+    assert model.rounds_.received < 2000
+
+
+def test_several_outputs_are_brought_to_the_driver(client, monkeypatch):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+    both = np.column_stack([Y, -Y])
+    there = RankRLS(1e-2).fit(ROWS, pieces_of(both), qid=column(QID))
+    np.testing.assert_allclose(there.coef_, RankRLS(1e-2).fit(X, both, qid=QID).coef_, rtol=1e-8)
+
+
+def test_labels_whose_squares_overflow_are_refused(no_driver):
+    with pytest.raises(ValueError, match="y has values as large as 1e\\+200"):
+        RankRLS().fit(ROWS, column(np.where(Y > 1, 1e200, Y)), qid=column(QID))
+
+
 def test_pairs_may_weigh_the_difference_of_labels(no_driver):
     model = clone(MODELS["logistic"], pair_weight="difference", average="pairs")
     there, here = clone(model).fit(ROWS, column(Y), qid=column(QID)), clone(model).fit(X, Y, qid=QID)
@@ -106,11 +158,11 @@ def test_a_start_from_a_sample_is_drawn_on_the_workers(no_driver, monkeypatch):
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-5)
 
 
-def test_words_name_queries_and_partitions_may_be_empty(no_driver):
+@pytest.mark.parametrize("model", [MODELS["squared hinge"], SQUARES["magnitude"], SQUARES["cg"]])
+def test_words_name_queries_and_partitions_may_be_empty(no_driver, model):
     borders = [0, 0, 200, 200, 480]
     words = np.array([f"query {number:03}" for number in QID])
-    pieces = [[dask.delayed(values[a:b]) for a, b in pairwise(borders)] for values in (X, Y, words)]
-    model = MODELS["squared hinge"]
+    pieces = [pieces_of(values, borders) for values in (X, Y, words)]
     there, here = clone(model).fit(*pieces[:2], qid=pieces[2]), clone(model).fit(X, Y, qid=QID)
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
 

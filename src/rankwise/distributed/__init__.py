@@ -9,6 +9,9 @@ from rankwise.distributed.collections import Partitions, gathered, is_distribute
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
+from rankwise.distributed.remote_labels import RemotePreferences
+from rankwise.distributed.whole_squares import remote_squares
+from rankwise.losses.least_squares import squares_of
 
 if TYPE_CHECKING:
     from rankwise.distributed.pipelines import fit_pipeline, fit_steps, lazy_predictions
@@ -37,3 +40,4 @@ __getattr__, _ = lazy_names(
 )
 
 register(DaskBackend())
+squares_of.register(RemotePreferences, remote_squares)

@@ -19,6 +19,7 @@ from rankwise.data.design import Design, row_blocks
 from rankwise.distributed.engine import Pinned, identity
 from rankwise.distributed.groups import split_groups
 from rankwise.distributed.partitioned import PartitionedDesign, numbers_of_parts
+from rankwise.distributed.whole_squares import WorkerSquares
 from rankwise.losses import LeastSquares
 from rankwise.losses.roots import LevelRoot, deviations
 
@@ -26,12 +27,17 @@ from rankwise.losses.roots import LevelRoot, deviations
 BLOCK_ENTRIES = 1 << 18
 
 
-def normal_equations(design: PartitionedDesign, loss: LeastSquares) -> tuple[FloatArray, FloatArray]:
+def normal_equations(
+    design: PartitionedDesign, loss: LeastSquares | WorkerSquares
+) -> tuple[FloatArray, FloatArray]:
     """Return X'L X and X'r for rows in partitions.
 
-    If L has a sparse root, a partition sends n^2 numbers. Otherwise (explicit pairs, censoring, gains) the
-    columns of X pass through the driver, a few at a time; `solver="cg"` then moves less data.
+    If no query is split over partitions, or L has a sparse root, a partition sends n^2 numbers. Otherwise
+    (explicit pairs, censoring, gains) the columns of X pass through the driver, a few at a time;
+    `solver="cg"` then moves less data.
     """
+    if isinstance(loss, WorkerSquares):
+        return loss.normal_equations(design)
     if not loss.root_is_sparse:
         return Design.normal_equations(design, loss)
     return _by_root(design, loss, None, 1)[0]

@@ -35,6 +35,11 @@ class Summary:
         `n_ranked` is the number of queries with pairs.
     mass : float
         The weight of all pairs.
+    n_compared, mass_with_ties : int, float
+        The same if tied rows count as pairs: the number of queries with two rows of positive weight, and the
+        weight of their pairs.
+    largest : float
+        The largest absolute label.
     first, last : Any
         The lowest and the highest query; None without rows.
     problem : str
@@ -46,6 +51,9 @@ class Summary:
     n_queries: int = 0
     n_ranked: int = 0
     mass: float = 0.0
+    n_compared: int = 0
+    mass_with_ties: float = 0.0
+    largest: float = 0.0
     first: Any = None
     last: Any = None
     problem: str = ""
@@ -62,6 +70,8 @@ class LocalLabels:
 def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> LocalLabels:
     """Rank the rows of one partition, on its worker."""
     try:
+        if np.ndim(y) > 1:  # several outputs
+            return LocalLabels(None, Summary(len(y)))
         labels = as_labels(y, "y")
         if any(len(column) != len(labels) for column in (qid, weight) if column is not None):
             return LocalLabels(None, Summary(len(labels)))  # other partitions than those of y
@@ -85,9 +95,28 @@ def summary_of(ranking: Ranking, queries: NDArray[Any]) -> Summary:
         mass = row_mass @ np.broadcast_to(scale, ranking.order.n_queries)[ranking.order.query_of_row]
         share = ranking.query_factor("queries")
         found = Summary(ranking.n_rows, ranking.n_pairs, len(share), int((share > 0).sum()), float(mass))
+    n_compared, mass_with_ties = totals_with_ties(ranking)
+    largest = float(np.max(np.abs(ranking.labels), initial=0.0))
+    found = replace(found, n_compared=n_compared, mass_with_ties=mass_with_ties, largest=largest)
     if not len(queries) or not _are_in_order(queries):
         return found
     return replace(found, first=queries[0], last=queries[-1])
+
+
+def totals_with_ties(ranking: Ranking) -> tuple[int, float]:
+    """Return the number of queries with two rows of positive weight, and the weight of all their pairs.
+
+    Tied rows are pairs, too. With the sum W of the weights of a query, the weight of its pairs is W^2 / 2.
+
+    Examples
+    --------
+    >>> totals_with_ties(Ranking(np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1])))
+    (1, 2.0)
+    """
+    query = ranking.groups()
+    weight = np.ones(ranking.n_rows) if ranking.weight is None else ranking.weight
+    compared = np.bincount(query, weight > 0) > 1
+    return int(compared.sum()), float(np.sum(np.bincount(query, weight)[compared] ** 2)) / 2
 
 
 def _are_in_order(queries: NDArray[Any]) -> bool:
@@ -111,13 +140,20 @@ class RemotePreferences(Preferences):
     summaries : list of Summary
     row_entries : float
         The stored entries of a row of X, on average.
+    is_complete : bool
+        Whether all pairs of different labels count by the weights of their rows alone.
     """
 
     def __init__(
-        self, engine: Engine, labels: Pinned, summaries: Sequence[Summary], row_entries: float = 1.0
+        self,
+        engine: Engine,
+        labels: Pinned,
+        summaries: Sequence[Summary],
+        row_entries: float = 1.0,
+        is_complete: bool = False,
     ):
-        self._engine, self._labels, self._summaries = engine, labels, list(summaries)
-        self._row_entries = row_entries
+        self.engine, self._labels, self._summaries = engine, labels, list(summaries)
+        self._row_entries, self.is_complete = row_entries, is_complete
         self.n_rows = sum(summary.n_rows for summary in summaries)
 
     @property
@@ -145,10 +181,18 @@ class RemotePreferences(Preferences):
         """Whether there are several queries."""
         return self.n_queries > 1
 
-    def fractions(self, average: str) -> list[float]:
-        """Return the fraction of the mean loss that belongs to each partition."""
-        by_pairs = average == "pairs"
-        weights = [one.mass if by_pairs else float(one.n_ranked) for one in self._summaries]
+    @property
+    def largest_label(self) -> float:
+        """The largest absolute label."""
+        return max((summary.largest for summary in self._summaries), default=0.0)
+
+    def fractions(self, average: str, with_ties: bool = False) -> list[float]:
+        """Return the fraction of the mean loss that belongs to each partition.
+
+        With `with_ties`, tied rows of a query count as pairs.
+        """
+        mass, number = ("mass_with_ties", "n_compared") if with_ties else ("mass", "n_ranked")
+        weights = [float(getattr(one, mass if average == "pairs" else number)) for one in self._summaries]
         return [weight / sum(weights) for weight in weights]
 
     def query_factor(self, average: str, total: Any = None) -> Any:
@@ -170,12 +214,12 @@ class RemotePreferences(Preferences):
         """Draw a representative part of the rows on the workers: at most this fraction, and what is small."""
         entries = max(1.0, self._row_entries)
         most_rows = min(SAMPLE_ROWS, SAMPLE_ENTRIES / entries)
-        return RemoteRows(self._engine, self._labels, min(fraction, most_rows / max(1, self.n_rows)))
+        return RemoteRows(self.engine, self._labels, min(fraction, most_rows / max(1, self.n_rows)))
 
     def __getitem__(self, rows: Any) -> Ranking:
         """Return the ranking of rows that were drawn, in memory."""
         assert isinstance(rows, RemoteRows), "rows on the workers are drawn there"
-        engine = self._engine
+        engine = self.engine
         return joined(engine.execute(lambda: engine.map(taken_labels, self.handles, rows.handles)))
 
     def _take(self, rows: NDArray[np.int64]) -> Preferences:
@@ -252,7 +296,7 @@ def remote_preferences(
     if not (known and alike) or ranges_overlap([(one.first, one.last) for one in filled]):
         return None
     row_entries = design.stored / max(1, design.shape[0])
-    found = RemotePreferences(engine, labels, summaries, row_entries)
+    found = RemotePreferences(engine, labels, summaries, row_entries, pair_weight is None)
     found.require_pairs()
     return found
 

@@ -38,6 +38,11 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
     With P partitions a round then moves 16 n P bytes, but each step of a line search is a round. Rounds with
     scores move 8 m + 16 n bytes.
     """
+    from rankwise.distributed.whole_squares import WorkerSquares
+
+    if isinstance(loss, WorkerSquares):
+        design.engine.log.mode = "whole queries"
+        return WholeQueryDesign(design), loss
     squares = isinstance(loss, LeastSquares)
     if not isinstance(loss.preferences, RemotePreferences):
         if not whole_queries_pay(design, has_line_search=not squares):
@@ -48,11 +53,7 @@ def whole_queries(design: DaskDesign, loss: Any) -> tuple[WholeQueryDesign, Any]
             return None
     design.engine.log.mode = "whole queries"
     whole = WholeQueryDesign(design)
-    if not squares:
-        return whole, WorkerLoss(whole, loss)
-    from rankwise.distributed.whole_squares import WorkerSquares
-
-    return whole, WorkerSquares(whole, loss)
+    return whole, WorkerSquares.of(whole, loss) if squares else WorkerLoss(whole, loss)
 
 
 def whole_queries_pay(design: DaskDesign, has_line_search: bool) -> bool:

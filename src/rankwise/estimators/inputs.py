@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,10 +41,12 @@ def read_problem(
     qid: ArrayLike | None,
     sample_weight: ArrayLike | None,
     may_stay: bool = False,
+    several: Callable[..., list[Preferences] | None] | None = None,
 ) -> Problem:
     """Read rows and the preferences among them; the model keeps the columns and the number of pairs.
 
     With `may_stay`, labels may stay where the rows are, if these are not in memory.
+    `several(y, qid, sample_weight)` returns the preferences of each output, or None if y is a single one.
     """
     require_labels(model, y)
     backend, X, pair_weight = backend_of(X), read_rows(model, X), getattr(model, "pair_weight", None)
@@ -56,11 +59,14 @@ def read_problem(
             return Problem(X, [remote])
         check_driver(X)
     y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
-    preferences = read_preferences(y, qid, sample_weight, pair_weight)
-    if preferences.n_rows != X.shape[0]:
-        raise ValueError(f"X has {plural(X.shape[0], 'row')}, but y has {preferences.n_rows}.")
-    keep_pairs(model, preferences, qid is not None)
-    return Problem(X, [preferences])
+    outputs = None if several is None else several(y, qid, sample_weight)
+    first = read_preferences(y, qid, sample_weight, pair_weight) if outputs is None else outputs[0]
+    if first.n_rows != X.shape[0]:
+        raise ValueError(f"X has {plural(X.shape[0], 'row')}, but y has {first.n_rows}.")
+    keep_pairs(model, first, qid is not None)
+    if outputs is not None:
+        model.n_pairs_ = np.array([output.n_pairs for output in outputs])
+    return Problem(X, outputs or [first])
 
 
 def check_driver(X: Design) -> None:

@@ -18,7 +18,7 @@ from rankwise.data.design import Design
 from rankwise.estimators.fits import best_in_error, best_kept, hinted, keep_fit, keep_result, scores_by
 from rankwise.kernels import KernelDesign
 from rankwise.kernels.parameters import is_linear, kernel_map_of, uses_kernel_matrix
-from rankwise.losses.least_squares import LeastSquares, share_laplacian
+from rankwise.losses.least_squares import LeastSquares, share_laplacian, squares_of
 from rankwise.model_selection.tunable import FeatureMap, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import (
@@ -99,11 +99,11 @@ class LeastSquaresFits:
             check_closed_form(solver, design, form, f"solver={solver!r}", way_out)
         if solver == "primal" and isinstance(design, KernelDesign):
             return solve_reduced(design, form, alpha, tol=tol)
-        if solver == "primal":
-            return solve_primal(design, form, alpha, tol=tol, system=system)
         if solver == "dual":
             return solve_dual(design, form, alpha, tol=tol)
-        design, form = design.placed_for(form, self.model.tol)
+        design, form = design.placed_for(form, tol)
+        if solver == "primal":
+            return solve_primal(design, form, alpha, tol=tol, system=system)
         with best_in_error(Monitor(self.model.verbose, self.model.callback)) as monitor:
             result = solve_conjugate_gradients(
                 design, form, alpha, tol=self.model.tol, max_iter=int(self.model.max_iter), monitor=monitor
@@ -179,7 +179,7 @@ def _form(model: BaseRankRLS, preferences: Preferences, labels: FloatArray | Non
     values = preferences.values if labels is None else labels
     check_size("y", 0.0 if values is None else values)
     options: dict[str, Any] = {"cost": model.cost, "ties": model.ties, "average": model.average}
-    return LeastSquares(preferences, labels=labels, n_threads=thread_count(model.n_jobs), **options)
+    return squares_of(preferences, labels=labels, n_threads=thread_count(model.n_jobs), **options)
 
 
 def alpha_of_forms(alpha: Any, n_outputs: int, n_forms: int) -> list[Any]:

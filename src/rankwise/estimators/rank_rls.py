@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,10 @@ from sklearn.base import clone
 from rankwise.core.checks import as_alphas, as_array, check_alpha, check_choice, check_count, check_positive
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray
-from rankwise.data.backends import in_memory
 from rankwise.data.design import Design
 from rankwise.estimators.auto_alpha import AUTO, fit_with_chosen_alpha
 from rankwise.estimators.base import PENALTY
-from rankwise.estimators.inputs import read_preferences
+from rankwise.estimators.inputs import read_preferences, read_problem
 from rankwise.estimators.least_squares_fits import LeastSquaresFits, forms_of
 from rankwise.estimators.linear_inference import LinearInference
 from rankwise.estimators.parameters import LeastSquaresParameters, Strength
@@ -107,14 +106,7 @@ class BaseRankRLS(LinearInference):
         may_stay: bool = False,
     ) -> Problem:
         """Read and check what to learn from; each column of y, or each of its preferences, is an output."""
-        y, qid, sample_weight = map(in_memory, (y, qid, sample_weight))
-        outputs = several_outputs(y, qid, sample_weight)
-        if outputs is None:
-            return super().problem(X, y, qid, sample_weight)
-        first = y[0] if is_preferences_list(y) else as_array(y)[:, 0]
-        problem = super().problem(X, first, qid, sample_weight)
-        self.n_pairs_ = np.array([preferences.n_pairs for preferences in outputs])
-        return replace(problem, outputs=outputs)
+        return read_problem(self, X, y, qid, sample_weight, may_stay, several_outputs)
 
     def outputs(self, y: Any, qid: ArrayLike | None) -> list[Any]:
         """Return the preferences of each output."""
@@ -279,7 +271,7 @@ class RankRLS(BaseRankRLS, LeastSquaresParameters, Strength):
         if np.ndim(self.alpha) == 0:
             check_alpha(self.alpha)
         self.check_parameters()
-        fits = self.fits(self.problem(X, y, qid, sample_weight))
+        fits = self.fits(self.problem(X, y, qid, sample_weight, may_stay=True))
         fits.fit(strength(self) if np.ndim(self.alpha) == 0 else self.alpha)
         return self
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -260,6 +260,19 @@ class LeastSquares(Smooth):
         pull = weight * magnitude
         won, lost = (np.bincount(rows, pull, self.preferences.n_rows) for rows in (better, worse))
         return np.asarray(won - lost, np.float64), float(np.sum(pull * magnitude))
+
+
+@singledispatch
+def squares_of(preferences: Preferences, **options: Any) -> Any:
+    """Return least squares over the pairs of a structure; one that is not in memory registers its own.
+
+    Examples
+    --------
+    >>> from rankwise import Preferences
+    >>> squares_of(Preferences.from_scores([3.0, 1.0]), cost="unit").constant
+    1.0
+    """
+    return LeastSquares(preferences, **options)
 
 
 def keeps_ties(preferences: Preferences, cost: str, ties: str) -> bool:
