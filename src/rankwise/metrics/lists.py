@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rankwise.core.checks import check_choice
-from rankwise.core.types import FloatArray, IntArray
+from rankwise.core.types import FloatArray
+from rankwise.metrics import sorted_lists
+from rankwise.metrics.list_terms import check_gains, expected_reciprocal, relative_gains
 from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, Undefined, columns_of, share, summary
 from rankwise.preferences import Preferences
@@ -62,7 +64,7 @@ def ndcg(
     """
     check_choice(gain, "gain", ("exponential", "linear"))
     _check_k(k)
-    value, importance = by_query(_ndcg, y, scores, qid, k=k, gain=gain)
+    value, importance = by_query(_ndcg, y, scores, qid, one_ranking=sorted_lists.ndcg_of, k=k, gain=gain)
     return summary(value, "ndcg", "a query needs a label above 0", undefined, per_query, importance)
 
 
@@ -110,7 +112,14 @@ def average_precision(
     >>> average_precision([1, 0, 2, 0], [0.9, 0.8, 0.7, 0.1])
     0.8333333333333333
     """
-    value, importance = by_query(_average_precision, y, scores, qid, relevant_above=relevant_above)
+    value, importance = by_query(
+        _average_precision,
+        y,
+        scores,
+        qid,
+        one_ranking=sorted_lists.average_precision_of,
+        relevant_above=relevant_above,
+    )
     return summary(value, "average_precision", _NO_RELEVANT, undefined, per_query, importance)
 
 
@@ -159,7 +168,14 @@ def reciprocal_rank(
     >>> reciprocal_rank([0, 1], [0.5, 0.5])
     0.75
     """
-    value, importance = by_query(_reciprocal_rank, y, scores, qid, relevant_above=relevant_above)
+    value, importance = by_query(
+        _reciprocal_rank,
+        y,
+        scores,
+        qid,
+        one_ranking=sorted_lists.reciprocal_rank_of,
+        relevant_above=relevant_above,
+    )
     return summary(value, "reciprocal_rank", _NO_RELEVANT, undefined, per_query, importance)
 
 
@@ -206,7 +222,9 @@ def precision(
     0.6666666666666666
     """
     _check_k(k)
-    value, importance = by_query(_precision, y, scores, qid, k=k, relevant_above=relevant_above)
+    value, importance = by_query(
+        _precision, y, scores, qid, one_ranking=sorted_lists.precision_of, k=k, relevant_above=relevant_above
+    )
     return value if per_query else float(np.average(value, weights=importance))
 
 
@@ -217,13 +235,9 @@ def _ndcg(
     y: Any, scores: Any, qid: Any, _: Any, *, k: int | None, gain: str
 ) -> tuple[FloatArray, FloatArray | None]:
     labels, scores, query, importance = columns_of(y, scores, qid, "ndcg")
-    if labels.min() < 0:
-        raise ValueError(
-            f"y must not be negative for ndcg, got {labels.min():g}: a {gain} gain would be negative. "
-            "Shift the labels so that the lowest is 0."
-        )
+    check_gains(labels.min(), gain)
     ranked = RankedRows.by(scores, query)
-    gains = _relative_gains(labels, ranked.largest(labels)[query], gain)
+    gains = relative_gains(labels, ranked.largest(labels)[query], gain)
     discount = 1.0 / np.log2(ranked.position + 2.0)
     if k is not None:
         discount[ranked.position >= k] = 0.0
@@ -259,7 +273,7 @@ def _reciprocal_rank(
     run = hit_runs[first]
     above = ranked.run_start[run] - ranked.start[found]
     value = np.full(ranked.start.size, np.nan)
-    value[found] = _expected_reciprocal(above, ranked.run_size[run], run_hits[run])
+    value[found] = expected_reciprocal(above, ranked.run_size[run], run_hits[run])
     return value, importance
 
 
@@ -274,37 +288,6 @@ def _precision(
     within = np.clip(depth[ranked.run_query] - above, 0, ranked.run_size)
     value = np.bincount(ranked.run_query, weights=within * run_hits / ranked.run_size) / depth
     return value, importance
-
-
-def _relative_gains(labels: FloatArray, largest: FloatArray, gain: str) -> FloatArray:
-    """Gains divided by a constant per query, which cancels in the ratio and prevents overflow of 2^y."""
-    if gain == "linear":
-        return labels / np.where(largest > 0, largest, 1.0)
-    # 2^-largest (2^y - 1), without cancellation for small y.
-    return np.exp2(labels - largest) * -np.expm1(-labels * np.log(2.0))
-
-
-def _expected_reciprocal(above: IntArray, size: IntArray, relevant: IntArray) -> FloatArray:
-    """E[1 / (above + J)], J the position of the first of `relevant` among `size` rows in random order."""
-    start = np.cumsum(size) - size
-    place = np.arange(size.sum()) - np.repeat(start, size)
-    left = np.repeat(size, size) - place
-    relevant = np.repeat(relevant, size)
-    missed_before = np.where(place > 0, np.maximum(1.0 - relevant / (left + 1), 0.0), 1.0)
-    first_here = _running_product(missed_before, place) * np.minimum(relevant / left, 1.0)
-    return np.add.reduceat(first_here / (np.repeat(above, size) + place + 1), start)
-
-
-def _running_product(factors: FloatArray, place: IntArray) -> FloatArray:
-    """Cumulative product that restarts wherever `place` is 0, in O(m log m)."""
-    product, step = factors, 1
-    # Invariant: product[i] is the product of the last min(step, place[i] + 1) factors up to i.
-    while step <= place.max(initial=0):
-        product = product.copy()
-        inside = np.flatnonzero(place >= step)
-        product[inside] *= product[inside - step]
-        step *= 2
-    return product
 
 
 def _check_k(k: Any) -> None:

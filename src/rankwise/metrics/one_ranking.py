@@ -7,13 +7,15 @@ Rows are sorted into ranges of scores, and into ranges of labels. Every pair of 
    the pair, given the number of the range of scores of each row.
 3. They are in different ranges of both: products of the numbers of rows in the cells of the grid.
 
-Cost for m rows in P parts: two exchanges of 16 and 12 bytes per row between the parts, O(m / P log m) per
-part for ranges of equal size, and a grid of P^2 numbers in one place. If there are few distinct labels, each
-is its own range, the second case is empty, and so is its exchange.
+Cost for m rows in P parts: two exchanges of 16 and 12 bytes per row between the parts (with the numbers of
+the rows, 24 and 20), O(m / P log m) per part for ranges of equal size, and a grid of P^2 numbers in one
+place. If there are few distinct labels, each is its own range, the second case is empty, and so is its
+exchange.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,38 +42,82 @@ class RankingCounts(NamedTuple):
 
 
 class RangeCounts(NamedTuple):
-    """Numbers of pairs in one range of scores, and of its rows in each range of labels."""
+    """Numbers of pairs in one range of scores."""
 
     wrong: int
     wrong_or_tied: int
     tied_scores: int
-    rows: IntArray
 
 
-def ranking_counts(parts: RowParts) -> RankingCounts:
-    """Count the pairs of one ranking; the columns of the parts are scores and labels."""
-    summaries = parts.map(summary_of_part)
-    if not summaries:
-        raise ValueError("y is empty; it must have at least one row.")
-    n_ranges = parts.n_parts
-    score_borders = borders_of([one.scores for one in summaries], n_ranges)
-    label_borders, single = label_ranges([one.labels for one in summaries], n_ranges)
-    by_score = parts.regrouped(split_by_score, len(score_borders) + 1, score_borders)
-    ranges: list[RangeCounts] = by_score.map(counts_of_range, label_borders)
-    grid = np.array([one.rows for one in ranges], dtype=np.int64)
-    across, label_pairs = crossing_pairs(grid), different_pairs(grid.sum(axis=0))
-    if not single:
-        by_label = parts.regrouped(split_by_label, len(label_borders) + 1, label_borders, score_borders)
-        same_labels = by_label.map(counts_of_labels)
-        across += sum(wrong for wrong, _ in same_labels)
-        label_pairs += sum(total for _, total in same_labels)
-    m = int(grid.sum())
-    return RankingCounts(
-        float(across + sum(one.wrong for one in ranges)),
-        float(across + sum(one.wrong_or_tied for one in ranges)),
-        float(label_pairs),
-        float(m * (m - 1) // 2 - sum(one.tied_scores for one in ranges)),
-    )
+class SortedRanking:
+    """One ranking in ranges of scores and, when they are needed, in ranges of labels.
+
+    Attributes
+    ----------
+    parts : RowParts
+        Scores, labels and, optionally, the numbers of the rows.
+    score_borders, label_borders : array
+        The lower borders of all ranges but the first.
+    has_single_labels : bool
+        Whether each range of labels has a single label.
+    lowest_label, largest_label : float
+    by_score : RowParts
+        Scores, labels and numbers of the rows of each range of scores, in ascending order of the ranges.
+    """
+
+    def __init__(self, parts: RowParts) -> None:
+        summaries: list[PartSummary] = parts.chosen(0, 1).map(summary_of_part)
+        if not summaries:
+            raise ValueError("y is empty; it must have at least one row.")
+        self.parts = parts
+        labels = [one.labels for one in summaries]
+        self.score_borders = borders_of([one.scores for one in summaries], parts.n_parts)
+        self.label_borders, self.has_single_labels = label_ranges(labels, parts.n_parts)
+        self.lowest_label, self.largest_label = (
+            float(min(one.min() for one in labels)), float(max(one.max() for one in labels))
+        )  # fmt: skip
+        self.by_score = parts.regrouped(split_by_score, len(self.score_borders) + 1, self.score_borders)
+
+    @property
+    def ranges(self) -> RowParts:
+        """The scores and labels of each range of scores."""
+        return self.by_score.chosen(0, 1)
+
+    @cached_property
+    def by_label(self) -> RowParts:
+        """The range of scores, the label and the number of the rows of each range of labels."""
+        borders = self.label_borders, self.score_borders
+        return self.parts.regrouped(split_by_label, len(self.label_borders) + 1, *borders)
+
+    @cached_property
+    def grid(self) -> IntArray:
+        """The number of rows by range of scores and range of labels."""
+        grid = np.zeros((len(self.score_borders) + 1, len(self.label_borders) + 1), dtype=np.int64)
+        for place, rows in self.ranges.map(rows_by_label, self.score_borders, self.label_borders):
+            grid[place] = rows
+        return grid
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows."""
+        return int(self.grid.sum())
+
+    @cached_property
+    def counts(self) -> RankingCounts:
+        """The exact numbers of pairs."""
+        ranges: list[RangeCounts] = self.ranges.map(counts_of_range)
+        across, label_pairs = crossing_pairs(self.grid), different_pairs(self.grid.sum(axis=0))
+        if not self.has_single_labels:
+            same_labels = self.by_label.chosen(0, 1).map(counts_of_labels)
+            across += sum(wrong for wrong, _ in same_labels)
+            label_pairs += sum(total for _, total in same_labels)
+        m = self.n_rows
+        return RankingCounts(
+            float(across + sum(one.wrong for one in ranges)),
+            float(across + sum(one.wrong_or_tied for one in ranges)),
+            float(label_pairs),
+            float(m * (m - 1) // 2 - sum(one.tied_scores for one in ranges)),
+        )
 
 
 class PartSummary(NamedTuple):
@@ -122,19 +168,19 @@ def range_of(values: FloatArray, borders: FloatArray) -> IntArray:
     return np.searchsorted(borders, values, side="right")
 
 
-def split_by_score(scores: Any, y: Any, borders: FloatArray) -> list[tuple[FloatArray, FloatArray]]:
-    """Return scores and labels of each range of scores."""
-    columns = as_vector(scores, "scores"), as_labels(y, "y")
+def split_by_score(scores: Any, y: Any, *numbers_and_borders: Any) -> list[tuple[Any, ...]]:
+    """Return scores, labels and numbers of the rows of each range of scores."""
+    *numbers, borders = numbers_and_borders
+    columns = as_vector(scores, "scores"), as_labels(y, "y"), *numbers
     return split(columns, range_of(columns[0], borders), len(borders) + 1)
 
 
-def split_by_label(
-    scores: Any, y: Any, borders: FloatArray, score_borders: FloatArray
-) -> list[tuple[IntArray, FloatArray]]:
-    """Return the number of the range of scores and the label of the rows of each range of labels."""
+def split_by_label(scores: Any, y: Any, *numbers_and_borders: Any) -> list[tuple[Any, ...]]:
+    """Return the range of scores, the label and the number of the rows of each range of labels."""
+    *numbers, borders, score_borders = numbers_and_borders
     labels = as_labels(y, "y")
     places = range_of(as_vector(scores, "scores"), score_borders).astype(np.int32)
-    return split((places, labels), range_of(labels, borders), len(borders) + 1)
+    return split((places, labels, *numbers), range_of(labels, borders), len(borders) + 1)
 
 
 def split(columns: tuple[Any, ...], group: IntArray, n_groups: int) -> list[tuple[Any, ...]]:
@@ -144,12 +190,19 @@ def split(columns: tuple[Any, ...], group: IntArray, n_groups: int) -> list[tupl
     return list(zip(*(np.split(column[order], ends) for column in columns), strict=True))
 
 
-def counts_of_range(scores: FloatArray, labels: FloatArray, label_borders: FloatArray) -> RangeCounts:
-    """Count the pairs within a range of scores, and its rows by range of labels."""
+def rows_by_label(
+    scores: FloatArray, labels: FloatArray, score_borders: FloatArray, borders: FloatArray
+) -> tuple[int, IntArray]:
+    """Return the number of a range of scores, and its number of rows by range of labels."""
+    rows = np.bincount(range_of(labels, borders), minlength=len(borders) + 1)
+    return int(range_of(scores[:1], score_borders)[0]), rows
+
+
+def counts_of_range(scores: FloatArray, labels: FloatArray) -> RangeCounts:
+    """Count the pairs within a range of scores."""
     wrong, wrong_or_tied = misordered(labels, scores)
     runs = np.unique(scores, return_counts=True)[1].astype(np.int64)
-    rows = np.bincount(range_of(labels, label_borders), minlength=len(label_borders) + 1)
-    return RangeCounts(wrong, wrong_or_tied, int(np.sum(runs * (runs - 1) // 2)), rows)
+    return RangeCounts(wrong, wrong_or_tied, int(np.sum(runs * (runs - 1) // 2)))
 
 
 def counts_of_labels(places: IntArray, labels: FloatArray) -> tuple[int, int]:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.data.row_parts import RowParts, whole_queries_of
+from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.preferences import Preferences
 
 
@@ -19,15 +20,19 @@ def by_query(
     scores: Any,
     qid: Any,
     sample_weight: Any = None,
+    one_ranking: Callable[..., float] | None = None,
     **options: Any,
 ) -> tuple[Any, ...]:
     """Return ``function(y, scores, qid, sample_weight, **options)``, arrays with one entry per query.
 
     If rows are in parts, such as Dask partitions, and each query is in one of them, the parts compute the
-    entries of their queries, and only these are collected. Otherwise the columns are collected, and so they
-    are with weights of rows, which are scaled by those of all queries.
+    entries of their queries, and only these are collected. One ranking has the value of
+    ``one_ranking(ranking, **options)`` and no weight in a mean. Otherwise the columns are collected, and so
+    they are with weights of rows, which are scaled by those of all queries.
     """
     backend = backend_among(scores, y, qid, sample_weight)
+    if backend is not None and qid is None and one_ranking is not None and not isinstance(y, Preferences):
+        return np.array([one_ranking(SortedRanking(backend.parts(scores, y)), **options)]), None
     if backend is not None and qid is not None and sample_weight is None and not isinstance(y, Preferences):
         found = _of_parts(backend.parts(scores, y, qid), function, options)
         if found is not None:

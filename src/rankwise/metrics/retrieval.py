@@ -88,7 +88,7 @@ def within_queries(query: IntArray) -> IntArray:
     return np.arange(len(query)) - np.searchsorted(query, query)
 
 
-def discounts(position: FloatArray, k: int | None) -> FloatArray:
+def discounts(position: FloatArray | IntArray, k: int | None) -> FloatArray:
     """Return 1 / log2(rank + 1), 0 from rank k + 1 on and for documents that were not retrieved."""
     return np.where(position < (np.inf if k is None else k), 1.0 / np.log2(position + 2.0), 0.0)
 

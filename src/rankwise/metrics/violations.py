@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import backend_among
 from rankwise.losses.pair_sums import misordered_weight
-from rankwise.metrics.one_ranking import ranking_counts
+from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.metrics.parts import by_query
 from rankwise.metrics.rows import RankedRows, columns_of
 from rankwise.preferences import NoPairsError, Preferences
@@ -51,7 +51,7 @@ def label_violations(y: Any, scores: Any, qid: Any, sample_weight: Any) -> Viola
     """Return the weights of the pairs of labels within queries, in memory or in parts."""
     backend = backend_among(scores, y)
     if backend is not None and qid is None and sample_weight is None:
-        counts = ranking_counts(backend.parts(scores, y))
+        counts = SortedRanking(backend.parts(scores, y)).counts
         return Violations(*(np.array([count]) for count in counts[:3]))
     return Violations(*by_query(_label_violations, y, scores, qid, sample_weight))
 
@@ -60,7 +60,8 @@ def rank_counts(y: Any, scores: Any, qid: Any) -> RankCounts:
     """Return the counts of Kendall's tau of labels and scores within queries, in memory or in parts."""
     backend = backend_among(scores, y)
     if backend is not None and qid is None and not isinstance(y, Preferences):
-        return RankCounts(*(np.array([count]) for count in ranking_counts(backend.parts(scores, y))))
+        counts = SortedRanking(backend.parts(scores, y)).counts
+        return RankCounts(*(np.array([count]) for count in counts))
     return RankCounts(*by_query(_rank_counts, y, scores, qid))
 
 
