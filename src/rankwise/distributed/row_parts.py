@@ -96,6 +96,30 @@ class DaskParts(RowParts):
         n_columns = engine.execute(lambda: engine.map(len, groups))[0]
         return DaskParts(engine, [engine.map(getitem, groups, [k] * n_groups) for k in range(n_columns)])
 
+    def transformed(self, function: Callable[..., Sequence[Any]], *common: Any) -> DaskParts | None:
+        """Keep the arrays on the workers of the partitions; one round fetches their lengths."""
+        engine, sent = self._engine, self._engine.broadcast(Common(common))
+        fixed = [[value] * self.n_parts for value in (function, sent)]
+        results = engine.persist(engine.map(call, *fixed, *self._handles()))
+        shapes = engine.execute(lambda: engine.map(shape_of, results))
+        filled = [result for result, (n_rows, _) in zip(results, shapes, strict=True) if n_rows]
+        if not filled:
+            return None
+        n_columns = max(n_columns for _, n_columns in shapes)
+        return DaskParts(engine, [engine.map(column_of, filled, [k] * len(filled)) for k in range(n_columns)])
+
+    def numbered(self) -> tuple[DaskParts, IntArray]:
+        """Count the rows of each partition, and number them on its worker."""
+        engine, first = self._engine, next(column for column in self._columns if column is not None)
+        ends = np.cumsum(engine.execute(lambda: engine.map(n_rows_of, first))).astype(np.int64)
+        starts = np.concatenate([[0], ends[:-1]])
+        numbers = engine.map(np.arange, starts.tolist(), ends.tolist())
+        return DaskParts(engine, [*self._columns, numbers]), starts
+
+    def beside(self, other: DaskParts) -> DaskParts:
+        """Return the partitions with the columns of both."""
+        return DaskParts(self._engine, self._columns + other._columns)
+
     def _handles(self) -> list[list[Any]]:
         return [[None] * self.n_parts if column is None else column for column in self._columns]
 
@@ -198,6 +222,16 @@ def as_rows(column: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame(column.X, columns=column.feature_names, copy=False)
+
+
+def shape_of(result: tuple[Sequence[Any]] | None) -> tuple[int, int]:
+    """Return the number of rows and of columns of a result of `call`, zeros if the partition is empty."""
+    return (0, 0) if result is None else (n_rows_of(*result[0]), len(result[0]))
+
+
+def column_of(result: tuple[Sequence[Any]], number: int) -> Any:
+    """Return a column of a result of `call`."""
+    return result[0][number]
 
 
 def piece_of(pieces: tuple[Sequence[Any]] | None, group: int) -> Any:

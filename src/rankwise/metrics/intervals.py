@@ -6,7 +6,7 @@ influence of each unit, the derivative of the estimate by the weight of the unit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -69,13 +69,17 @@ class Estimate:
     @property
     def _variances(self) -> tuple[FloatArray, FloatArray]:
         """The variance of each sample, NaN if it has one unit, and its degrees of freedom."""
-        if self.sample is None:
-            sizes, squares = np.array([self.n_effective]), np.array([np.sum(self.influence**2)])
-        else:
-            sizes = np.bincount(self.sample).astype(np.float64)
-            squares = np.bincount(self.sample, self.influence**2)
+        sizes, squares = self._sums
         degrees = np.where(sizes > 1, sizes - 1, np.nan)
         return sizes / degrees * squares, degrees
+
+    @property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        """The number of units of each sample, and the sum of their squared influences."""
+        if self.sample is None:
+            return np.array([self.n_effective]), np.array([np.sum(self.influence**2)])
+        squares: Any = np.bincount(self.sample, self.influence**2)
+        return np.bincount(self.sample).astype(np.float64), squares
 
     def interval(self, confidence: float, bounds: tuple[float, float] | None = None) -> tuple[float, float]:
         """Return the ends of the interval by quantiles of Student's t, NaN if there are too few units.
@@ -108,6 +112,38 @@ class Estimate:
         if self.value == 0 or np.isnan(error):
             return 1.0 if self.value == 0 else float("nan")
         return float(2 * stdtr(self.degrees, -abs(self.value) / error)) if error > 0 else 0.0
+
+
+@dataclass(frozen=True)
+class SummedEstimate(Estimate):
+    """An estimate whose units are elsewhere: only sums of their squared influences are known.
+
+    It is one of several estimates from the same units, such as the errors of several models.
+
+    Attributes
+    ----------
+    sizes : array of shape (n_samples,)
+        The number of units of each sample.
+    squares : array of shape (n_estimates + 1, n_estimates + 1, n_samples)
+        The sums of squared influences of the difference of two estimates; the last is the constant 0.
+    place : (int, int)
+        The two estimates whose difference this is.
+    """
+
+    sizes: FloatArray = field(default_factory=lambda: np.empty(0))
+    squares: FloatArray = field(default_factory=lambda: np.empty((0, 0, 0)))
+    place: tuple[int, int] = (0, -1)
+
+    def __sub__(self, other: Estimate) -> Estimate:
+        """Return the estimate of the difference of two of the estimates."""
+        if not isinstance(other, SummedEstimate) or other.squares is not self.squares:
+            raise TypeError("The estimates must have the same units.")
+        value, place = self.value - other.value, (self.place[0], other.place[0])
+        return replace(self, value=value, place=place, n_trials=None)
+
+    @property
+    def _sums(self) -> tuple[FloatArray, FloatArray]:
+        return self.sizes, self.squares[self.place]
 
 
 def mean_estimate(values: FloatArray, weight: FloatArray | None = None) -> Estimate:
