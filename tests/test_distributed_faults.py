@@ -13,12 +13,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from rankwise import CurveRanker, RankRLS, RankSVM
+from rankwise.datasets import dump_svmlight
 from rankwise.distributed import (
     PartitionLostError,
     RoundLog,
     WorkersSilentError,
     engine,
     fit_pipeline,
+    from_files,
     scatter,
     whole_queries,
 )
@@ -116,6 +118,21 @@ def test_labels_of_a_killed_worker_are_ranked_again(client, monkeypatch):
     np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y, qid=QID).coef_, atol=1e-8)
     assert model.rounds_.mode == "whole queries"
     assert any("lost" in event for event in model.rounds_.events)
+
+
+def test_labels_of_files_are_read_again(client, monkeypatch, tmp_path):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+    for k in range(4):
+        rows = slice(150 * k, 150 * (k + 1))
+        dump_svmlight(X[rows], Y[rows], tmp_path / f"{k}.txt", qid=QID[rows])
+    data = from_files(tmp_path / "*.txt")
+    kill(client)()
+    model = RankSVM(1e-3, loss="squared_hinge", tol=1e-10, callback=At(3, kill(client)))
+    model.fit(data.X, data.y, qid=data.qid)
+    here = RankSVM(1e-3, loss="squared_hinge", tol=1e-10).fit(X, Y, qid=QID)
+    np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-8)
+    np.testing.assert_allclose(data.y, Y)
+    assert model.rounds_.mode == "whole queries"
 
 
 @pytest.mark.parametrize("kind", ["pipeline", "curves"])

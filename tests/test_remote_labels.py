@@ -10,10 +10,10 @@ from rankwise import Preferences, RankLogistic, RankRLS, RankSVM
 from rankwise.data.design import Design
 from rankwise.datasets import make_ranking
 from rankwise.distributed import DaskDesign, whole_queries
+from rankwise.distributed.groups import ranges_overlap
 from rankwise.distributed.remote_labels import (
     RemotePreferences,
     local_labels,
-    ranges_overlap,
     remote_preferences,
 )
 from rankwise.estimators.inputs import check_driver
@@ -167,6 +167,14 @@ def test_words_name_queries_and_partitions_may_be_empty(no_driver, model):
     np.testing.assert_allclose(there.coef_, here.coef_, atol=1e-8)
 
 
+@pytest.mark.parametrize("kind", [int, str, lambda number: (number,)])
+def test_queries_need_no_order_if_they_are_few(no_driver, kind):
+    names = np.empty(24, dtype=object)
+    names[:] = [kind(number) for number in np.random.default_rng(1).permutation(24)]
+    there = RankRLS(1e-2).fit(ROWS, column(Y), qid=column(names[QID]))
+    np.testing.assert_allclose(there.coef_, RankRLS(1e-2).fit(X, Y, qid=QID).coef_, rtol=1e-8)
+
+
 def test_frames(no_driver):
     pandas = pytest.importorskip("pandas")
     dataframe = pytest.importorskip("dask.dataframe")
@@ -189,7 +197,7 @@ def test_frames(no_driver):
         (column(Y), column(np.arange(N_ROWS) // 50)),
         (da.from_array(Y, chunks=100), column(QID)),
         (da.from_array(Y, chunks=(120, 110, 130, 120)), column(QID)),
-        (column(Y), column(np.array([(k,) if k else "a" for k in QID], dtype=object))),
+        (column(Y), column(np.where(np.arange(N_ROWS) % 2, QID, 1000 + np.arange(N_ROWS)))),
     ],
 )
 def test_columns_that_do_not_suit_are_brought_to_the_driver(client, monkeypatch, y, qid):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from time import monotonic
@@ -119,7 +120,7 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
     kept = {name: value for name, value in settings.items() if name not in FREE_SETTINGS}
     digest.update(json.dumps(kept, sort_keys=True, default=str).encode())
     rows = rows_digest(data.X) if data.digest is None else data.digest
-    for part in [rows, target_digest(data.y), array_digest(data.qid)]:
+    for part in [rows, target_digest(data.y), column_digest(data.qid)]:
         digest.update(part)
     return digest.hexdigest()
 
@@ -127,7 +128,7 @@ def fingerprint(data: Data, settings: dict[str, Any]) -> str:
 def target_digest(y: Any) -> bytes:
     """Digest labels, right-censored times with their strata, or clicks with their weights."""
     if not hasattr(y, "groups"):
-        return array_digest(y)
+        return column_digest(y)
     clicks = [getattr(y, name) for name in ("click_weight", "impression") if hasattr(y, name)]
     return b"".join(map(array_digest, (y.values, y.event, y.groups(), *clicks)))
 
@@ -135,12 +136,23 @@ def target_digest(y: Any) -> bytes:
 def rows_digest(X: Any) -> bytes:
     """Digest rows; those of partitions are read on their workers."""
     if hasattr(X, "blocks"):
-        from rankwise.distributed.client import current_engine
+        return _blocks_digest(block_digest, X.blocks)
+    return _joined_digest([array_digest(part) for part in _arrays_of(X)])
 
-        engine = current_engine()
-        parts = engine.execute(lambda: engine.map(block_digest, X.blocks))
-    else:
-        parts = [array_digest(part) for part in _arrays_of(X)]
+
+def column_digest(values: Any) -> bytes:
+    """Digest labels or queries; those of partitions are read on their workers."""
+    return _blocks_digest(array_digest, values.blocks) if hasattr(values, "blocks") else array_digest(values)
+
+
+def _blocks_digest(digest: Callable[[Any], bytes], blocks: list[Any]) -> bytes:
+    from rankwise.distributed.client import current_engine
+
+    engine = current_engine()
+    return _joined_digest(engine.execute(lambda: engine.map(digest, blocks)))
+
+
+def _joined_digest(parts: list[bytes]) -> bytes:
     return hashlib.blake2b(b"".join(parts), digest_size=16).digest()
 
 

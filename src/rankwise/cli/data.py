@@ -75,6 +75,10 @@ class Data:
 
         if hasattr(self.y, "groups"):
             return len(np.unique(self.y.groups()))
+        if hasattr(self.qid, "blocks"):  # on the workers of Dask
+            from rankwise.data.remote_rows import n_queries_of
+
+            return n_queries_of(self.qid)
         return 1 if self.qid is None else len(np.unique(self.qid))
 
 

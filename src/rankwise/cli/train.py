@@ -104,9 +104,9 @@ def run(options: argparse.Namespace, console: Console) -> None:
         require_rows(data)
         with arrays_of_stream(options):
             outcome = learn(options, console, recipe, data, options.tune)
-    if options.calibrate is not None:
-        calibrate(outcome, data, options)
-    values = training_report.report_values(options, data, outcome, reading)
+        if options.calibrate is not None:
+            calibrate(outcome, data, options)
+        values = training_report.report_values(options, data, outcome, reading)
     save(options, data, outcome)
     console.result(
         {"command": "train"} | values, [*training_report.report_lines(values), *click_lines(data.y)]

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rankwise.data.backends import Backend, backend_of
-from rankwise.data.row_parts import n_rows_of, whole_queries_of
+from rankwise.data.row_parts import PartsInMemory, distinct_queries, joined, n_rows_of, whole_queries_of
 
 
 class Head(NamedTuple):
@@ -58,6 +58,20 @@ def remote_rows(X: Any) -> Any:
     """
     backend = backend_of(X)
     return X if backend is None else RemoteRows(backend, X)
+
+
+def n_queries_of(qid: Any) -> int:
+    """Return the number of distinct queries of a column in memory or of a backend; each part returns its own.
+
+    Examples
+    --------
+    >>> n_queries_of([3, 1, 3])
+    2
+    """
+    backend = backend_of(qid)
+    parts = PartsInMemory(qid) if backend is None else backend.parts(qid)
+    found = parts.map(distinct_queries)
+    return len(distinct_queries(joined(found))) if found else 0
 
 
 def head_of(rows: Any) -> Head:

@@ -9,6 +9,7 @@ from rankwise.distributed.collections import Partitions, gathered, is_distribute
 from rankwise.distributed.design import DaskDesign
 from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSilentError
 from rankwise.distributed.files import FileData, from_files
+from rankwise.distributed.part_columns import PartColumn
 from rankwise.distributed.remote_labels import RemotePreferences
 from rankwise.distributed.whole_squares import remote_squares
 from rankwise.losses.least_squares import squares_of
@@ -20,6 +21,7 @@ __all__ = [
     "DaskBackend",
     "DaskDesign",
     "FileData",
+    "PartColumn",
     "PartitionLostError",
     "Partitions",
     "RoundLog",

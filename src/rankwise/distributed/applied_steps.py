@@ -23,6 +23,13 @@ def is_idle(step: Any) -> bool:
     return step is None or (isinstance(step, str) and step == "passthrough")
 
 
+def needs_queries(step: Any) -> bool:
+    """Tell whether a step, or one of the steps of a pipeline, transforms rows by their queries."""
+    if isinstance(step, Pipeline):
+        return any(needs_queries(part) for _, part in step.steps)
+    return takes_queries(step)
+
+
 def fitted_rows(step: Any, rows: RowBlocks, qid: NDArray[Any] | None) -> RowBlocks:
     """Fit a step, and return the rows that it transforms."""
     if is_idle(step):

@@ -17,6 +17,7 @@ from rankwise.data.scores import row_scores
 from rankwise.distributed.blocks import as_block, names_of
 from rankwise.distributed.client import current_client
 from rankwise.distributed.engine import constant, require_dask
+from rankwise.distributed.part_columns import PartColumn
 
 
 @dataclass
@@ -59,10 +60,13 @@ class Partitions:
 
 
 def is_distributed(values: Any) -> bool:
-    """Tell whether values are a Dask collection, a list of Dask objects or `Partitions`; needs no Dask."""
+    """Tell whether values are a Dask collection, a list of Dask objects, `Partitions` or a `PartColumn`.
+
+    Dask need not be installed.
+    """
     if isinstance(values, list | tuple):
         return len(values) > 0 and all(_is_dask(value) for value in values)
-    return isinstance(values, Partitions) or _is_dask(values)
+    return isinstance(values, Partitions | PartColumn) or _is_dask(values)
 
 
 def _is_dask(value: Any) -> bool:
@@ -136,6 +140,8 @@ def gathered(values: Any) -> Any:
     """Return a column (labels, queries, weights) as an array in memory; others are returned unchanged."""
     if not is_distributed(values):
         return values
+    if isinstance(values, PartColumn):
+        return np.asarray(values)
     if isinstance(values, list | tuple):
         return np.concatenate([np.asarray(part) for part in _computed(list(values))])
     if hasattr(values, "columns"):
@@ -148,11 +154,18 @@ def column_parts(values: Any) -> list[Any] | None:
     """Return the partitions of a column on Dask; None for several columns and for a column in memory."""
     if not is_distributed(values) or isinstance(values, Partitions):
         return None
+    if isinstance(values, PartColumn):
+        return values.blocks
     if isinstance(values, list | tuple):
         return list(values)
     if not hasattr(values, "to_delayed") or getattr(values, "ndim", 1) != 1:
         return None
     return list(np.ravel(values.to_delayed()))
+
+
+def part_names(values: Any, n_parts: int) -> list[str]:
+    """Return the names of the parts of a column in messages."""
+    return values.names if isinstance(values, PartColumn) else [f"Partition {k}" for k in range(n_parts)]
 
 
 def _computed(parts: list[Any]) -> list[Any]:

@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from rankwise.data.design import Design
 from rankwise.distributed.blocks import as_block
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions
 from rankwise.distributed.engine import Engine, require_dask
+from rankwise.distributed.file_columns import file_columns, head_of
 from rankwise.distributed.file_parts import FilePart, file_parts, split_parts
 from rankwise.distributed.file_tables import (
     joined_kinds,
@@ -29,9 +29,7 @@ from rankwise.distributed.file_tables import (
     table_options,
 )
 from rankwise.io.atomic import atomic_folder
-from rankwise.io.chunks import join_queries
 from rankwise.io.frames import check_present
-from rankwise.io.large_labels import warn_of_large_ties
 from rankwise.io.table_readers import NotNumbersError, is_table
 
 # numpy reads the heads of files with Python's parser, which before 3.11.8 may fail in two threads at once.
@@ -40,20 +38,22 @@ _one_parser = Lock()
 
 @dataclass
 class FileData:
-    """The data of several files: rows that are read on demand, and columns in memory.
+    """The data of several files: rows that are read on demand, and their labels and queries.
 
     Attributes
     ----------
     X : Partitions
-    y : array of shape (n_rows,)
-    qid : array of shape (n_rows,) or None
+    y : array or PartColumn of shape (n_rows,)
+        With a Dask client and queries, a column that stays on the workers; otherwise an array in memory.
+        `np.asarray(data.y)` is an array in any case.
+    qid : array or PartColumn of shape (n_rows,), or None
     kinds : list or None
         What the columns of a table with words or gaps are; None for numbers.
     """
 
     X: Partitions
-    y: NDArray[np.float64]
-    qid: NDArray[Any] | None
+    y: Any
+    qid: Any
     kinds: list[Any] | None = None
 
 
@@ -71,9 +71,10 @@ def from_files(
 ) -> FileData:
     """Read svmlight (LETOR) files or tables (CSV, Parquet), one partition each.
 
-    The files are read once for labels and queries. With a Dask client, the rows then stay on the workers.
-    Without one, they are read again in every round, which is slow for text: `cache` names a folder for binary
-    copies, which are memory-mapped.
+    The files are read once for labels and queries. With a Dask client, the rows then stay on the workers, and
+    so do labels and queries if there are queries; they become arrays in memory if code asks for arrays.
+    Without a client, labels and queries are in memory, and rows are read again in every round, which is slow
+    for text: `cache` names a folder for binary copies, which are memory-mapped.
 
     Parameters
     ----------
@@ -141,29 +142,23 @@ def from_files(
 
 
 def _read(engine: Engine, parts: list[FilePart], load: Any, options: tuple[Any, ...], cache: Any) -> FileData:
-    """Read labels and queries of all parts; the rows are read, or kept on the workers, as tasks."""
+    """Read all parts; rows are read, and rows, labels and queries kept on the workers, as tasks."""
     arguments = [[value] * len(parts) for value in (load, options, cache)]
     # A read is a task of its own, which Dask repeats if the worker with its result is lost.
     reads = engine.map(read_or_error, parts, *arguments)
-    found = engine.execute(lambda: engine.map(columns_of, reads))
-    if errors := [part for part in found if isinstance(part, NotNumbersError)]:
+    heads = engine.execute(lambda: engine.map(head_of, reads))
+    if errors := [head for head in heads if isinstance(head, NotNumbersError)]:
         raise errors[0]
-    labels = np.concatenate([part[0] for part in found])
-    warn_of_large_ties(labels)
     is_numeric = load is not load_mixed
-    rows = engine.map(rows_of if is_numeric else frame_of, reads)
-    return FileData(
-        Partitions(
-            rows,
-            [len(part[0]) for part in found],
-            found[0][2],
-            loaded=is_numeric,
-            sparse=load is load_text,
-        ),
-        labels,
-        joined_queries([part.path for part in parts], [part[1] for part in found]),
-        None if is_numeric else list(options[0].kinds),
+    rows = Partitions(
+        engine.map(rows_of if is_numeric else frame_of, reads),
+        [head.n_rows for head in heads],
+        heads[0].names,
+        loaded=is_numeric,
+        sparse=load is load_text,
     )
+    labels, queries = file_columns(engine, reads, [part.path for part in parts], heads)
+    return FileData(rows, labels, queries, None if is_numeric else list(options[0].kinds))
 
 
 def _most_features(engine: Engine, parts: list[FilePart], zero_based: bool) -> int:
@@ -173,16 +168,6 @@ def _most_features(engine: Engine, parts: list[FilePart], zero_based: bool) -> i
 def part_columns(part: FilePart) -> list[str]:
     """Return the names of the columns of a part of a table."""
     return part.columns()
-
-
-def joined_queries(files: Sequence[str], queries: Sequence[Any]) -> NDArray[Any] | None:
-    """Concatenate the queries of all files; a query may continue in the next file."""
-    missing = [file for file, query in zip(files, queries, strict=True) if query is None]
-    if len(missing) == len(files):
-        return None
-    if missing:
-        raise ValueError(f"{missing[0]} has no queries, but other files do.")
-    return join_queries(list(queries))
 
 
 def text_width(part: FilePart, zero_based: bool) -> int:
@@ -267,8 +252,3 @@ def rows_of(read: tuple[Any, Any, Any, Any]) -> Design:
 def frame_of(read: tuple[Any, Any, Any, Any]) -> Any:
     """Return the rows of a file as a frame."""
     return read[0]
-
-
-def columns_of(read: Any) -> Any:
-    """Return labels, queries and names, or the error of a read."""
-    return read if isinstance(read, NotNumbersError) else read[1:]

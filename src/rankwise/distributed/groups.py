@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,3 +27,15 @@ def split_groups(group: NDArray[np.int64], borders: NDArray[np.int64]) -> NDArra
         first[present] = np.minimum(first[present], number)
         last[present] = number
     return np.asarray(first < last)
+
+
+def ranges_overlap(ranges: Sequence[tuple[Any, Any]]) -> bool:
+    """Return whether any two closed ranges have a value in common.
+
+    Examples
+    --------
+    >>> ranges_overlap([(5, 9), (1, 4)]), ranges_overlap([(1, 4), (4, 9)])
+    (False, True)
+    """
+    in_order = sorted(ranges, key=lambda one: one[0])
+    return any(not before[1] < after[0] for before, after in pairwise(in_order))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries
-from rankwise.distributed.applied_steps import fitted_rows, is_idle, require_whole_queries
+from rankwise.distributed.applied_steps import fitted_rows, is_idle, needs_queries, require_whole_queries
 from rankwise.distributed.collections import as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import constant, require_dask
 from rankwise.distributed.row_blocks import RowBlocks, as_rows
@@ -90,7 +90,8 @@ def fit_steps(steps: list[Any], X: Any, *, qid: Any = None) -> Any:
     if all(is_idle(step) for step in steps):
         return X
     rows = RowBlocks.of(X)
-    query = None if qid is None else np.asarray(gathered(qid))
+    uses_queries = qid is not None and any(needs_queries(step) for step in steps)
+    query = np.asarray(gathered(qid)) if uses_queries else None
     for step in steps:
         rows = fitted_rows(step, rows, query)
     return rows.partitions()

@@ -1,28 +1,32 @@
 """Labels and queries that stay on the workers, so that the driver's memory does not grow with the rows.
 
 Each worker ranks the rows of its partition. The driver has a few numbers per partition: rows, pairs, queries,
-and the range of its queries. If these ranges do not overlap, no query is in two partitions.
+and the range of its queries. If these ranges do not overlap, no query is in two partitions; otherwise, the
+driver compares the queries themselves.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_labels, as_weights
-from rankwise.distributed.collections import column_parts
+from rankwise.data.row_parts import WholeQueries
+from rankwise.distributed.collections import column_parts, part_names
 from rankwise.distributed.engine import Engine, Pinned
+from rankwise.distributed.groups import ranges_overlap
 from rankwise.distributed.partitioned import PartitionedDesign
 from rankwise.preferences.base import Pairs, Preferences
 from rankwise.preferences.ranking import Ranking
 
 # The most rows, and stored entries of rows, of a sample that is brought to the driver.
 SAMPLE_ROWS, SAMPLE_ENTRIES = 1 << 18, 1 << 24
+# The most queries per row that are brought to the driver to find one that is in two partitions.
+QUERIES_PER_ROW = 0.1
 
 
 @dataclass(frozen=True)
@@ -61,10 +65,11 @@ class Summary:
 
 @dataclass(frozen=True)
 class LocalLabels:
-    """The ranking of the rows of one partition; None if its columns are not valid."""
+    """The ranking of the rows of one partition, None if its columns are not valid, and its queries."""
 
     ranking: Ranking | None
     summary: Summary
+    queries: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
 
 
 def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> LocalLabels:
@@ -82,7 +87,7 @@ def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> Loca
     ranking = Ranking(labels, codes, weight=weights)
     if pair_weight == "difference":
         ranking = ranking.replaced(gain=labels)
-    return LocalLabels(ranking, summary_of(ranking, queries))
+    return LocalLabels(ranking, summary_of(ranking, queries), queries)
 
 
 def summary_of(ranking: Ranking, queries: NDArray[Any]) -> Summary:
@@ -127,6 +132,11 @@ def _are_in_order(queries: NDArray[Any]) -> bool:
 def labels_summary(labels: LocalLabels) -> Summary:
     """Return the summary alone, which is sent to the driver."""
     return labels.summary
+
+
+def labels_queries(labels: LocalLabels) -> NDArray[Any]:
+    """Return the distinct queries alone."""
+    return labels.queries
 
 
 class RemotePreferences(Preferences):
@@ -271,8 +281,7 @@ def remote_preferences(
 ) -> RemotePreferences | None:
     """Return preferences that stay on the workers, or None if y and qid do not suit that.
 
-    They suit it if all are Dask columns with the partitions of X and no query is in two partitions. That is
-    known if the ranges of the queries of partitions do not overlap, as with rows sorted by query.
+    They suit it if all are Dask columns with the partitions of X and no query is in two partitions.
     """
     n_partitions, engine = len(design.lengths), design.engine
     columns: list[Any] = [column_parts(column) for column in (y, qid)]
@@ -287,13 +296,11 @@ def remote_preferences(
 
     labels = Pinned(engine, make)
     summaries: list[Summary] = engine.execute(lambda: engine.map(labels_summary, labels.handles))
-    for number, summary in enumerate(summaries):
+    for name, summary in zip(part_names(y, n_partitions), summaries, strict=True):
         if summary.problem:
-            raise ValueError(f"Partition {number}: {summary.problem}")
-    filled = [summary for summary in summaries if summary.n_rows]
-    known = all(summary.first is not None for summary in filled)
+            raise ValueError(f"{name}: {summary.problem}")
     alike = [summary.n_rows for summary in summaries] == design.lengths
-    if not (known and alike) or ranges_overlap([(one.first, one.last) for one in filled]):
+    if not alike or not queries_are_whole(engine, labels, summaries):
         return None
     row_entries = design.stored / max(1, design.shape[0])
     found = RemotePreferences(engine, labels, summaries, row_entries, pair_weight is None)
@@ -301,13 +308,20 @@ def remote_preferences(
     return found
 
 
-def ranges_overlap(ranges: Sequence[tuple[Any, Any]]) -> bool:
-    """Return whether any two closed ranges have a value in common.
+def queries_are_whole(engine: Engine, labels: Pinned, summaries: Sequence[Summary]) -> bool:
+    """Return whether it is known that no query is in two partitions.
 
-    Examples
-    --------
-    >>> ranges_overlap([(5, 9), (1, 4)]), ranges_overlap([(1, 4), (4, 9)])
-    (False, True)
+    It is if the ranges of the queries of partitions do not overlap, as with rows sorted by query. Otherwise
+    the distinct queries of all partitions are compared, if they are few.
     """
-    in_order = sorted(ranges, key=lambda one: one[0])
-    return any(not before[1] < after[0] for before, after in pairwise(in_order))
+    filled = [summary for summary in summaries if summary.n_rows]
+    if not all(summary.n_queries for summary in filled):
+        return False
+    kinds = {isinstance(summary.first, str) for summary in filled}
+    in_order = len(kinds) == 1 and all(summary.first is not None for summary in filled)
+    if in_order and not ranges_overlap([(one.first, one.last) for one in filled]):
+        return True
+    if sum(one.n_queries for one in filled) > QUERIES_PER_ROW * sum(one.n_rows for one in filled):
+        return False
+    found = engine.execute(lambda: engine.map(labels_queries, labels.handles))
+    return WholeQueries.of([queries for queries in found if len(queries)]) is not None

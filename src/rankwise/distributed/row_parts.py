@@ -19,6 +19,7 @@ from rankwise.data.row_parts import RowParts, joined, n_rows_of, some_rows, stac
 from rankwise.distributed.client import current_engine
 from rankwise.distributed.collections import Partitions, as_partitions, gathered, is_distributed
 from rankwise.distributed.engine import Engine, PinnedRows
+from rankwise.distributed.part_columns import PartColumn
 
 
 @dataclass(frozen=True)
@@ -189,6 +190,8 @@ def load(engine: Engine, blocks: list[Any]) -> list[Any]:
 
 def as_blocks(column: Any) -> Partitions:
     """Return the blocks of rows, or of one column, on Dask."""
+    if isinstance(column, PartColumn):
+        return Partitions(column.blocks, column.lengths)
     if getattr(column, "ndim", 2) != 1 or isinstance(column, list | tuple):
         return as_partitions(column)
     blocks = list(column.to_delayed().ravel()) if hasattr(column, "chunks") else list(column.to_delayed())

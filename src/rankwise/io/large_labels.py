@@ -26,6 +26,18 @@ def warn_of_large_ties(labels: NDArray[np.float64]) -> None:
         )
 
 
+def large_ties(labels: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the first label of 2^53 or more that occurs twice, two times; an empty array if none does.
+
+    Examples
+    --------
+    >>> large_ties(np.array([1.0, 2.0**60, 2.0**61, 2.0**60])) / 2.0**60, large_ties(np.array([1.0, 1.0]))
+    (array([1., 1.]), array([], dtype=float64))
+    """
+    values, counts = np.unique(labels[is_large(labels)], return_counts=True)
+    return np.repeat(values[counts > 1][:1], 2)
+
+
 class LargeLabels:
     """The distinct large labels of a column that is read in pieces.
 
