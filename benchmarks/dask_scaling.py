@@ -7,6 +7,7 @@
     python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
     python benchmarks/dask_scaling.py --tuning --write   # 8 alphas and 5 folds: passes and bytes of a search
     python benchmarks/dask_scaling.py --driver 100000000 --write   # the driver's memory: 16 GB on the workers
+    python benchmarks/dask_scaling.py --driver 2000000 --of rls    # the same for RankRLS (rls), files (files)
     python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
 
 The scheduler and two workers are separate processes. Bytes are those sent and received by the driver,
@@ -49,7 +50,7 @@ from rankwise import (
     RankSVM,
     RankSVMCV,
 )
-from rankwise.distributed import DaskDesign, whole_queries
+from rankwise.distributed import DaskDesign, from_files, whole_queries
 from rankwise.distributed.client import ClientEngine
 from rankwise.losses import Hinge
 from rankwise.model_selection.search import EdgeOfGridWarning
@@ -296,17 +297,49 @@ def make_narrow(seed, n_rows, n_features):
     return np.random.default_rng(seed).standard_normal((n_rows, n_features), dtype=np.float32)
 
 
-def driver_memory(m, n=4, n_partitions=64):
-    """Fit rows, labels and queries that exist on the workers alone; return the peak memory of the driver."""
-    n_rows = m // n_partitions // QUERY_ROWS * QUERY_ROWS
+def lists_of_parts(n_rows, n, n_partitions):
+    """Return rows, labels and queries as recipes that workers compute."""
     X = [delayed(make_narrow)(seed, n_rows, n) for seed in range(n_partitions)]
-    y, qid = (
+    columns = (
         [delayed(make_column)(seed, n_rows, n, name) for seed in range(n_partitions)] for name in ("y", "qid")
     )
-    with workers() as client:
+    return X, *columns
+
+
+def write_part(folder, seed, n_rows, n_features):
+    """Write a partition as a table, and return when it is complete."""
+    import pandas
+
+    columns = {f"x{k}": column for k, column in enumerate(make_narrow(seed, n_rows, n_features).T)}
+    columns |= {name: make_column(seed, n_rows, n_features, name) for name in ("y", "qid")}
+    pandas.DataFrame(columns).to_parquet(Path(folder) / f"part-{seed:03}.parquet")
+
+
+def columns_of_files(client, folder, n_rows, n, n_partitions):
+    """Let the workers write tables, and read them."""
+    writes = [client.submit(write_part, folder, seed, n_rows, n) for seed in range(n_partitions)]
+    client.gather(writes)
+    data = from_files(Path(folder) / "*.parquet", label="y")
+    return data.X, data.y, data.qid
+
+
+DRIVEN = {
+    "svm": RankSVM(1e-3),
+    "rls": RankRLS(1e-3),
+    "cg": RankRLS(1e-3, solver="cg"),
+    "files": RankRLS(1e-3),
+}
+
+
+def driver_memory(m, n=4, n_partitions=64, what="svm"):
+    """Fit rows, labels and queries that exist on the workers alone; return the peak memory of the driver."""
+    n_rows = m // n_partitions // QUERY_ROWS * QUERY_ROWS
+    shape = n_rows, n, n_partitions
+    with workers() as client, tempfile.TemporaryDirectory() as folder:
         client.wait_for_workers(2)
         before, start = peak_megabytes(), perf_counter()
-        model = RankSVM(1e-3).fit(X, y, qid=qid)
+        X, y, qid = columns_of_files(client, folder, *shape) if what == "files" else lists_of_parts(*shape)
+        model = DRIVEN[what].fit(X, y, qid=qid)
         seconds = perf_counter() - start
     log = model.rounds_
     found = {"rows": n_rows * n_partitions, "features": n, "partitions": n_partitions, "mode": log.mode}
@@ -573,6 +606,9 @@ def main():
     parser.add_argument("--check", action="store_true", help="compare the model with measured rounds alone")
     parser.add_argument("--model", action="store_true", help="print the model of large clusters alone")
     parser.add_argument("--driver", type=int, metavar="ROWS", help="measure the driver's memory alone")
+    parser.add_argument(
+        "--of", choices=sorted(DRIVEN), default="svm", help="what --driver measures; only svm is recorded"
+    )
     parser.add_argument("--write", action="store_true", help="keep the figures")
     parser.add_argument("--draw", action="store_true", help="write the tables of the page")
     parser.add_argument("--serve", nargs=2, help=argparse.SUPPRESS)
@@ -589,7 +625,9 @@ def main():
     if options.draw:
         return draw(known)
     if options.driver:
-        found = driver_memory(options.driver)
+        found = driver_memory(options.driver, what=options.of)
+        if options.of != "svm":
+            return None
         others = [one for one in known.get("driver", []) if one["rows"] != found["rows"]]
         record = known | {"driver": sorted([*others, found], key=lambda one: one["rows"])}
     else:
