@@ -138,16 +138,40 @@ def test_counts_of_many_rows_are_exact(labels):
     assert kendall_tau(*there) == kendall_tau(y, scores)
 
 
-def test_weights_of_rows():
+@pytest.mark.parametrize("lengths", [(20, 20, 20), (15, 0, 15, 30), (17, 23, 20), (1,) * 60], ids=str)
+@pytest.mark.parametrize("options", [{}, {"average": "pairs"}, {"per_query": True}], ids=str)
+def test_weights_of_rows(lengths, options):
+    """Queries are whole, a few are cut, or most are; a query and a partition have no weight."""
     generator = np.random.default_rng(1)
     y, qid = generator.integers(0, 3, 60).astype(float), np.arange(60) // 5
-    scores, weight = generator.normal(size=60), generator.random(60)
-    for average in ("queries", "pairs"):
-        options = {"sample_weight": weight, "average": average}
-        there = ranking_error(y, da.from_array(scores, chunks=20), qid, **options)
-        assert there == pytest.approx(ranking_error(y, scores, qid, **options), abs=1e-12)
-        there = pair_log_loss(y, da.from_array(scores, chunks=20), qid, **options)
-        assert there == pytest.approx(pair_log_loss(y, scores, qid, **options), abs=1e-12)
+    scores, weight = generator.normal(size=60), generator.random(60) * 10.0 ** (qid % 4)
+    weight[:20] = weight[55:] = 0.0
+    there = [da.from_array(column, chunks=(lengths,)) for column in (y, scores, qid)]
+    for measure in (ranking_error, pair_log_loss):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = measure(*there, sample_weight=da.from_array(weight, chunks=(lengths,)), **options)
+            expected = measure(y, scores, qid, sample_weight=weight, **options)
+        np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_weights_that_are_all_zero_are_refused():
+    there = da.from_array(np.arange(6.0), chunks=3)
+    with pytest.raises(ValueError, match="sample_weight is zero for every row"):
+        ranking_error(there, there, np.arange(6) // 3, sample_weight=np.zeros(6))
+    with pytest.raises(ValueError, match="sample_weight must not be negative"):
+        ranking_error(there, there, np.arange(6) // 3, sample_weight=-np.ones(6))
+
+
+def test_only_the_rows_of_cut_queries_are_collected(monkeypatch):
+    generator = np.random.default_rng(4)
+    y, scores = generator.integers(0, 3, 60).astype(float), generator.normal(size=60)
+    words = np.array([f"q{number}" for number in 100 - np.arange(60) // 5])
+    there = [da.from_array(column, chunks=((18, 22, 20),)) for column in (y, scores, words)]
+    monkeypatch.setattr(type(backend_of(there[0])), "column", None)
+    options = {"per_query": True, "undefined": "nan"}
+    for measure in (ranking_error, kendall_tau, ndcg):
+        np.testing.assert_allclose(measure(*there, **options), measure(y, scores, words, **options))
 
 
 def test_measures_of_order_graphs_pairs_and_survival_times_collect_scores():

@@ -24,6 +24,7 @@ from rankwise.core.checks import as_labels, as_vector
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.row_parts import RowParts
 from rankwise.losses.pair_sums import misordered_weight
+from rankwise.metrics.rows import share
 from rankwise.preferences import NoPairsError, Preferences
 
 # The number of order statistics per part from which the borders of the ranges are chosen.
@@ -245,3 +246,21 @@ def different_pairs(sizes: IntArray) -> int:
     """
     total = int(sizes.sum())
     return (total**2 - int(np.sum(sizes.astype(np.int64) ** 2))) // 2
+
+
+def error_of(ranking: SortedRanking) -> float:
+    """Return the fraction of pairs in the wrong order, equal scores counting one half; NaN without pairs."""
+    found = ranking.counts
+    return quotient((found.wrong + found.wrong_or_tied) / 2, found.label_pairs)
+
+
+def tau_of(ranking: SortedRanking) -> float:
+    """Return Kendall's tau-b, NaN if all labels or all scores are equal."""
+    found = ranking.counts
+    concordant = found.label_pairs - found.wrong_or_tied
+    return quotient(concordant - found.wrong, float(np.sqrt(found.label_pairs * found.score_pairs)))
+
+
+def quotient(part: float, whole: float) -> float:
+    """Return part / whole as for queries in memory, NaN if whole is 0."""
+    return float(share(np.array([part]), np.array([whole]))[0])

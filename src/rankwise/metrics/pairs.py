@@ -158,12 +158,13 @@ def pair_log_loss(
     >>> round(pair_log_loss([2, 1, 0], [1.0, 0.0, 0.0]), 4)
     0.4399
     """
-    if backend_among(y, scores, qid, sample_weight) is None and not per_query:
+    is_remote = backend_among(y, scores, qid, sample_weight) is not None
+    if not is_remote and not per_query:
         return Logistic(as_preferences(y, qid, sample_weight), average=average).value(scores)
-    losses, total, importance = by_query(_log_losses, y, scores, qid, sample_weight)
-    if per_query:
-        return losses
+    losses, total, importance = by_query(_log_losses, y, scores, qid, sample_weight, weighted=(1,))
     known = total > 0
+    if per_query:
+        return np.where(known, losses, np.nan) if is_remote else losses
     weight = (importance * total if average == "pairs" else importance)[known]
     if not known.any():
         raise NoPairsError("pair_log_loss is undefined: no query has two rows with different labels.")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rankwise.core.checks import as_array, as_vector, as_weights
 from rankwise.data.backends import backend_among, in_memory
-from rankwise.data.row_parts import RowParts, whole_queries_of
+from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
+from rankwise.data.row_parts import RowParts, WholeQueries, distinct_queries, joined, n_rows_of
 from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.preferences import Preferences
 
@@ -21,39 +24,107 @@ def by_query(
     qid: Any,
     sample_weight: Any = None,
     one_ranking: Callable[..., float] | None = None,
+    weighted: Sequence[int] = (),
     **options: Any,
 ) -> tuple[Any, ...]:
     """Return ``function(y, scores, qid, sample_weight, **options)``, arrays with one entry per query.
 
-    If rows are in parts, such as Dask partitions, and each query is in one of them, the parts compute the
-    entries of their queries, and only these are collected. One ranking has the value of
-    ``one_ranking(ranking, **options)`` and no weight in a mean. Otherwise the columns are collected, and so
-    they are with weights of rows, which are scaled by those of all queries.
+    If rows are in parts, such as Dask partitions, the parts compute the entries of their queries, and only
+    these are collected, with the rows of queries that are in several parts. If most rows are in such
+    queries, all are collected. One ranking has the value of ``one_ranking(ranking, **options)`` and no weight
+    in a mean. The arrays with the numbers `weighted` are sums of weights of pairs, in units that depend on
+    the largest weight of a row.
     """
     backend = backend_among(scores, y, qid, sample_weight)
     if backend is not None and qid is None and one_ranking is not None and not isinstance(y, Preferences):
         return np.array([one_ranking(SortedRanking(backend.parts(scores, y)), **options)]), None
-    if backend is not None and qid is not None and sample_weight is None and not isinstance(y, Preferences):
-        found = _of_parts(backend.parts(scores, y, qid), function, options)
+    if backend is not None and qid is not None and not isinstance(y, Preferences):
+        parts = backend.parts(scores, y, qid, sample_weight)
+        largest = None if sample_weight is None else largest_weight(parts.chosen(3))
+        found = _of_parts(parts, OfPart(function, options, largest, weighted))
         if found is not None:
             return found
     scores, y, qid, sample_weight = map(in_memory, (scores, y, qid, sample_weight))
     return function(y, scores, qid, sample_weight, **options)
 
 
-def _of_parts(
-    parts: RowParts, function: Callable[..., tuple[Any, ...]], options: dict[str, Any]
-) -> tuple[Any, ...] | None:
-    """Return the arrays of all parts, sorted by query; None if a query is in two parts."""
-    queries = whole_queries_of(parts.chosen(2))
-    if queries is None:
+@dataclass(frozen=True)
+class OfPart:
+    """A function of the rows of a part; see `by_query`.
+
+    Attributes
+    ----------
+    function : callable
+    options : dict
+    largest : float or None
+        The largest weight of a row of all parts, None without weights.
+    weighted : sequence of int
+    """
+
+    function: Callable[..., tuple[Any, ...]]
+    options: dict[str, Any]
+    largest: float | None
+    weighted: Sequence[int]
+
+    def __call__(self, scores: Any, y: Any, qid: Any, weight: Any) -> tuple[NDArray[Any] | None, ...]:
+        """Return the arrays of the function, with weights in the units of all parts."""
+        largest = 0.0 if weight is None else largest_of(weight)
+        if weight is not None and not largest:  # no row counts, which the function would refuse
+            weight = np.ones(n_rows_of(weight))
+        found = self.function(y, scores, qid, weight, **self.options)
+        scale = 1.0 if self.largest is None else (largest / self.largest) ** 2
+        return tuple(
+            None if array is None else np.asarray(array) * scale if k in self.weighted else np.asarray(array)
+            for k, array in enumerate(found)
+        )
+
+
+def largest_weight(parts: RowParts) -> float:
+    """Return the largest weight of a row; refuse weights that are all zero."""
+    largest = max(parts.map(largest_of), default=0.0)
+    if not largest:
+        raise ValueError("sample_weight is zero for every row.")
+    return largest
+
+
+def largest_of(weight: Any) -> float:
+    """Return the largest of some weights, which may all be zero."""
+    found = as_vector(weight, "sample_weight")
+    return float(as_weights(found, "sample_weight").max()) if found.any() else 0.0
+
+
+def _of_parts(parts: RowParts, of_part: OfPart) -> tuple[Any, ...] | None:
+    """Return the arrays of all parts, sorted by query; None if most rows are in queries in several parts."""
+    places = query_places(parts.chosen(2))
+    cut = CutQueries.of(parts.chosen(2), places.cut)
+    if not places.found or not cut.are_few:
         return None
-    found = parts.map(_of_part, function, options)
+    found = [one for one in parts.map(values_of_part, of_part, cut.queries) if one is not None]
+    values = places.whole
+    if cut.queries:
+        rows = collected_rows(parts, cut.queries)
+        found.append(of_part(*rows))
+        values.append(distinct_queries(rows[2]))
+    queries = WholeQueries.of(values)
+    assert queries is not None
     return tuple(None if column[0] is None else queries.sorted(column) for column in zip(*found, strict=True))
 
 
-def _of_part(
-    scores: Any, y: Any, qid: Any, function: Callable[..., Any], options: dict[str, Any]
-) -> tuple[NDArray[Any] | None, ...]:
-    found = function(y, scores, qid, None, **options)
-    return tuple(None if array is None else np.asarray(array) for array in found)
+def values_of_part(
+    scores: Any, y: Any, qid: Any, weight: Any, of_part: OfPart, cut: set[Any]
+) -> tuple[NDArray[Any] | None, ...] | None:
+    """Return the arrays of the queries of a part that are in no other, None if there are none."""
+    columns = rows_of_queries([scores, y, qid, weight], qid, cut, inside=False)
+    return None if columns is None else of_part(*columns)
+
+
+def collected_rows(parts: RowParts, queries: set[Any]) -> list[Any]:
+    """Return the columns of the rows of some queries of all parts."""
+    pieces = [piece for piece in parts.map(rows_of_part, queries) if piece is not None]
+    return [None if column[0] is None else joined(column) for column in zip(*pieces, strict=True)]
+
+
+def rows_of_part(scores: Any, y: Any, qid: Any, weight: Any, queries: set[Any]) -> list[Any] | None:
+    """Return the columns of the rows of some queries of a part as arrays, None if there are none."""
+    columns = rows_of_queries([scores, y, qid, weight], qid, queries, inside=True)
+    return None if columns is None else [None if one is None else as_array(one) for one in columns]

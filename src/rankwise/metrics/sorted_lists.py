@@ -12,9 +12,9 @@ import numpy as np
 
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.metrics.list_terms import check_gains, expected_reciprocal, relative_gains
-from rankwise.metrics.one_ranking import SortedRanking, range_of
+from rankwise.metrics.one_ranking import SortedRanking, quotient, range_of
 from rankwise.metrics.retrieval import discounts
-from rankwise.metrics.rows import RankedRows, share
+from rankwise.metrics.rows import RankedRows
 
 
 class Above(NamedTuple):
@@ -39,7 +39,7 @@ class Above(NamedTuple):
         return int(self.numbers[range_of(values[:1], self.borders)[0]])
 
 
-def ndcg_of(ranking: SortedRanking, *, k: int | None, gain: str) -> float:
+def ndcg_of(ranking: SortedRanking, *, k: int | None = None, gain: str = "exponential") -> float:
     """Return NDCG, NaN if no label is above 0."""
     check_gains(ranking.lowest_label, gain)
     terms = ranking.largest_label, k, gain
@@ -52,7 +52,7 @@ def ndcg_of(ranking: SortedRanking, *, k: int | None, gain: str) -> float:
     return quotient(found, ideal)
 
 
-def average_precision_of(ranking: SortedRanking, *, relevant_above: float) -> float:
+def average_precision_of(ranking: SortedRanking, *, relevant_above: float = 0.0) -> float:
     """Return the average precision, NaN if no row is relevant."""
     hits = relevant_rows(ranking, relevant_above)
     above = rows_above(ranking), Above.each(ranking.score_borders, hits)
@@ -60,23 +60,18 @@ def average_precision_of(ranking: SortedRanking, *, relevant_above: float) -> fl
     return quotient(total, float(hits.sum()))
 
 
-def reciprocal_rank_of(ranking: SortedRanking, *, relevant_above: float) -> float:
+def reciprocal_rank_of(ranking: SortedRanking, *, relevant_above: float = 0.0) -> float:
     """Return the expected reciprocal rank, NaN if no row is relevant."""
     found = ranking.ranges.map(first_hit_of_range, rows_above(ranking), relevant_above)
     hits = [one for one in found if one is not None]
     return float(expected_reciprocal(*(np.array([entry]) for entry in min(hits)))[0]) if hits else np.nan
 
 
-def precision_of(ranking: SortedRanking, *, k: int | None, relevant_above: float) -> float:
+def precision_of(ranking: SortedRanking, *, k: int | None = 10, relevant_above: float = 0.0) -> float:
     """Return the expected fraction of relevant rows among the first k."""
     depth = ranking.n_rows if k is None else k
     terms = rows_above(ranking), depth, relevant_above
     return float(sum(ranking.ranges.map(hits_within_range, *terms)) / depth)
-
-
-def quotient(part: float, whole: float) -> float:
-    """Return part / whole as for queries in memory, NaN if whole is 0."""
-    return float(share(np.array([part]), np.array([whole]))[0])
 
 
 def rows_above(ranking: SortedRanking) -> Above:

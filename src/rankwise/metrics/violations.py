@@ -53,7 +53,7 @@ def label_violations(y: Any, scores: Any, qid: Any, sample_weight: Any) -> Viola
     if backend is not None and qid is None and sample_weight is None:
         counts = SortedRanking(backend.parts(scores, y)).counts
         return Violations(*(np.array([count]) for count in counts[:3]))
-    return Violations(*by_query(_label_violations, y, scores, qid, sample_weight))
+    return Violations(*by_query(_label_violations, y, scores, qid, sample_weight, weighted=(0, 1, 2)))
 
 
 def rank_counts(y: Any, scores: Any, qid: Any) -> RankCounts:
