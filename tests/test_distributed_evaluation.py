@@ -43,6 +43,16 @@ def make_rows(n_levels=3):
 X, Y, QID = make_rows()
 WHOLE = tuple(np.diff([0, *np.searchsorted(QID, [3, 4, 9]), len(QID)]).tolist())
 CUT = (50, 0, 100, 90)
+SHORT = (10,) * 24  # shorter than queries
+COLLECTED = {
+    WHOLE: [],
+    CUT: [
+        "Queries in several partitions: 1 of 12. Of their rows, 24 bytes per row were collected, 360 bytes."
+    ],
+    SHORT: [
+        "A query is in several partitions: 8 bytes per row were collected, 1.92 kB; the features were not."
+    ],
+}
 
 
 def rows_on_dask(lengths=WHOLE):
@@ -76,7 +86,7 @@ MODELS = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("lengths", [WHOLE, CUT], ids=["whole queries", "queries in several partitions"])
+@pytest.mark.parametrize("lengths", COLLECTED, ids=["whole queries", "one query cut", "most queries cut"])
 def test_an_evaluation_is_that_of_memory(name, lengths):
     model = MODELS[name]
     found, expected = evaluate(model, rows_on_dask(lengths), Y, qid=QID), evaluate(model, X, Y, qid=QID)
@@ -84,8 +94,7 @@ def test_an_evaluation_is_that_of_memory(name, lengths):
     assert (found.n_rows, found.n_queries) == (expected.n_rows, expected.n_queries)
     assert repr(found) == repr(expected)
     assert found.notes[: len(expected.notes)] == expected.notes
-    extra = "A query is in several partitions: 8 bytes per row were collected, 1.92 kB; the features were"
-    assert [note[: len(extra)] for note in found.notes[len(expected.notes) :]] == [extra] * (lengths == CUT)
+    assert found.notes[len(expected.notes) :] == COLLECTED[lengths]
 
 
 @settings(max_examples=30, deadline=None)
@@ -127,7 +136,7 @@ def test_rows_without_a_label_are_left_out():
 
 
 @pytest.mark.parametrize("measures", [None, ["error", "mrr", "P(rel=2)@5", "log_loss"]])
-@pytest.mark.parametrize("lengths", [WHOLE, CUT])
+@pytest.mark.parametrize("lengths", COLLECTED)
 def test_a_comparison_is_that_of_memory(measures, lengths):
     scores = {"one": X[:, 0], "sum": X.sum(axis=1), "model": MODELS["linear"].predict(X)}
     there = {name: column_on_dask(column, lengths) for name, column in scores.items()}
@@ -136,6 +145,9 @@ def test_a_comparison_is_that_of_memory(measures, lengths):
     assert repr(found) == repr(expected)
     for name in scores:
         assert_same_measures(found.measures[name], expected.measures[name])
+    n_bytes = {WHOLE: None, CUT: "40 bytes per row were collected, 600 bytes", SHORT: "32 bytes per row"}
+    assert len(found.notes) == (lengths != WHOLE)
+    assert all(n_bytes[lengths] in note for note in found.notes)
 
 
 def test_one_ranking_and_preferences_collect_scores():
@@ -147,14 +159,25 @@ def test_one_ranking_and_preferences_collect_scores():
 
 
 @pytest.mark.parametrize("average", ["queries", "pairs"])
-@pytest.mark.parametrize("lengths", [WHOLE, CUT])
-def test_reliability_is_that_of_memory(average, lengths):
+@pytest.mark.parametrize("weight", [None, np.arange(240.0) * (QID > 3)], ids=["equal", "weights"])
+@pytest.mark.parametrize("lengths", COLLECTED)
+def test_reliability_is_that_of_memory(average, lengths, weight):
     scores = RankLogistic().fit(X, Y, qid=QID).predict(X)
-    found = reliability(Y, column_on_dask(scores, lengths), QID, average=average)
-    expected = reliability(Y, scores, QID, average=average)
+    options = {"average": average, "sample_weight": weight}
+    found = reliability(Y, column_on_dask(scores, lengths), QID, **options)
+    expected = reliability(Y, scores, QID, **options)
     assert found.n_pairs == expected.n_pairs
     for name in ("share", "stated", "observed", "log_loss"):
         np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=0, atol=1e-11)
+    assert len(found.notes) == (lengths != WHOLE)
+    assert expected.notes == []
+
+
+def test_reliability_of_one_ranking_notes_its_scores():
+    scores = RankLogistic().fit(X, Y).predict(X)
+    found = reliability(Y, column_on_dask(scores))
+    assert repr(found) == repr(reliability(Y, scores))
+    assert found.notes == ["All rows are one ranking: 8 bytes per row were collected, 1.92 kB."]
 
 
 def test_scaling_within_queries_needs_whole_queries():

@@ -1,19 +1,23 @@
 """One ranking on Dask: the values and intervals of memory, without collecting scores."""
 
+import logging
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise import Preferences
+from rankwise import OrdinalSVM, Preferences, RankSVM
 from rankwise.data.backends import backend_of
 from rankwise.data.row_parts import PartsInMemory
+from rankwise.evaluation import bootstrap, compare, evaluate
 from rankwise.metrics import average_precision, kendall_tau, ndcg, one_ranking, precision, reciprocal_rank
 from rankwise.metrics.intervals import error_estimate
 from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.metrics.ranking_errors import error_estimates
 
 dask = pytest.importorskip("dask", reason="needs rankwise[dask]")
+distributed = pytest.importorskip("distributed", reason="needs rankwise[dask]")
 da = pytest.importorskip("dask.array", reason="needs rankwise[dask]")
 
 
@@ -90,3 +94,93 @@ def test_measures_of_one_list_collect_no_score(monkeypatch):
         assert measure(*there) == pytest.approx(measure(y, scores), rel=1e-12)
     with pytest.raises(ValueError, match="y must not be negative for ndcg, got -1"):
         ndcg(there[0] - 1, there[1])
+
+
+# Evaluation and comparison
+
+
+@pytest.fixture
+def large(monkeypatch):
+    """Rankings of more than 20 rows are too large to be resampled, and no column may be collected."""
+    monkeypatch.setattr(bootstrap, "MAX_ROWS", 20)
+    monkeypatch.setattr(type(backend_of(da.zeros(1))), "column", None)
+
+
+def assert_same_measures(found, expected):
+    for there, here in zip(found, expected, strict=True):
+        assert (there.measure.name, there.units) == (here.measure.name, here.units)
+        numbers = [[*one.values, one.mean, one.low, one.high] for one in (there, here)]
+        np.testing.assert_allclose(*numbers, rtol=1e-12, atol=1e-14)
+
+
+GENERATOR = np.random.default_rng(7)
+X = GENERATOR.normal(size=(90, 3))
+Y = np.clip(np.round(X[:, 0] + GENERATOR.normal(size=90)) + 1, 0, 3)
+PARTITIONS = (30, 0, 45, 15)
+
+
+def on_dask(column, lengths=PARTITIONS):
+    return da.from_array(column, chunks=(lengths, *column.shape[1:]))
+
+
+@pytest.mark.parametrize("qid", [None, np.zeros(90, dtype=int)], ids=["no queries", "one query"])
+@pytest.mark.parametrize("y", [Y, np.minimum(Y, 1), Y + X[:, 1], np.ones(90)], ids=["grades", "classes",
+                         "numbers", "constant"])  # fmt: skip
+def test_an_evaluation_of_one_ranking_is_that_of_memory(large, y, qid):
+    model = RankSVM().fit(X, Y)
+    there = None if qid is None else on_dask(qid)
+    found, expected = evaluate(model, on_dask(X), on_dask(y), qid=there), evaluate(model, X, y, qid=qid)
+    assert_same_measures(found.measures, expected.measures)
+    assert repr(found) == repr(expected)
+    assert found.notes == expected.notes
+
+
+def test_all_measures_of_lists(large):
+    measures = ["ndcg", "nDCG@3", "mrr", "p@5", "P(rel=2)@5", "map", "error"]
+    found = evaluate(on_dask(X[:, 0]), on_dask(X), Y, measures=measures, undefined=0.0)
+    assert_same_measures(found.measures, evaluate(X[:, 0], X, Y, measures=measures).measures)
+    nothing = evaluate(on_dask(X[:, 0]), on_dask(X), 0 * Y, measures=["ndcg", "map"], undefined=0.5)
+    assert [one.mean for one in nothing.measures] == [0.5, 0.5]
+
+
+def test_grades_with_missing_labels(large):
+    model = OrdinalSVM().fit(X, Y)
+    y = Y.astype(object)
+    y[[0, 1, 31]] = None
+    y[75:] = None  # a partition without labels
+    found, expected = evaluate(model, on_dask(X), y), evaluate(model, X, y)
+    assert_same_measures(found.measures, expected.measures)
+    assert (found.n_rows, repr(found)) == (72, repr(expected))
+
+
+def test_a_comparison_on_one_ranking_is_that_of_memory(large):
+    scores = {"one": X[:, 0], "sum": np.round(X.sum(axis=1), 1), "other": X[:, 2]}
+    there = {name: on_dask(column) for name, column in scores.items()}
+    found, expected = compare(on_dask(Y), there), compare(Y, scores)
+    assert repr(found) == repr(expected)
+    assert found.notes == []
+    for one, other in zip(found.differences, expected.differences, strict=True):
+        numbers = [(each.mean, each.low, each.high, each.p) for each in (one, other)]
+        np.testing.assert_allclose(*numbers, rtol=1e-11, atol=1e-14)
+
+
+def test_resamples_and_log_loss_need_all_scores():
+    found = compare(Y, {"one": on_dask(X[:, 0]), "two": on_dask(X[:, 1])})
+    assert repr(found) == repr(compare(Y, {"one": X[:, 0], "two": X[:, 1]}))
+    assert found.notes == ["All rows are one ranking: 16 bytes per row were collected, 1.44 kB."]
+    loss = evaluate(on_dask(X[:, 0]), on_dask(X), Y, measures="log_loss")
+    assert "8 bytes per row were collected" in loss.notes[-1]
+    error = evaluate(on_dask(X[:, 0]), on_dask(X), Y, measures="error")
+    assert error.notes == []
+
+
+def test_workers_of_a_client_measure_one_ranking(large):
+    options = {"n_workers": 2, "threads_per_worker": 1, "processes": False, "dashboard_address": ":0"}
+    scores = {"one": X[:, 0], "sum": X.sum(axis=1)}
+    with (
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        for y in (Y, Y + X[:, 1]):
+            found = compare(on_dask(y), {name: on_dask(column) for name, column in scores.items()})
+            assert repr(found) == repr(compare(y, scores))

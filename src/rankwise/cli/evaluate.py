@@ -277,7 +277,9 @@ def reliability_of(y: Any, scores: Any, qid: Any) -> dict[str, Any] | None:
     except NoPairsError:
         return None
     summed_up = {"calibration_error": found.calibration_error, "overconfidence": found.overconfidence}
-    return asdict(found) | summed_up
+    values = asdict(found)
+    del values["notes"]  # the command prints one on all columns
+    return values | summed_up
 
 
 def compared(measured: list[dict[str, Any]], options: argparse.Namespace) -> dict[str, Any]:

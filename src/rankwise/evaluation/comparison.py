@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import in_memory
 from rankwise.evaluation.bootstrap import CONFIDENCE
 from rankwise.evaluation.data import labels_and_queries
-from rankwise.evaluation.in_parts import Wanted, measure_in_parts, measured_of
+from rankwise.evaluation.in_parts import Wanted, collected_notes, measure_in_parts, measured_of
 from rankwise.evaluation.measures import (
     Measure,
     Measured,
@@ -25,6 +25,7 @@ from rankwise.evaluation.measures import (
     named_measure,
 )
 from rankwise.evaluation.paired import TESTS, Difference, differences, paired_test
+from rankwise.evaluation.ranking_in_parts import measure_ranking
 from rankwise.metrics.intervals import mean_estimate
 from rankwise.metrics.rows import Undefined, check_undefined
 from rankwise.preferences import Preferences
@@ -48,6 +49,8 @@ class Comparison:
         The paired test over queries of ``p``: "permutation" or "wilcoxon".
     confidence : float
         The confidence level of the intervals.
+    notes : list of str
+        What was collected of rows that are not in memory.
     """
 
     measures: dict[str, list[Measured]]
@@ -55,6 +58,7 @@ class Comparison:
     n_queries: int
     test: str
     confidence: float = field(default=CONFIDENCE)
+    notes: list[str] = field(default_factory=list)
 
     @property
     def name(self) -> str:
@@ -120,7 +124,7 @@ def compare(
         `ranking_error`; "log_loss" and "error" take preferences of any kind, the others need labels.
     scores : dict of name to array of shape (n_rows,)
         The scores of two or more models; the first is compared with each of the others. Scores on Dask stay
-        on the workers, which return values per query, if each query is in one partition.
+        on the workers, as in `evaluate`.
     qid : array of shape (n_rows,), optional
         The query of each row.
     measures : str or sequence of str, optional
@@ -163,9 +167,8 @@ def compare(
     options: dict[str, Any] = {"relevant_above": relevant_above, "undefined": undefined}
     chosen = None if keys is None else [named_measure(key, **options) for key in keys]
     wanted = Wanted(dict.fromkeys(scores), chosen, RANKS, **options)
-    if (found := measure_in_parts(None, y, qid, wanted, list(scores.values()))) is not None:
-        metrics, _ = wanted.chosen(found.facts, len(found.queries))
-        return comparison_of(measured_of(found, metrics, confidence), test, confidence, random_state)
+    if (there := _compared_in_parts(y, scores, qid, wanted, test, confidence, random_state)) is not None:
+        return there
     labels, query = _rows(y, qid)
     named = {
         name: as_vector(in_memory(found), f"the scores of {name!r}", len(labels))
@@ -173,7 +176,21 @@ def compare(
     }
     if chosen is None:
         chosen, _ = measures_for(labels, int(query.max()) + 1, RANKS, relevant_above, undefined)
-    return compare_metrics(labels, named, query, chosen, test, confidence, random_state)
+    compared = compare_metrics(labels, named, query, chosen, test, confidence, random_state)
+    return replace(compared, notes=collected_notes(len(labels), compared.n_queries, y, qid, scores.values()))
+
+
+def _compared_in_parts(
+    y: Any, scores: Mapping[str, Any], qid: Any, wanted: Wanted, test: str, confidence: float, seed: int
+) -> Comparison | None:
+    """Compare rankings of rows in parts; None if rows are in memory, or their scores are needed."""
+    given = list(scores.values())
+    if (found := measure_in_parts(None, y, qid, wanted, given)) is not None:
+        metrics, _ = wanted.chosen(found.facts, len(found.queries))
+        compared = comparison_of(measured_of(found, metrics, confidence), test, confidence, seed)
+        return replace(compared, notes=found.notes)
+    one = measure_ranking(None, y, qid, wanted, given, confidence)
+    return None if one is None else comparison_of(one.measured, test, confidence, seed)
 
 
 def compare_metrics(

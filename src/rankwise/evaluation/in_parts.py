@@ -1,11 +1,12 @@
 """Measures of rows in parts, such as Dask partitions: each part measures its own queries.
 
-Only values per query are collected. The intervals and tests over queries are then those of memory.
+Values per query are collected, and labels and scores of the rows of queries that are in several parts. The
+intervals and tests over queries are then those of memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -15,12 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.memory import human_bytes
-from rankwise.core.pipelines import last_step
+from rankwise.core.pipelines import last_step, scales_queries
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.backends import backend_among, backend_of
-from rankwise.data.row_parts import RowParts, WholeQueries, n_rows_of, whole_queries_of
-from rankwise.evaluation.data import EvaluationData, edges_of_model
+from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
+from rankwise.data.row_parts import RowParts, WholeQueries
+from rankwise.evaluation.data import edges_of_model
 from rankwise.evaluation.label_facts import LabelFacts
+from rankwise.evaluation.labelled_rows import LabelledRows
 from rankwise.evaluation.measures import (
     Measured,
     Metric,
@@ -30,9 +33,10 @@ from rankwise.evaluation.measures import (
     over_queries,
 )
 from rankwise.evaluation.models import is_scores
-from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
 from rankwise.metrics.rows import Undefined
 from rankwise.preferences import Preferences
+
+NONE_CUT = CutQueries(set())
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,12 @@ class Wanted:
         """The edges of the order graph of the first model, if it has one."""
         return edges_of_model(last_step(next(iter(self.models.values()))))
 
-    def candidates(self, data: EvaluationData, facts: LabelFacts) -> Sequence[Metric]:
+    def candidates(self, rows: LabelledRows, facts: LabelFacts) -> Sequence[Metric]:
         """Return the measures that a part computes, some of which may be left out for all rows."""
         if self.metrics is not None:
             return self.metrics
-        if self.edges is not None:
-            return graph_measures(data.y, data.class_of_row, self.edges)
+        if self.edges is not None and rows.classes is not None:
+            return graph_measures(rows.y, rows.classes, self.edges)
         options = {"relevant_above": self.relevant_above, "undefined": self.undefined}
         ranks = [f"ndcg@{k}" for k in self.at] if facts.are_grades else []
         return [named_measure(key, **options) for key in ("error", *ranks, "map", "tau")]
@@ -101,6 +105,8 @@ class PartMeasures:
         The largest difference of two scores of a query by the first model.
     graded : array of int of shape (n, 4), or None
         For models that predict grades: query, label, grade and the number of such rows.
+    cut : CutQueries
+        The queries in several parts, whose rows were collected.
     """
 
     queries: NDArray[Any]
@@ -111,31 +117,57 @@ class PartMeasures:
     has_pairs: NDArray[np.bool_]
     spreads: FloatArray
     graded: IntArray | None
+    cut: CutQueries = NONE_CUT
+
+    @property
+    def notes(self) -> list[str]:
+        """A note on the rows that were collected, if there are any."""
+        return cut_notes(self.cut, len(self.queries), 2 + len(self.values))
 
 
 def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) -> PartMeasures | None:
     """Measure the queries of all parts; None if rows are in memory, or the parts cannot measure them alone.
 
-    That is the case if a query is in two parts, or there are fewer than two queries, or the preferences are
-    no labels. `given` has the scores of the models that are None.
+    That is the case if most rows are in queries that are in several parts, or there are fewer than two
+    queries, or the preferences are no labels. Labels, queries and scores of the rows of a few cut queries are
+    collected. `given` has the scores of the models that are None.
     """
-    parts = parts_of_whole_queries(X, y, qid, given)
-    return None if parts is None else merged(parts, wanted)
+    parts = parts_with_queries(X, y, qid, given)
+    if parts is None:
+        return None
+    places = query_places(parts.chosen(2))
+    if places.n_queries < 2:
+        return None
+    cut = CutQueries.of(parts.chosen(2), places.cut)
+    if not cut.are_few or (cut.queries and any(map(scales_queries, wanted.models.values()))):
+        return None
+    return merged(parts, wanted, cut)
 
 
 def parts_of_whole_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:
     """Return rows, labels, queries and scores in parts with whole queries; None if there are none."""
+    parts = parts_with_queries(X, y, qid, given)
+    if parts is None:
+        return None
+    places = query_places(parts.chosen(2))
+    return None if places.n_queries < 2 or places.cut else parts
+
+
+def parts_with_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:
+    """Return rows, labels, queries and scores in parts; None in memory, without queries or labels."""
     backend = backend_among(X, *given, *((y, qid) if X is None else ()))
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
-    parts = backend.parts(X, y, qid, *given)
-    queries = whole_queries_of(parts.chosen(2))
-    return None if queries is None or len(queries.values) < 2 else parts
+    return backend.parts(X, y, qid, *given)
 
 
-def merged(parts: RowParts, wanted: Wanted) -> PartMeasures | None:
+def merged(parts: RowParts, wanted: Wanted, cut: CutQueries = NONE_CUT) -> PartMeasures | None:
     """Return the measures of all parts, sorted by query."""
-    found = [part for part in parts.map(measure_part, wanted) if part is not None]
+    found = [part for part in parts.map(measure_part, wanted, cut.queries) if part is not None]
+    if cut.queries:
+        pieces = [piece for piece in parts.map(collected_part, wanted, cut.queries) if piece is not None]
+        together = measures_of(LabelledRows.joined(pieces), wanted) if pieces else None
+        found += [] if together is None else [together]
     queries = WholeQueries.of([part.queries for part in found]) if found else None
     if queries is None or len(queries.values) < 2:
         return None
@@ -156,6 +188,7 @@ def merged(parts: RowParts, wanted: Wanted) -> PartMeasures | None:
         queries.sorted([part.has_pairs for part in found]),
         queries.sorted([part.spreads for part in found]),
         joined_grades(found),
+        cut,
     )
 
 
@@ -170,30 +203,39 @@ def joined_grades(found: Sequence[PartMeasures]) -> IntArray | None:
     return np.concatenate(rows) if rows else None
 
 
-def measure_part(rows: Any, y: Any, qid: Any, *scores_and_wanted: Any) -> PartMeasures | None:
-    """Measure the queries of one part; None if no row has a label."""
-    *scores, wanted = scores_and_wanted
-    columns = iter(scores)
-    models = {name: next(columns) if model is None else model for name, model in wanted.models.items()}
-    first, *others = models
-    X = np.empty((n_rows_of(y), 0)) if rows is None else rows
-    data = EvaluationData(models[first], X, y, qid, {name: models[name] for name in others}, first, None)
-    if len(data.y) == 0:
+def measure_part(rows: Any, y: Any, qid: Any, *scores_and_common: Any) -> PartMeasures | None:
+    """Measure the queries of one part that are not in others; None if no row has a label."""
+    *scores, wanted, cut = scores_and_common
+    chosen = rows_of_queries([rows, y, qid, *scores], qid, cut, inside=False)
+    return None if chosen is None else measures_of(LabelledRows.of(wanted.models, *chosen), wanted)
+
+
+def collected_part(rows: Any, y: Any, qid: Any, *scores_and_common: Any) -> LabelledRows | None:
+    """Return the labelled rows of one part in queries that are in several; None if there are none."""
+    *scores, wanted, cut = scores_and_common
+    chosen = rows_of_queries([rows, y, qid, *scores], qid, cut, inside=True)
+    return None if chosen is None else LabelledRows.of(wanted.models, *chosen)
+
+
+def measures_of(rows: LabelledRows, wanted: Wanted) -> PartMeasures | None:
+    """Measure the queries of some rows; None if no row has a label."""
+    if len(rows.y) == 0:
         return None
-    facts = LabelFacts.of(data.y, wanted.relevant_above)
-    chosen = [*wanted.candidates(data, facts), *wanted.more]
+    queries, query = rows.codes
+    facts = LabelFacts.of(rows.y, wanted.relevant_above)
+    chosen = [*wanted.candidates(rows, facts), *wanted.more]
     return PartMeasures(
-        data.queries,
-        np.bincount(data.query, minlength=data.n_queries),
-        X.shape[0],
+        queries,
+        np.bincount(query, minlength=len(queries)),
+        rows.n_rows,
         facts,
         {
-            name: {one.key: one.of(data.target, found, data.query) for one in chosen}
-            for name, found in data.scores.items()
+            name: {one.key: one.of(rows.y, found, query) for one in chosen}
+            for name, found in rows.scores.items()
         },
-        different_labels(data.y, data.query),
-        data.query_spreads,
-        grades_by_query(data),
+        different_labels(rows.y, query),
+        rows.spreads,
+        grades_by_query(rows),
     )
 
 
@@ -212,14 +254,12 @@ def different_labels(y: FloatArray, query: IntArray) -> NDArray[np.bool_]:
     return found
 
 
-def grades_by_query(data: EvaluationData) -> IntArray | None:
+def grades_by_query(rows: LabelledRows) -> IntArray | None:
     """Return the number of rows by query, label and predicted grade; None for other models."""
-    model = data.models[data.name]
-    if data.label_names is None or not predicts_grades(model):
+    if rows.classes is None or rows.grades is None:
         return None
-    predicted = predicted_grades(data.X, data.qid, model)[data.row_numbers]
-    rows = np.stack([data.query, data.class_of_row, predicted], axis=1)
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    columns = np.stack([rows.codes[1], rows.classes, rows.grades], axis=1)
+    distinct, counts = np.unique(columns, axis=0, return_counts=True)
     return np.column_stack([distinct, counts])
 
 
@@ -239,7 +279,20 @@ def given_scores(models: Mapping[str, Any]) -> tuple[dict[str, Any], list[Any]]:
     return {name: None if is_scores(model) else model for name, model in models.items()}, scores
 
 
-def collected_notes(data: EvaluationData, X: Any, y: Any, qid: Any, scored: Sequence[Any]) -> list[str]:
+def cut_notes(cut: CutQueries, n_queries: int, n_columns: int) -> list[str]:
+    """Return a note on the bytes that were collected of queries in several parts, if there are any."""
+    if not cut.queries:
+        return []
+    total = human_bytes(8 * n_columns * cut.n_rows)
+    return [
+        f"Queries in several partitions: {len(cut.queries):,} of {n_queries:,}. "
+        f"Of their rows, {8 * n_columns} bytes per row were collected, {total}."
+    ]
+
+
+def collected_notes(
+    n_rows: int, n_queries: int, y: Any, qid: Any, scored: Iterable[Any], X: Any = None
+) -> list[str]:
     """Return a note on the bytes that were collected, if columns were not in memory.
 
     `scored` are models and arrays of scores: one number per row was collected of each.
@@ -251,9 +304,10 @@ def collected_notes(data: EvaluationData, X: Any, y: Any, qid: Any, scored: Sequ
     if isinstance(y, Preferences):
         why = "The preferences are those of all rows"
     else:
-        why = "All rows are one ranking" if data.n_queries == 1 else "A query is in several partitions"
-    total = human_bytes(n_bytes * data.X.shape[0])
-    return [f"{why}: {n_bytes} bytes per row were collected, {total}; the features were not."]
+        why = "All rows are one ranking" if n_queries == 1 else "A query is in several partitions"
+    total = human_bytes(n_bytes * n_rows)
+    rest = "" if X is None else "; the features were not"
+    return [f"{why}: {n_bytes} bytes per row were collected, {total}{rest}."]
 
 
 def is_remote(column: Any) -> bool:

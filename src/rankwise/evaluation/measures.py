@@ -20,8 +20,10 @@ from rankwise.evaluation.bootstrap import (
 )
 from rankwise.evaluation.label_facts import LabelFacts
 from rankwise.evaluation.names import measure_name
+from rankwise.metrics import sorted_lists
 from rankwise.metrics.concordance import concordance_estimate
 from rankwise.metrics.intervals import Estimate, error_estimate, mean_estimate, units_of
+from rankwise.metrics.one_ranking import SortedRanking, error_of, tau_of
 from rankwise.metrics.rows import Undefined
 from rankwise.model_selection.scoring import LOWER_IS_BETTER, METRICS, parsed_measure
 from rankwise.preferences import NoPairsError, Preferences
@@ -35,6 +37,15 @@ OPTIONS = {
     "map": ("relevant_above", "undefined"),
     "mrr": ("relevant_above", "undefined"),
     "p": ("relevant_above",),
+}
+# Measures of one ranking in parts.
+OF_RANKING: dict[str, Callable[..., float]] = {
+    "error": error_of,
+    "tau": tau_of,
+    "ndcg": sorted_lists.ndcg_of,
+    "map": sorted_lists.average_precision_of,
+    "mrr": sorted_lists.reciprocal_rank_of,
+    "p": sorted_lists.precision_of,
 }
 
 
@@ -53,11 +64,13 @@ class Metric(Measure):
     """A measure of scores; `of(y, scores, query)` returns its value per query.
 
     `y` is an array of labels, or a `Preferences` with its own queries; `query` is then ignored. If the
-    independent units are rows, `over_rows(y, scores)` estimates a measure of pairs.
+    independent units are rows, `over_rows(y, scores)` estimates a measure of pairs. `of_ranking` returns the
+    value of one ranking in parts; None if it needs all scores in one place.
     """
 
     of: Callable[[Any, FloatArray, IntArray], FloatArray] = field(repr=False)
     over_rows: Callable[[Preferences, FloatArray], Estimate] | None = field(default=None, repr=False)
+    of_ranking: Callable[[SortedRanking], float] | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -124,6 +137,7 @@ def named_measure(key: str, **options: Any) -> Metric:
         base not in LOWER_IS_BETTER,
         _per_query(METRICS[base], **chosen),
         error_estimate if base == "error" else None,
+        partial(_value_of_ranking, OF_RANKING[base], chosen) if base in OF_RANKING else None,
         bounds=BOUNDS.get(base, (0.0, 1.0)),
     )
 
@@ -140,6 +154,13 @@ def _values_per_query(
         return np.asarray(metric(y, scores, given, per_query=True, **options))
     except NoPairsError:
         return np.full(n_queries_of(y, query), np.nan)
+
+
+def _value_of_ranking(metric: Callable[..., float], options: dict[str, Any], ranking: SortedRanking) -> float:
+    options = dict(options)
+    undefined = options.pop("undefined", "skip")
+    value = metric(ranking, **options)
+    return float(undefined) if np.isnan(value) and not isinstance(undefined, str) else value
 
 
 def n_queries_of(y: Any, query: IntArray | None) -> int:
@@ -274,7 +295,7 @@ def measured(
         name: [
             _over_rows(one, y, found, query, confidence)
             if one.over_rows is not None
-            else _resampled(one, one.of(y, found, query), draws[name][listed.index(one)], confidence)
+            else resampled(one, one.of(y, found, query), draws[name][listed.index(one)], confidence)
             for one in measures
         ]
         for name, found in scores.items()
@@ -300,11 +321,19 @@ def _over_rows(
         units = "rows" if units_of(pairs) is None else "groups"
     except NoPairsError:
         pass  # undefined, as the value is
+    return estimated(metric, metric.of(y, scores, query), estimate, units, confidence)
+
+
+def estimated(
+    metric: Metric, values: FloatArray, estimate: Estimate, units: str, confidence: float
+) -> Measured:
+    """Return a measure of one list, with the interval of its estimate."""
     ends = estimate.interval(confidence, metric.bounds)
-    return Measured(metric, metric.of(y, scores, query), estimate.value, *ends, units, estimate)
+    return Measured(metric, values, estimate.value, *ends, units, estimate)
 
 
-def _resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence: float) -> Measured:
+def resampled(metric: Metric, values: FloatArray, draws: FloatArray, confidence: float) -> Measured:
+    """Return a measure of one list, with the interval of its values of resampled rows."""
     ends = interval(draws, confidence)
     return Measured(metric, values, mean_defined(values), *ends, "resamples", draws=draws)
 

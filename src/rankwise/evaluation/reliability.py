@@ -7,6 +7,7 @@ have d in the window, the others have -d in it, and both are counted by the sums
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,8 +19,10 @@ from rankwise.core.checks import as_vector, check_count
 from rankwise.core.text import plural, table
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.backends import backend_among, in_memory
-from rankwise.data.row_parts import whole_queries_of
+from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
+from rankwise.evaluation.in_parts import collected_notes, cut_notes
 from rankwise.losses import Hinge, Logistic
+from rankwise.metrics.parts import collected_rows, largest_of, largest_weight
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
 
 # The number of windows, beside the bins, in which the mean difference of the scores is computed.
@@ -45,6 +48,8 @@ class Reliability:
     log_loss : float
         The mean over all pairs of log(1 + exp(-(s_better - s_worse))); log 2 for a coin flip.
     n_pairs : int
+    notes : list of str
+        What was collected of rows that are not in memory.
     """
 
     edges: FloatArray = field(repr=False)
@@ -53,6 +58,7 @@ class Reliability:
     observed: FloatArray
     log_loss: float
     n_pairs: int
+    notes: list[str] = field(default_factory=list, repr=False)
 
     @property
     def calibration_error(self) -> float:
@@ -135,20 +141,15 @@ def reliability(
     check_count("bins", bins)
     edges = np.linspace(0.5, 1.0, bins + 1)
     fine = _fine_edges(edges)
-    found = None
-    if sample_weight is None:
-        found = _in_parts(y, scores, qid, fine, average)
-    if found is None:
-        preferences = as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight))
-        log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
-        found = _counts(preferences, log_odds, _distances(fine, float(np.ptp(log_odds))), average)
+    there = _in_parts(y, scores, qid, sample_weight, fine, average)
+    found, notes = _collected(y, scores, qid, sample_weight, fine, average) if there is None else there
     bin_of_window = np.searchsorted(edges, fine[:-1], side="right") - 1
     right, wrong, stated = (np.bincount(bin_of_window, part, bins) for part in _windows(found))
     share = np.asarray(right + wrong, dtype=np.float64)
     empty = share < SMALLEST_SHARE
     share[empty] = 0.0
     whole = np.where(empty, np.nan, share)
-    return Reliability(edges, share, stated / whole, right / whole, found.log_loss, found.n_pairs)
+    return Reliability(edges, share, stated / whole, right / whole, found.log_loss, found.n_pairs, notes)
 
 
 class _Counts(NamedTuple):
@@ -172,23 +173,47 @@ def _counts(preferences: Preferences, scores: FloatVector, distance: FloatArray,
     return _Counts(distance, np.array(found), value, preferences.n_pairs, weight)
 
 
-def _in_parts(y: Any, scores: Any, qid: Any, fine: FloatArray, average: str) -> _Counts | None:
-    """Return the counts of rows in parts, None if they are in memory or a query is in two parts."""
-    backend = backend_among(scores, y, qid)
+def _collected(
+    y: Any, scores: Any, qid: Any, sample_weight: Any, fine: FloatArray, average: str
+) -> tuple[_Counts, list[str]]:
+    """Return the counts of rows in memory, and a note if they were collected."""
+    preferences = as_preferences(in_memory(y), in_memory(qid), in_memory(sample_weight))
+    log_odds = as_vector(in_memory(scores), "scores", preferences.n_rows)
+    n_queries = len(np.unique(preferences.groups()))
+    notes = collected_notes(preferences.n_rows, n_queries, y, qid, [scores, sample_weight])
+    return _counts(preferences, log_odds, _distances(fine, float(np.ptp(log_odds))), average), notes
+
+
+def _in_parts(
+    y: Any, scores: Any, qid: Any, sample_weight: Any, fine: FloatArray, average: str
+) -> tuple[_Counts, list[str]] | None:
+    """Return the counts of rows in parts; None if they are in memory, or most queries in several parts."""
+    backend = backend_among(scores, y, qid, sample_weight)
     if backend is None or qid is None or isinstance(y, Preferences):
         return None
-    parts = backend.parts(scores, y, qid)
-    if whole_queries_of(parts.chosen(2)) is None:
+    parts = backend.parts(scores, y, qid, sample_weight)
+    places = query_places(parts.chosen(2))
+    cut = CutQueries.of(parts.chosen(2), places.cut)
+    if not places.found or not cut.are_few:
         return None
+    largest = None if sample_weight is None else largest_weight(parts.chosen(3))
     ends = np.array(parts.chosen(0).map(_ends))
     distance = _distances(fine, float(ends[:, 1].max() - ends[:, 0].min()))
-    found = [one for one in parts.map(_counts_of_part, distance, average) if one is not None]
+    found = parts.map(_counts_of_part, cut.queries, distance, average, largest)
+    if cut.queries:
+        found.append(_counts_of_rows(collected_rows(parts, cut.queries), distance, average, largest))
+    notes = cut_notes(cut, places.n_queries, 3 if sample_weight is None else 4)
+    return _mean_counts([one for one in found if one is not None]), notes
+
+
+def _mean_counts(found: list[_Counts]) -> _Counts:
+    """Return the weighted mean of counts of different rows."""
     if not found:
         raise NoPairsError("There is nothing to compare: no query has two rows with different labels.")
     weight = np.array([one.weight for one in found])
     share = weight / weight.sum()
     return _Counts(
-        distance,
+        found[0].distance,
         np.tensordot(share, np.array([one.at_distance for one in found]), 1),
         float(share @ [one.log_loss for one in found]),
         sum(one.n_pairs for one in found),
@@ -201,12 +226,36 @@ def _ends(scores: Any) -> tuple[float, float]:
     return float(found.min()), float(found.max())
 
 
-def _counts_of_part(scores: Any, y: Any, qid: Any, distance: FloatArray, average: str) -> _Counts | None:
+def _counts_of_part(
+    scores: Any,
+    y: Any,
+    qid: Any,
+    weight: Any,
+    cut: set[Any],
+    distance: FloatArray,
+    average: str,
+    largest: float | None,
+) -> _Counts | None:
+    columns = rows_of_queries([scores, y, qid, weight], qid, cut, inside=False)
+    return None if columns is None else _counts_of_rows(columns, distance, average, largest)
+
+
+def _counts_of_rows(
+    columns: Sequence[Any], distance: FloatArray, average: str, largest: float | None
+) -> _Counts | None:
+    """Return the counts of some rows, None without pairs; `largest` is the largest weight of all rows."""
+    scores, y, qid, weight = columns
+    own = None if weight is None else largest_of(weight)
+    if own == 0:
+        return None
     try:
-        preferences = as_preferences(y, qid)
+        preferences = as_preferences(y, qid, weight)
     except NoPairsError:
         return None
-    return _counts(preferences, as_vector(scores, "scores", preferences.n_rows), distance, average)
+    found = _counts(preferences, as_vector(scores, "scores", preferences.n_rows), distance, average)
+    if own is None or largest is None or average == "queries":
+        return found
+    return found._replace(weight=found.weight * (own / largest) ** 2)
 
 
 def _distances(probability: FloatArray, score_range: float) -> FloatArray:

@@ -33,6 +33,7 @@ from rankwise.evaluation.measures import (
     named_measure,
 )
 from rankwise.evaluation.predicted_grades import predicted_grades, predicts_grades
+from rankwise.evaluation.ranking_in_parts import measure_ranking
 from rankwise.metrics.rows import Undefined, check_undefined
 
 
@@ -108,8 +109,9 @@ def evaluate(
     model : estimator, pipeline, or array of shape (n_rows,)
         A fitted model of this library or of scikit-learn, or the scores of the rows.
     X : array, sparse matrix or frame of shape (n_rows, n_features), or rows on Dask
-        Rows on Dask stay on the workers. If each query is in one partition, the workers return values per
-        query; otherwise they return the score of each row.
+        Rows on Dask stay on the workers, which return values per query, and the scores of the rows of queries
+        that are in several partitions. One ranking of more than 50,000 rows is sorted by the workers. The
+        attribute `notes` of the result states what was collected.
     y : array of shape (n_rows,), or Preferences
         Labels, higher is better; for models of classes their classes.
     qid : array of shape (n_rows,), optional
@@ -150,12 +152,15 @@ def evaluate(
     wanted = Wanted(models, chosen, RANKS, relevant_above, undefined)
     if (found := measure_in_parts(X, y, qid, wanted, scores)) is not None:
         return _evaluation_of_parts(model, found, wanted, confidence)
+    if (one := measure_ranking(X, y, qid, wanted, scores, confidence)) is not None:
+        grades = agreement_of_counts(model, one.graded, confidence)
+        return Evaluation(one.measured["model"], grades, one.notes, one.facts.n_rows, 1, confidence)
     data = EvaluationData(model, X, y, qid, {}, "model", None)
     notes: list[str] = []
     if chosen is None:
         chosen, notes = metrics_of(data, RANKS, relevant_above, undefined)
     own = measured(data.target, data.scores, data.query, chosen, random_state, confidence)["model"]
-    notes += collected_notes(data, X, y, qid, [model])
+    notes += collected_notes(data.X.shape[0], data.n_queries, y, qid, [model], X)
     return Evaluation(own, agreement_of(data, confidence), notes, len(data.y), data.n_queries, confidence)
 
 
@@ -163,6 +168,7 @@ def _evaluation_of_parts(model: Any, found: PartMeasures, wanted: Wanted, confid
     chosen, notes = wanted.chosen(found.facts, len(found.queries))
     own = measured_of(found, chosen, confidence)["model"]
     grades = agreement_of_parts(model, found, confidence)
+    notes = [*notes, *found.notes]
     return Evaluation(own, grades, notes, found.facts.n_rows, len(found.queries), confidence)
 
 
@@ -191,6 +197,14 @@ def agreement_of_parts(model: Any, found: PartMeasures, confidence: float) -> Gr
         return None
     query, given, predicted = np.repeat(found.graded[:, :3], found.graded[:, 3], axis=0).T
     return _agreement(model, given, predicted, query, confidence)
+
+
+def agreement_of_counts(model: Any, graded: IntArray | None, confidence: float) -> GradeAgreement | None:
+    """Return the agreement of predicted grades from the numbers of rows per label and grade."""
+    if graded is None:
+        return None
+    given, predicted = np.repeat(graded[:, :2], graded[:, 2], axis=0).T
+    return _agreement(model, given, predicted, None, confidence)
 
 
 def _agreement(
