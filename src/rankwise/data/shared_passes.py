@@ -12,15 +12,13 @@ from numpy.typing import NDArray
 
 from rankwise.data.design import Design
 
-PRODUCTS = ("matvecs", "rmatvecs", "weighted_spreads")
-
 
 class _Request(NamedTuple):
     """A product that a task waits for; the answer is its result, or an exception."""
 
     task: int
     product: str
-    vector: NDArray[np.float64]
+    argument: Any
 
 
 class SharedPasses:
@@ -32,7 +30,8 @@ class SharedPasses:
     Parameters
     ----------
     design : Design
-        Its `matvecs`, `rmatvecs` and `weighted_spreads` should take one pass each.
+        Its `matvecs`, `rmatvecs` and `weighted_spreads` should take one pass each. Rows of another kind have
+        products of their own: methods that take a list with the argument of each task.
 
     Examples
     --------
@@ -43,22 +42,22 @@ class SharedPasses:
     [array([21., 43.]), array([65.])]
     """
 
-    def __init__(self, design: Design):
+    def __init__(self, design: Any):
         self.design = design
         self._asked: SimpleQueue[Any] = SimpleQueue()
         self._running: dict[Thread, tuple[int, SimpleQueue[Any]]] = {}
 
-    def part(self, rows: NDArray[np.int64]) -> DesignPart:
+    def part(self, rows: NDArray[np.int64]) -> Any:
         """Return some of the rows, as a mask of all."""
-        return DesignPart(self, rows)
+        return DesignPart(self, self.design, rows)
 
-    def product(self, name: str, vector: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return a product with all rows for one vector; `name` is one of `PRODUCTS`."""
+    def product(self, name: str, argument: Any) -> Any:
+        """Return a product with all rows for one vector; `name` is that of a method of the design."""
         running = self._running.get(current_thread())
         if running is None:
-            return getattr(self.design, name)(vector[None])[0]
+            return self._computed(name, [argument])[0]
         number, answers = running
-        self._asked.put(_Request(number, name, vector))
+        self._asked.put(_Request(number, name, argument))
         answer = answers.get()
         if isinstance(answer, BaseException):
             raise answer
@@ -108,17 +107,22 @@ class SharedPasses:
     ) -> BaseException | None:
         """Answer requests, by the failure if there is one; return the failure."""
         answers: dict[int, Any] = {}
+        asked: dict[str, dict[int, Any]] = {}
+        for request in sorted(waiting, key=lambda request: request.task):
+            asked.setdefault(request.product, {})[request.task] = request.argument
         try:
-            for name in PRODUCTS if failure is None else ():
-                asked = [request for request in waiting if request.product == name]
-                if asked:
-                    found = getattr(self.design, name)(np.stack([request.vector for request in asked]))
-                    answers.update(zip((request.task for request in asked), found, strict=True))
+            for name, arguments in asked.items() if failure is None else ():
+                found = self._computed(name, list(arguments.values()))
+                answers.update(zip(arguments, found, strict=True))
         except BaseException as raised:
             failure = raised
         for request in waiting:
             inboxes[request.task].put(answers.get(request.task, failure))
         return failure
+
+    def _computed(self, name: str, arguments: list[Any]) -> Any:
+        vectors = isinstance(arguments[0], np.ndarray)
+        return getattr(self.design, name)(np.stack(arguments) if vectors else arguments)
 
 
 class DesignPart(Design):
@@ -127,40 +131,43 @@ class DesignPart(Design):
     No rows are copied, and passes are shared with other parts.
     """
 
-    def __init__(self, shared: SharedPasses, rows: NDArray[np.int64]):
-        whole = shared.design
+    def __init__(self, shared: SharedPasses, whole: Design, rows: NDArray[np.int64]):
         super().__init__((len(rows), whole.shape[1]))
-        self._shared, self._rows = shared, rows
+        self._shared, self._whole, self._rows = shared, whole, rows
         self.location, self.log = whole.location, whole.log
         self._size = whole.precision.size
 
     @property
     def stored(self) -> int:
         """The number of entries that a product reads."""
-        return self._shared.design.stored
+        return self._whole.stored
+
+    def _product(self, name: str, vector: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return a product with all rows."""
+        return self._shared.product(name, vector)
 
     def _of_all_rows(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
-        found = np.zeros((self._shared.design.shape[0], *c.shape[1:]))
+        found = np.zeros((self._whole.shape[0], *c.shape[1:]))
         found[self._rows] = c
         return found
 
     def _matvec(self, w: NDArray) -> NDArray[np.float64]:
-        return self._shared.product("matvecs", np.asarray(w, dtype=np.float64))[self._rows]
+        return self._product("matvecs", np.asarray(w, dtype=np.float64))[self._rows]
 
     def _rmatvec(self, c: NDArray) -> NDArray[np.float64]:
-        return self._shared.product("rmatvecs", self._of_all_rows(c))
+        return self._product("rmatvecs", self._of_all_rows(c))
 
     def matvecs(self, W: NDArray) -> NDArray[np.float64]:
         """Return X w for each row w of W, from one pass."""
-        return self._shared.design.matvecs(W)[:, self._rows]
+        return self._whole.matvecs(W)[:, self._rows]
 
     def weighted_squares(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the sum over rows of c_i x_ij^2 for each column j."""
-        return self._shared.design.weighted_squares(self._of_all_rows(c))
+        return self._whole.weighted_squares(self._of_all_rows(c))
 
     def weighted_spread(self, c: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the weighted spread of each column."""
-        return self._shared.product("weighted_spreads", self._of_all_rows(c))
+        return self._product("weighted_spreads", self._of_all_rows(c))
 
     def column_scale(self) -> NDArray[np.float64]:
         """Return the largest absolute value of each column, over the rows of all parts."""
@@ -168,5 +175,5 @@ class DesignPart(Design):
 
     def normal_equations(self, loss: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return X'L X and X'r of least squares, from a copy of the rows where they are."""
-        copied = self._shared.design.take(self._rows)
+        copied = self._whole.take(self._rows)
         return super().normal_equations(loss) if copied is None else copied.normal_equations(loss)

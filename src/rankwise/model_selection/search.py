@@ -104,7 +104,7 @@ class AlphaSearch:
     model : Tunable
         It is fitted many times; its alpha does not matter.
     problem : Problem
-        All rows, in memory or as a design; folds of a design are masks, and share passes over its rows.
+        All rows, in memory or elsewhere; folds of rows elsewhere are masks, and share passes over them.
     scaler : transformer, optional
         It is fitted to the training rows of each fold.
     scoring : str, callable or Scoring
@@ -141,7 +141,8 @@ class AlphaSearch:
         self._descents: tuple[Any, Any] = (None, None)  # folds, and their descents
         self._known: dict[int, tuple[Part, Part]] = {}
         self._design: Design | None = None
-        self._passes = SharedPasses(problem.X) if isinstance(problem.X, Design) else None
+        X = problem.X
+        self._passes = SharedPasses(X) if isinstance(X, Design) else getattr(X, "passes", None)
         if self._passes is not None and self.criterion.scorer is not None:
             raise ValueError(
                 f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
@@ -258,6 +259,10 @@ class AlphaSearch:
                 error = -float(scorer(model, parts.X_test, parts.y))
             yield np.array([error])
 
+    def _all_scores(self, alphas: FloatArray, parts: Parts) -> FloatArray:
+        """Return the scores of held-out rows by all fits, shape (n_alphas, n_outputs, n_rows)."""
+        return np.array(list(self._fold_scores(alphas, parts)))
+
     def _fold_scores(self, alphas: FloatArray, parts: Parts) -> Iterator[FloatArray]:
         """Yield the scores of held-out rows by the fit for each alpha, shape (n_outputs, n_rows)."""
         for scores in self.model.fits(parts.train).scores(alphas, parts.X_test):
@@ -300,9 +305,14 @@ class AlphaSearch:
                 judged[:, outputs] = scores[:, outputs]
                 yield [output[test] for output in self.held_out], judged
             return
+        if self._passes is not None:
+            parts = list(map(self._parts, folds))
+            found = self._passes.run([partial(self._all_scores, alphas, part) for part in parts])
+            yield from zip((part.held_out for part in parts), found, strict=True)
+            return
         for fold in folds:
-            parts = self._parts(fold)
-            yield parts.held_out, np.array(list(self._fold_scores(alphas, parts)))
+            part = self._parts(fold)
+            yield part.held_out, self._all_scores(alphas, part)
 
     def visits(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
         """Yield the errors of all folds, (n_folds,), for one alpha after the other; outputs are averaged.
@@ -428,7 +438,8 @@ class AlphaSearch:
         """Return the training and the held-out part of a fold."""
         whole = self.problem
         if isinstance(fold, PairFold):
-            return self._scaled(Parts(replace(whole, outputs=[fold.train]), whole.X, [fold.test], fold.test))
+            X = whole.X if self._passes is None else self._passes.part(np.arange(whole.X.shape[0]))
+            return self._scaled(Parts(replace(whole, X=X, outputs=[fold.train]), X, [fold.test], fold.test))
         if isinstance(fold, Validation):
             y = fold.outputs[0] if fold.y is None else fold.y
             return self._scaled(Parts(whole, fold.X, fold.outputs, y))
