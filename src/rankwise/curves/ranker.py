@@ -341,8 +341,7 @@ class CurveRanker(BaseCurveRanker, Verbosity, Jobs, Callback, WarmStart, CurvePa
     ----------
     alpha : float or "auto"
         Strength of the penalty. By default it is chosen inside the fit, as `CurveRankerCV` does: the best one
-        depends on the noise of the labels, and no number suits most tables. A number is some 20 times faster,
-        and is required for rows on Dask.
+        depends on the noise of the labels, and no number suits most tables. A number is some 20 times faster.
     loss : "hinge", "squared_hinge" or "logistic"
         With "logistic" there is `predict_pair_proba`.
     n_bins : int
@@ -467,8 +466,10 @@ class CurveMap:
                 part[:-1] = direction * np.maximum.accumulate(direction * part[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
-    def scores(self, X: FloatArray, coef: FloatArray, n_threads: int = 1) -> FloatArray:
+    def scores(self, X: Any, coef: FloatArray, n_threads: int = 1) -> FloatArray:
         """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
+        if not isinstance(X, np.ndarray):
+            return X.scores(self, coef)
         met = np.ones(coef.shape[-1], dtype=bool)
         return self.features.entries(X, met) @ coef.T
 

@@ -23,7 +23,8 @@ class CurveRankerCV(
 ):
     """A sum of curves with alpha chosen by cross-validation over queries, then fitted to all rows.
 
-    Bins and interactions are recomputed from the training rows of each fold.
+    Bins and interactions are recomputed from the training rows of each fold. For rows on Dask, folds are
+    masks, and all folds share the passes over the rows.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class CurveRankerCV(
     ----------
     alpha_, alphas_, cv_errors_ :
         As in `RankSVMCV`.
+    rounds_ : RoundLog
+        For rows on Dask, the log of the rounds of the search and of the final fit.
 
     Examples
     --------
@@ -51,8 +54,6 @@ class CurveRankerCV(
     >>> model.cv_errors_.shape == (len(model.alphas_), 3)
     True
     """
-
-    takes_backends = False  # bins are those of the training rows of each fold
 
     plain = CurveRanker
 

@@ -47,11 +47,11 @@ class DaskBackend(Backend):
         """Return columns in the partitions of the first that is on Dask."""
         return DaskParts.of(*columns)
 
-    def table(self, X: Any, model: Any) -> Any:
+    def table(self, X: Any, model: Any, reset: bool = True) -> Any:
         """Return the rows for curves; with a client, they are loaded."""
         from rankwise.distributed.curve_table import CurveTable
 
-        return CurveTable(X, model)
+        return CurveTable(X, model, reset)
 
     def predictions(self, model: Any, X: Any) -> Any:
         """Return the scores of a model of any kind as a Dask array that is not yet computed."""

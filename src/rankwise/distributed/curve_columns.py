@@ -74,19 +74,23 @@ class BlockColumns:
     def tally(self, place: int) -> Tally:
         """Return the values of a numeric feature and their counts, or a sketch of them."""
         if self._tallies is None:  # one round for all features
-            self._tallies = column_tallies(self.rows, read_columns, self.reader)
+            self._tallies = self._counted()
         return self._tallies[place]
 
     def levels(self, place: int) -> FloatVector:
         """Return all distinct values of a feature of categories."""
         tally = self.tally(place)
         if not tally.exact:
-            tally = column_tallies(self.rows, read_columns, self.reader, [place], most=None)[place]
+            tally = self._counted([place], most=None)[place]
         return levels_of(tally)
 
     def counts(self, axes: list[Axis]) -> list[FloatVector]:
         """Return the number of rows per entry of the axis of each feature."""
-        return self.rows.reduced(_axis_counts, _added_counts, self.reader, axes)
+        return self.rows.reduced(_axis_counts, added, self.reader, axes)
+
+    def _counted(self, places: Sequence[int] | None = None, most: Any = "auto") -> dict[int, Tally]:
+        """Return the tallies of some features, by default all, in one round."""
+        return column_tallies(self.rows, read_columns, self.reader, places, most=most)
 
 
 def _axis_counts(rows: Any, reader: CurveFeatures, axes: list[Axis]) -> list[FloatVector]:
@@ -94,5 +98,6 @@ def _axis_counts(rows: Any, reader: CurveFeatures, axes: list[Axis]) -> list[Flo
     return [axis.counts(columns[place]) for place, axis in enumerate(axes)]
 
 
-def _added_counts(parts: Sequence[list[FloatVector]]) -> list[FloatVector]:
+def added(parts: Sequence[list[FloatVector]]) -> list[FloatVector]:
+    """Return the sums over blocks of lists of arrays."""
     return [np.sum(counts, axis=0) for counts in zip(*parts, strict=True)]

@@ -6,19 +6,21 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.curves.axis import Axis
 from rankwise.curves.features import CurveFeatures
 from rankwise.curves.ranker import CurveMap
-from rankwise.curves.screen import cell_sums
 from rankwise.data.categories import validated_numbers
+from rankwise.data.design import Design
 from rankwise.data.product import ProductDesign
-from rankwise.distributed.blocks import describe
+from rankwise.data.shared_passes import SharedPasses
+from rankwise.distributed.blocks import Description, row_copies
 from rankwise.distributed.curve_columns import BlockColumns, reader_of, take_table
 from rankwise.distributed.design import DaskDesign
-from rankwise.distributed.engine import Pinned, PinnedRows
+from rankwise.distributed.engine import Engine, Pinned, PinnedRows
 from rankwise.distributed.row_blocks import RowBlocks, as_rows
 
 
@@ -30,25 +32,37 @@ class CurveTable:
     X : Dask array or dataframe, list of partitions, or Partitions
     model : CurveRanker
         It keeps the names and the categories of the columns.
+    reset : bool
+        Whether these are stored; otherwise they are those of the fit.
     """
 
-    def __init__(self, X: Any, model: Any):
+    location = DaskDesign.location
+
+    def __init__(self, X: Any, model: Any, reset: bool = True):
         self.rows = RowBlocks.of(X)
-        take_table(model, self.rows)
+        if reset:
+            take_table(model, self.rows)
         self.reader = reader_of(model)
         self.shape = (self.rows.n_rows, self.rows.n_features)
         self.feature_names = self.rows.feature_names
         self.log = self.rows.engine.log
 
+    @property
+    def passes(self) -> SharedPasses:
+        """The passes that fits to some of the rows share."""
+        from rankwise.distributed.curve_folds import CurvePasses
+
+        return CurvePasses(self)
+
     def columns(self, weighs: NDArray[np.bool_]) -> BlockColumns:
         """Return the columns of some of the rows."""
         return BlockColumns(self.reader, self.rows.where(weighs))
 
-    def design(self, curves: CurveMap) -> DaskDesign:
+    def design(self, curves: CurveMap, n_designs: int = 1) -> CurveDesign:
         """Return the rows as a design of the weights of curves; the blocks stay on the workers.
 
-        Without a client they stay in memory if they take at most a quarter of what is free, and are made
-        again in every round otherwise.
+        Without a client they stay in memory if `n_designs` of them take at most a quarter of what is free,
+        and are made again in every round otherwise.
         """
         rows, engine = self.rows, self.rows.engine
         n_blocks = len(rows.handles)
@@ -58,21 +72,63 @@ class CurveTable:
         def make() -> list[Any]:
             return engine.map(curve_block, rows.handles, readers, [sent] * n_blocks)
 
-        n_entries = rows.n_rows * (rows.n_features + len(curves.features.pairs_))
-        held = Pinned(engine, make) if engine.can_persist(12.0 * n_entries) else PinnedRows(engine, make())
-        descriptions = engine.execute(lambda: engine.map(describe, held.handles))
-        return DaskDesign(engine, held, descriptions)
+        n_entries = rows.n_features + len(curves.features.pairs_)
+        fits = engine.can_persist(12.0 * rows.n_rows * n_entries * n_designs)
+        held = Pinned(engine, make) if fits else PinnedRows(engine, make())
+        empty = curve_block(np.empty((0, rows.n_features)), self.reader, curves)
+        shapes = [Description(length, empty.shape[1], length * n_entries, "") for length in rows.lengths]
+        return CurveDesign(engine, held, shapes, empty)
 
     def cell_sums(self, axes: list[Axis], weights: Sequence[FloatVector]) -> list[FloatArray]:
         """Return the sums of weights over the rows in each pair of bins."""
+        from rankwise.distributed.curve_folds import CurveRounds
+
+        return CurveRounds(self).cell_sums([(axes, weights)])[0]
+
+    def scores(self, curves: CurveMap, coef: FloatArray) -> FloatArray:
+        """Score rows by several functions, given by their entries: shape (n_rows, n_functions)."""
         rows, engine = self.rows, self.rows.engine
-        parts = rows.slices(np.column_stack(list(weights)))
-        shared = [[engine.broadcast(value)] * len(parts) for value in (self.reader, axes)]
+        shared = (self.reader, CurveMap(curves.features, curves.directions), coef)
 
         def send() -> list[Any]:
-            return engine.map(block_cell_sums, rows.handles, *shared, engine.scatter(parts, rows.handles))
+            sent = [[engine.broadcast(value)] * len(rows.handles) for value in shared]
+            return engine.map(block_scores, rows.handles, *sent)
 
-        return [np.sum(sums, axis=0) for sums in zip(*engine.execute(send), strict=True)]
+        return np.concatenate(engine.execute(send))
+
+
+class CurveDesign(DaskDesign):
+    """A design of the weights of curves, in blocks on the workers.
+
+    Parameters
+    ----------
+    engine, rows, descriptions :
+        As for `DaskDesign`.
+    empty : CurveBlock
+        A block without rows.
+    """
+
+    def __init__(
+        self, engine: Engine, rows: Pinned, descriptions: Sequence[Description], empty: CurveBlock
+    ) -> None:
+        super().__init__(engine, rows, descriptions)
+        self._empty = empty
+
+    def _with_blocks(self, held: Pinned, shapes: list[Description]) -> Design:
+        return CurveDesign(self.engine, held, shapes, self._empty)
+
+    def column_scale(self) -> FloatVector:
+        """Return a bound of the absolute values of each column, which does not depend on the rows."""
+        return self._empty.column_scale()
+
+    def fetched(self, rows: Any) -> Design:
+        """Bring the entries of some rows to the driver."""
+        parts = self.engine.execute(lambda: self.engine.map(row_copies, self.handles, rows()))
+        return self._empty.with_entries(sp.csr_array(sp.vstack(parts, format="csr")))
+
+    def normal_equations(self, loss: Any) -> tuple[FloatVector, FloatVector]:
+        """Return X'L X and X'r of least squares, from products."""
+        return Design.normal_equations(self, loss)
 
 
 class CurveBlock(ProductDesign):
@@ -82,9 +138,20 @@ class CurveBlock(ProductDesign):
         super().__init__(entries, coding, n_threads, tables)
         self.X = entries
 
+    def with_entries(self, entries: Any) -> CurveBlock:
+        """Return other rows, given by their entries."""
+        return CurveBlock(entries, self.coding, self.n_threads, self.tables)
+
     def take(self, rows: NDArray[np.int64]) -> CurveBlock:
         """Return the design of some of the rows, copied."""
-        return CurveBlock(self.entries[rows], self.coding, self.n_threads, self.tables)
+        return self.with_entries(self.entries[rows])
+
+    def look_up(self, values: FloatVector) -> FloatVector:
+        """Return the scores of the rows by the entries of all tables.
+
+        The order of the sum is that of rows in memory, so that scores that are equal there are equal here.
+        """
+        return self.entries @ values
 
 
 def curve_block(rows: Any, reader: CurveFeatures, curves: CurveMap) -> CurveBlock:
@@ -101,7 +168,6 @@ def validated_block(rows: Any, reader: CurveFeatures) -> FloatArray:
     return validated_numbers(reader, as_rows(rows), reset=False)
 
 
-def block_cell_sums(rows: Any, reader: CurveFeatures, axes: list[Axis], weights: FloatArray) -> Any:
-    """Return the sums of a block."""
-    X = validated_block(rows, reader)
-    return cell_sums([axis.codes(x) for axis, x in zip(axes, X.T, strict=True)], axes, list(weights.T))
+def block_scores(rows: Any, reader: CurveFeatures, curves: CurveMap, coef: FloatArray) -> FloatArray:
+    """Return the scores of a block."""
+    return curves.scores(validated_block(rows, reader), coef)

@@ -213,6 +213,10 @@ class DaskDesign(PartitionedDesign):
         bytes_held = ENTRY_BYTES * self.stored * len(rows) / max(1, self.shape[0])
         fits = self.engine.can_persist(bytes_held)
         held = Pinned(self.engine, make) if fits else PinnedRows(self.engine, make())
+        return self._with_blocks(held, shapes)
+
+    def _with_blocks(self, held: Pinned, shapes: list[blocks.Description]) -> Design:
+        """Return a design of the same kind with other blocks."""
         return DaskDesign(self.engine, held, shapes)
 
 

@@ -91,14 +91,21 @@ class RowBlocks:
         """Return a function of every block that has rows, with shared arguments, in one round."""
         return self.engine.execute(lambda: self._mapped(function, shared))
 
-    def reduced(self, function: Callable[..., Any], merge: Callable[..., Any], *shared: Any) -> Any:
+    def reduced(
+        self,
+        function: Callable[..., Any],
+        merge: Callable[..., Any],
+        *shared: Any,
+        column: NDArray[Any] | None = None,
+    ) -> Any:
         """Return the results of a function of every block with rows, merged in a tree on the workers.
 
-        `merge` takes a list of results and returns one.
+        `merge` takes a list of results and returns one. `column` has one entry per row; the function gets
+        those of the block after the block.
         """
 
         def send() -> list[Any]:
-            handles = self._mapped(function, shared)
+            handles = self._mapped(function, shared, column)
             while len(handles) > 1:
                 groups = [handles[start : start + FAN_IN] for start in range(0, len(handles), FAN_IN)]
                 handles = self.engine.map(merge, groups)
@@ -146,9 +153,14 @@ class RowBlocks:
         blocks = self.engine.map(as_block, self.handles)
         return Partitions(blocks, self.lengths, self.feature_names, kept=self.kept, loaded=True)
 
-    def _mapped(self, function: Callable[..., Any], shared: Sequence[Any]) -> list[Any]:
+    def _mapped(
+        self, function: Callable[..., Any], shared: Sequence[Any], column: NDArray[Any] | None = None
+    ) -> list[Any]:
         filled = [handle for handle, length in zip(self.handles, self.lengths, strict=True) if length]
         columns = [[self.engine.broadcast(value)] * len(filled) for value in shared]
+        if column is not None:
+            parts = [part for part in self.slices(column) if len(part)]
+            columns = [self.engine.scatter(parts, filled), *columns]
         return self.engine.map(partial(on_rows, function), filled, *columns)
 
 

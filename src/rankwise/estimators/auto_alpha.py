@@ -34,15 +34,10 @@ def fit_with_chosen_alpha(model: Any, X: Any, y: Any, qid: Any, sample_weight: A
 
     kinds = (f"{kind.__name__}CV" for kind in type(model).__mro__)
     searching = getattr(estimators, next(kind for kind in kinds if kind in estimators.__all__))
-    if (backend := backend_of(X)) is not None and not searching.takes_backends:
-        raise ValueError(
-            f"alpha='auto' needs all rows in memory, but X is {backend.name}; give a number, or use RankSVM, "
-            "RankLogistic or RankRLS."
-        )
     known = searching().get_params(deep=False)
     given = {name: value for name, value in model.get_params(deep=False).items() if name in known}
     if hasattr(model, "loss"):
-        given["cv"] = cv_for(model, X, y, qid) if backend is None else N_FOLDS
+        given["cv"] = cv_for(model, X, y, qid)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EdgeOfGridWarning)  # its advice is for the candidates of the CV class
         try:
@@ -70,13 +65,19 @@ def _shape(X: Any) -> tuple[int, int]:
 
 
 def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
-    """Return the `cv` of the search: queries left out, or five folds."""
-    m, n = _shape(X)
-    n = n if getattr(model, "kernel", None) == "linear" else m  # kernels and curves are turned into rows
-    affordable = n <= MOST_DIMENSIONS and m * float(n) ** 2 <= MOST_OPERATIONS
+    """Return the `cv` of the search: queries left out, or five folds, or one per query if these are fewer."""
     preferences = read_preferences(in_memory(y), in_memory(qid), None)
     weighs = np.add(*preferences.partner_weights()) > 0
     n_queries = len(np.unique(preferences.groups()[weighs]))
-    if n_queries > 1 and affordable and issubclass(LOSSES[model.loss], Smooth):
+    if n_queries > 1 and issubclass(LOSSES[model.loss], Smooth) and _can_leave_out(model, X):
         return "leave-query-out"
     return min(N_FOLDS, n_queries) if n_queries > 1 else N_FOLDS
+
+
+def _can_leave_out(model: Any, X: Any) -> bool:
+    """Return whether leaving every query out is possible, which needs rows in memory, and affordable."""
+    if backend_of(X) is not None:
+        return False
+    m, n = _shape(X)
+    n = n if getattr(model, "kernel", None) == "linear" else m  # kernels and curves are turned into rows
+    return n <= MOST_DIMENSIONS and m * float(n) ** 2 <= MOST_OPERATIONS

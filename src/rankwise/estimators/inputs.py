@@ -102,7 +102,7 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if not model.takes_backends:
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic or RankRLS, with an alpha or as CV class, or CurveRanker with a number as alpha."
+            "RankLogistic, RankRLS or CurveRanker, with an alpha or as CV class."
         )
     if not model.takes_tables:
         check_linear(model, backend)
@@ -126,7 +126,7 @@ def check_linear(model: BaseRanker, backend: Backend) -> None:
 
 def require_here(X: Any, cv: str) -> None:
     """Refuse closed forms of cross-validation for rows that are not in memory."""
-    if isinstance(X, Design):
+    if getattr(X, "location", None) is not None:
         raise ValueError(f"{cv} needs all rows in one place, but X is {X.location}; use folds, such as cv=5.")
 
 
@@ -178,11 +178,12 @@ def read_validation(model: BaseRanker, validation: Any) -> Validation:
 
 
 def read_held_out(model: BaseRanker, X: Any) -> Any:
-    """Return rows with the columns of the fit, checked or, if they are not in memory, as a design."""
+    """Return rows with the columns of the fit: checked, or as a design or table if not in memory."""
     if (backend := backend_of(X)) is None:
         return model.validated(X, reset=False)
-    check_linear(model, backend)
-    design: Design = backend.design(X)
+    if not model.takes_tables:
+        check_linear(model, backend)
+    design = backend.table(X, model, reset=False) if model.takes_tables else backend.design(X)
     if design.shape[1] != model.n_features_in_:
         raise ValueError(
             f"X of validation has {plural(design.shape[1], 'feature')}, but X has {model.n_features_in_}."
