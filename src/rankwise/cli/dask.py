@@ -40,10 +40,6 @@ def check_dask_options(options: argparse.Namespace) -> None:
         )
     if options.kernel not in (None, "linear"):
         raise UsageError("--kernel needs all rows in memory and cannot be used with --dask.")
-    if options.method == "curve" and (options.alpha is None or options.tune):
-        raise UsageError(
-            "--method curve chooses alpha with all rows in memory; name it by --alpha with --dask."
-        )
     if options.sep is not None:
         raise UsageError("--sep cannot be used with --dask; a semicolon is found by the header.")
 
