@@ -187,7 +187,7 @@ def test_a_checkpoint_of_other_rows_is_refused(tmp_path, capsys, monkeypatch):
 
     write(X)
     with monkeypatch.context() as patch:  # a training that was killed before its end
-        patch.setattr(checkpoint.Checkpoint, "delete", lambda self: None)
+        patch.setattr(checkpoint.RunCheckpoint, "delete", lambda self: None)
         assert main(command) == 0
     write(2 * X)
     assert main([*command, "--resume"]) == 1
