@@ -150,7 +150,7 @@ def test_few_rows_have_the_alpha_of_memory():
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
     with (
         distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster) as connected,

@@ -148,7 +148,7 @@ def test_alpha_auto_is_chosen_by_five_folds(kind):
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
     with (
         distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster) as connected,

@@ -66,7 +66,7 @@ ROWS = da.from_array(X, chunks=(CHUNK, -1))
 
 @pytest.fixture(scope="module")
 def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None, "processes": False}
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
     with (
         distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
         distributed.Client(cluster) as connected,
