@@ -109,7 +109,7 @@ def test_probabilities_are_columns(scale, rows, data, tmp_path, capsys):
     assert found.columns.tolist() == ["predicted", "expected", *(f"P({word})" for word in WORDS)]
     loaded = load_model(model)
     assert found["predicted"].tolist() == loaded.predict(X).tolist()
-    np.testing.assert_array_equal(found.iloc[:, 2:], loaded.predict_proba(X))
+    np.testing.assert_allclose(found.iloc[:, 2:], loaded.predict_proba(X), rtol=1e-9, atol=1e-15)
     np.testing.assert_allclose(found["expected"], loaded.predict_proba(X) @ np.arange(5), rtol=1e-12)
 
 

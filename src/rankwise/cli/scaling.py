@@ -18,7 +18,7 @@ def make_scaler(scale: str, X: Any) -> Any:
     import scipy.sparse as sp
     from sklearn.preprocessing import MaxAbsScaler, MinMaxScaler, StandardScaler
 
-    is_sparse = sp.issparse(X) or getattr(X, "sparse", False)  # rows in memory, or in partitions
+    is_sparse = sp.issparse(X) or getattr(X, "is_sparse", False)  # rows in memory, or in partitions
     if scale == "minmax" and is_sparse:
         raise ValueError(
             "--scale minmax would make the sparse data dense; use maxabs, which preserves zeros."

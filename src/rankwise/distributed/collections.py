@@ -35,7 +35,7 @@ class Partitions:
         Copies of the blocks in the driver, which are sent again if a worker is lost.
     loaded : bool
         Whether the blocks are already handles of the current engine.
-    sparse : bool
+    is_sparse : bool
         Whether the blocks are known to be sparse matrices.
     """
 
@@ -44,7 +44,7 @@ class Partitions:
     feature_names: list[str] | None = None
     kept: Any = None
     loaded: bool = False
-    sparse: bool = False
+    is_sparse: bool = False
 
     @property
     def ndim(self) -> int:

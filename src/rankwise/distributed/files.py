@@ -155,7 +155,7 @@ def _read(engine: Engine, parts: list[FilePart], load: Any, options: tuple[Any, 
         [head.n_rows for head in heads],
         heads[0].names,
         loaded=is_numeric,
-        sparse=load is load_text,
+        is_sparse=load is load_text,
     )
     labels, queries = file_columns(engine, reads, [part.path for part in parts], heads)
     return FileData(rows, labels, queries, None if is_numeric else list(options[0].kinds))

@@ -167,8 +167,8 @@ def unscaled(threshold: FloatVector, feature: Indices, scalings: list[Scaling]) 
     --------
     >>> scaling = Scaling(False, np.array([1.0]), np.array([0.1]))
     >>> (limit,) = unscaled(np.array([2.0]), np.array([0]), [scaling])
-    >>> (limit - 1.0) / 0.1 <= 2.0 < (np.nextafter(limit, 9.0) - 1.0) / 0.1
-    np.True_
+    >>> bool((limit - 1.0) / 0.1 <= 2.0 < (np.nextafter(limit, 9.0) - 1.0) / 0.1)
+    True
     """
     if not scalings:
         return threshold

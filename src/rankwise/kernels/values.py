@@ -315,7 +315,7 @@ def _dense_values(
     if kernel != "linear":
         K *= gamma
         K += coef0
-        K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, degree, out=K)
+        K = np.tanh(K, out=K) if kernel == "sigmoid" else np.power(K, float(degree), out=K)
     return K
 
 
