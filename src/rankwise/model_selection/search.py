@@ -143,7 +143,7 @@ class AlphaSearch:
         self._design: Design | None = None
         X = problem.X
         self._passes = SharedPasses(X) if isinstance(X, Design) else getattr(X, "passes", None)
-        if self._passes is not None and self.criterion.scorer is not None:
+        if self._passes is not None and self.criterion.needs_model:
             raise ValueError(
                 f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
                 "as scoring."
@@ -247,6 +247,10 @@ class AlphaSearch:
 
     def _path(self, alphas: FloatArray, fold: Fold) -> Iterator[FloatArray]:
         """Fit one alpha after the other to a fold, and yield its held-out errors: shape (n_outputs,)."""
+        if self._passes is not None:
+            path, judge = self._scored(alphas, fold)
+            yield from map(judge, path)
+            return
         parts, scorer = self._parts(fold), self.criterion.scorer
         if scorer is None:
             for scores in self._fold_scores(alphas, parts):
@@ -258,6 +262,19 @@ class AlphaSearch:
             with self._warning_once():
                 error = -float(scorer(model, parts.X_test, parts.y))
             yield np.array([error])
+
+    def _scored(self, alphas: FloatArray, fold: Fold) -> tuple[Iterator[FloatArray], Any]:
+        """Return the scores by each fit to rows that are elsewhere, and the function that judges them.
+
+        Fits may run in threads; judging may not, as it catches warnings.
+        """
+        parts = self._parts(fold)
+        if self.criterion.scorer is None:
+            return self._fold_scores(alphas, parts), lambda found: self.judged(parts.held_out, found[None])[0]
+        assert self._passes is not None, "rows are elsewhere"
+        halves = self._halves(fold)
+        parts = parts._replace(X_test=self._passes.part(np.arange(self.problem.X.shape[0])))
+        return self._fold_scores(alphas, parts), lambda found: np.array([self._error(*halves, found[0])])
 
     def _all_scores(self, alphas: FloatArray, parts: Parts) -> FloatArray:
         """Return the scores of held-out rows by all fits, shape (n_alphas, n_outputs, n_rows)."""
@@ -325,11 +342,14 @@ class AlphaSearch:
             n_done += 1
         if n_done == len(alphas):
             return
-        paths: list[Any] = [self._path(alphas[n_done:], fold) for fold in folds]
         if self._passes is not None:
+            scored = [self._scored(alphas[n_done:], fold) for fold in folds]
             for _ in alphas[n_done:]:
-                yield np.mean(self._passes.run([partial(next, path) for path in paths]), axis=1)
+                found = self._passes.run([partial(next, path) for path, _ in scored])
+                judged = [judge(scores) for (_, judge), scores in zip(scored, found, strict=True)]
+                yield np.mean(judged, axis=1)
             return
+        paths: list[Any] = [self._path(alphas[n_done:], fold) for fold in folds]
         if _copied_bytes(self.problem.X, folds) > MOST_BYTES:
             paths = [list(path) for path in paths]
         for visited in zip(*paths, strict=True):
@@ -337,7 +357,7 @@ class AlphaSearch:
 
     def _descended(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
         """Yield the errors of all folds for each alpha, up to the first at which a descent is stopped."""
-        if self.criterion.scorer is not None and self.criterion.from_scores is None:
+        if self.criterion.needs_model:
             return
         halves, descents = self._lockstep(folds)
         last, errors = [None] * len(folds), np.empty(len(folds))
