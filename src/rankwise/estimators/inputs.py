@@ -102,7 +102,7 @@ def read_rows(model: BaseRanker, X: Any) -> Any:
     if not model.takes_backends:
         raise ValueError(
             f"{type(model).__name__} needs all rows in one place, but X is {backend.name}; use RankSVM, "
-            "RankLogistic, RankRLS or CurveRanker, with an alpha or as CV class."
+            "RankLogistic, RankRLS, OrdinalSVM or CurveRanker, with an alpha or as CV class."
         )
     if not model.takes_tables:
         check_linear(model, backend)

@@ -31,7 +31,6 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
-from rankwise.data.design import Design
 from rankwise.estimators.base import positions_within
 from rankwise.estimators.fits import PairwiseFits, best_kept, hinted, keep_fit, starting_weights
 from rankwise.estimators.inputs import require_labels
@@ -106,8 +105,6 @@ class BaseOrdinalSVM(ClassifierMixin, PairwiseRanker):
 
     def _cross_fitted(self, problem: Problem, alpha: float) -> tuple[NDArray[np.int64], FloatVector]:
         """Return rows, and their utilities by models that did not see them."""
-        if isinstance(problem.X, Design):
-            raise ValueError("calibrated=True needs all rows in one place; fit without it.")
         search = AlphaSearch(self._of_utility(alpha), problem)
         folds = search.folds(CALIBRATION_FOLDS)
         utilities = [scores[0, 0] for _, scores in search.scores(np.array([alpha]), folds)]

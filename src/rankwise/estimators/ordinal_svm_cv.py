@@ -15,6 +15,7 @@ from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatVector
 from rankwise.estimators.alpha_choice import ChoosesAlpha
 from rankwise.estimators.fits import keep_fit
+from rankwise.estimators.inputs import require_here
 from rankwise.estimators.ordinal_svm import BaseOrdinalSVM, OrdinalSVM
 from rankwise.estimators.parameters import Candidates, Comparison, OrdinalParameters, Running
 from rankwise.model_selection.scoring import Scoring
@@ -67,6 +68,7 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
     True
     """
 
+    takes_backends = True
     plain = OrdinalSVM
     default_scoring = "distance"
 
@@ -81,13 +83,16 @@ class OrdinalSVMCV(ChoosesAlpha, BaseOrdinalSVM, Running, OrdinalParameters, Com
         X, y, sample_weight :
             As for `OrdinalSVM.fit`.
         validation : tuple (X, y), optional
-            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
+            Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone. Not for
+            rows on Dask.
         """
         self.check_parameters()
         ranks = self._ranks(y, sample_weight)
         fits = self.fits(self._ranked(X, ranks), hint=True)
         labels = ranks.classes[ranks.codes]
         self.classes_ = ranks.classes
+        if validation is not None:
+            require_here(fits.problem.X, "validation")
         search = self._search(fits.problem, labels, None)
         self.alphas_ = search.candidates(self.alphas, fits.space.design)
         folds = self._folds(search, labels, None, validation)
