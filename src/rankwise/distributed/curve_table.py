@@ -65,12 +65,11 @@ class CurveTable:
         and are made again in every round otherwise.
         """
         rows, engine = self.rows, self.rows.engine
-        n_blocks = len(rows.handles)
-        sent = engine.broadcast(CurveMap(curves.features, curves.directions))
-        readers = [engine.broadcast(self.reader)] * n_blocks
+        shared = (self.reader, CurveMap(curves.features, curves.directions))
 
         def make() -> list[Any]:
-            return engine.map(curve_block, rows.handles, readers, [sent] * n_blocks)
+            sent = [[engine.broadcast(value)] * len(rows.handles) for value in shared]
+            return engine.map(curve_block, rows.handles, *sent)
 
         n_entries = rows.n_features + len(curves.features.pairs_)
         fits = engine.can_persist(12.0 * rows.n_rows * n_entries * n_designs)
