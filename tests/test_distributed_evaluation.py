@@ -208,13 +208,14 @@ def few_listed(monkeypatch):
     monkeypatch.setattr(shown, "SAMPLED_QUERIES", 3)
 
 
+@pytest.mark.parametrize("lengths", [WHOLE, CUT], ids=["whole queries", "one query cut"])
 @pytest.mark.parametrize("name", ["linear", "pipeline", "grades"])
-def test_a_report_fetches_the_rows_that_it_shows(name, few_listed, monkeypatch):
+def test_a_report_fetches_the_rows_that_it_shows(name, lengths, few_listed, monkeypatch):
     models = {"one": X[:, 0]}
     expected = Report(MODELS[name], X, Y, QID, models=models, name=name, pair=(100, 101))
-    there = {"one": column_on_dask(X[:, 0])}
+    there = {"one": column_on_dask(X[:, 0], lengths)}
     monkeypatch.setattr(type(backend_of(rows_on_dask())), "column", None)
-    rows = rows_on_dask(), column_on_dask(Y), column_on_dask(QID)
+    rows = rows_on_dask(lengths), column_on_dask(Y, lengths), column_on_dask(QID, lengths)
     found = Report(MODELS[name], *rows, models=there, name=name, pair=(100, 101))
     for one in (name, "one"):
         assert_same_measures(found.measures[one], expected.measures[one])
@@ -229,13 +230,15 @@ def test_a_report_fetches_the_rows_that_it_shows(name, few_listed, monkeypatch):
         assert far == here
 
 
-def test_a_report_of_a_query_in_several_partitions_collects_all_rows():
+def test_a_report_of_many_queries_in_several_partitions_collects_all_rows():
     expected = Report(MODELS["linear"], X, Y, QID)
-    found = Report(MODELS["linear"], rows_on_dask(CUT), Y, QID)
+    found = Report(MODELS["linear"], rows_on_dask(SHORT), Y, QID)
     assert_same_measures(found.measures["RankSVM"], expected.measures["RankSVM"])
     assert found.about["Rows on workers"] == (
         "All rows were collected, 5.76 kB, as a query is in several partitions."
     )
+    found = Report(MODELS["linear"], rows_on_dask(CUT), Y, QID)
+    assert found.about["Rows on workers"].endswith(COLLECTED[CUT][0])
 
 
 def test_slices_of_rows_on_dask_are_refused(few_listed):

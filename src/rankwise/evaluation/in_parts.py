@@ -132,6 +132,18 @@ def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[A
     queries, or the preferences are no labels. Labels, queries and scores of the rows of a few cut queries are
     collected. `given` has the scores of the models that are None.
     """
+    found = measurable_parts(X, y, qid, wanted, given)
+    return None if found is None else merged(found[0], wanted, found[1])
+
+
+def measurable_parts(
+    X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]
+) -> tuple[RowParts, CutQueries] | None:
+    """Return rows, labels, queries and scores in parts, and the queries in several parts.
+
+    None if the parts cannot measure their queries; see `measure_in_parts`. A model that scales features
+    within queries needs all rows of a query in one part.
+    """
     parts = parts_with_queries(X, y, qid, given)
     if parts is None:
         return None
@@ -141,16 +153,7 @@ def measure_in_parts(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[A
     cut = CutQueries.of(parts.chosen(2), places.cut)
     if not cut.are_few or (cut.queries and any(map(scales_queries, wanted.models.values()))):
         return None
-    return merged(parts, wanted, cut)
-
-
-def parts_of_whole_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:
-    """Return rows, labels, queries and scores in parts with whole queries; None if there are none."""
-    parts = parts_with_queries(X, y, qid, given)
-    if parts is None:
-        return None
-    places = query_places(parts.chosen(2))
-    return None if places.n_queries < 2 or places.cut else parts
+    return parts, cut
 
 
 def parts_with_queries(X: Any, y: Any, qid: Any, given: Sequence[Any]) -> RowParts | None:

@@ -22,8 +22,8 @@ class LabelFacts:
         Whether all labels are nonnegative integers up to 31.
     n_rows, n_relevant : int
         The number of labels, and of those above the threshold of relevance.
-    lowest, lowest_relevant : float
-        The lowest label, and the lowest one above the threshold, infinite if there is none.
+    lowest, lowest_relevant, highest : float
+        The lowest label, the lowest one above the threshold, infinite if there is none, and the highest.
     """
 
     are_grades: bool
@@ -31,6 +31,7 @@ class LabelFacts:
     n_relevant: int
     lowest: float
     lowest_relevant: float
+    highest: float
 
     @classmethod
     def of(cls, y: FloatArray, relevant_above: float) -> LabelFacts:
@@ -50,6 +51,7 @@ class LabelFacts:
             int(relevant.sum()),
             float(y.min()),
             float(y[relevant].min(initial=np.inf)),
+            float(y.max()),
         )
 
     def __add__(self, other: LabelFacts) -> LabelFacts:
@@ -60,4 +62,5 @@ class LabelFacts:
             self.n_relevant + other.n_relevant,
             min(self.lowest, other.lowest),
             min(self.lowest_relevant, other.lowest_relevant),
+            max(self.highest, other.highest),
         )

@@ -17,7 +17,7 @@ import numpy as np
 from rankwise.core.types import IntArray
 from rankwise.data.backends import backend_among
 from rankwise.data.query_parts import query_places
-from rankwise.data.row_parts import RowParts
+from rankwise.data.row_parts import RowParts, joined
 from rankwise.evaluation.bootstrap import n_row_resamples
 from rankwise.evaluation.in_parts import Wanted
 from rankwise.evaluation.label_facts import LabelFacts
@@ -41,12 +41,15 @@ class RankingMeasures:
         The measures that are left out, and why.
     graded : array of int of shape (n, 3), or None
         For models that predict grades: label, grade and the number of such rows.
+    query : object
+        The only query, None without queries.
     """
 
     facts: LabelFacts
     measured: dict[str, list[Measured]]
     notes: list[str]
     graded: IntArray | None
+    query: Any = None
 
 
 def measure_ranking(
@@ -63,8 +66,9 @@ def measure_ranking(
 
     Without `resamples`, only measures of pairs have intervals.
     """
-    parts = _parts_of_one_ranking(X, y, qid, wanted, given)
-    scored = None if parts is None else parts.transformed(scored_part, wanted)
+    parts = _parts_of(X, y, qid, wanted, given)
+    queries = [None] if parts is None or qid is None else _queries_of(parts)
+    scored = None if parts is None or len(queries) > 1 else parts.transformed(scored_part, wanted)
     if scored is None:
         return None
     facts = reduce(add, scored.chosen(0).map(LabelFacts.of, wanted.relevant_above))
@@ -83,17 +87,23 @@ def measure_ranking(
         for name, ranking, estimate in zip(names, rankings, estimates, strict=True)
     }
     counts = scored.chosen(0, 1 + len(names), 2 + len(names)).map(grade_counts)
-    return RankingMeasures(facts, measured, notes, _joined(counts))
+    return RankingMeasures(facts, measured, notes, _joined(counts), queries[0])
 
 
-def _parts_of_one_ranking(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) -> RowParts | None:
+def _parts_of(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) -> RowParts | None:
+    """Return rows, labels, queries and scores in parts, if they can measure one ranking."""
     backend = backend_among(X, *given, *((y, qid) if X is None else ()))
     if backend is None or isinstance(y, Preferences) or wanted.edges is not None:
         return None
     if wanted.metrics is not None and any(one.of_ranking is None for one in wanted.metrics):
         return None
-    parts = backend.parts(X, y, qid, *given)
-    return parts if qid is None or query_places(parts.chosen(2)).n_queries == 1 else None
+    return backend.parts(X, y, qid, *given)
+
+
+def _queries_of(parts: RowParts) -> list[Any]:
+    """Return the distinct queries."""
+    found = query_places(parts.chosen(2)).found
+    return np.unique(joined(found)).tolist() if found else [None]
 
 
 def scored_part(rows: Any, y: Any, qid: Any, *scores_and_wanted: Any) -> tuple[Any, ...]:

@@ -20,9 +20,9 @@ from rankwise.evaluation.in_parts import (
     PartMeasures,
     Wanted,
     given_scores,
+    measurable_parts,
     measured_of,
     merged,
-    parts_of_whole_queries,
 )
 from rankwise.evaluation.measures import measured, named_measure, over_queries
 from rankwise.evaluation.models import has_probabilities
@@ -96,16 +96,16 @@ def evaluated(
     relevant_above: float,
     seed: int,
 ) -> Evaluated:
-    """Evaluate models; rows on workers stay there if each query is in one partition."""
+    """Evaluate models; rows on workers stay there if most queries are in one partition."""
     rows = Rows(named_models(model, models, name), X, y, qid, feature_names, pair)
     without_scores, scores = given_scores(rows.models)
-    parts = parts_of_whole_queries(X, y, qid, scores)
     more = [named_measure("log_loss")] if has_probabilities(model) else []
     wanted = Wanted(without_scores, None, at, relevant_above, more=more)
-    found = None if parts is None else merged(parts, wanted)
-    if parts is None or found is None:
+    there = measurable_parts(X, y, qid, wanted, scores)
+    found = None if there is None else merged(there[0], wanted, there[1])
+    if there is None or found is None:
         return _in_memory(rows, at, relevant_above, seed)
-    return _on_workers(rows, parts, found, wanted, seed)
+    return _on_workers(rows, there[0], found, wanted, seed)
 
 
 def _in_memory(rows: Rows, at: Sequence[int], relevant_above: float, seed: int) -> Evaluated:
@@ -143,7 +143,7 @@ def _on_workers(rows: Rows, parts: RowParts, found: PartMeasures, wanted: Wanted
         "Calibration, ROC curves, interactions and spreads of features are those of a random sample of "
         f"{plural(len(random), 'query')}, {plural(len(sample.y), 'row')}. The measures are those of all rows."
     )
-    return Evaluated(data, sample, comparison, notes, {ON_WORKERS: fact})
+    return Evaluated(data, sample, comparison, notes, {ON_WORKERS: " ".join([fact, *found.notes])})
 
 
 def _listed(rows: Rows, parts: RowParts, found: PartMeasures, comparison: Comparison) -> IntArray:
