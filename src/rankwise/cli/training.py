@@ -20,7 +20,7 @@ from rankwise.cli.mixed import rows_like, take_columns
 from rankwise.cli.models import Recipe, fit_ranker, takes_queries
 from rankwise.cli.output import Console, Progress, gap_progress, sentence, time_left
 from rankwise.cli.scaling import fit_scaled, scales_by_query, with_steps
-from rankwise.core.memory import human_bytes
+from rankwise.cli.search_progress import SearchProgress, rounds_in_words
 from rankwise.core.text import plural
 from rankwise.core.threads import with_one_blas_thread
 
@@ -149,9 +149,10 @@ class Training:
         errors = self._saved_errors()
         yield from map(np.array, list(errors))
         visits = search.visits(tried[len(errors) :], folds)
+        shown = SearchProgress(progress, search.model, getattr(search.problem.X, "log", None))
+        shown.begin(len(errors) / len(tried))
         for number in range(len(errors), len(tried)):
-            text = f"alpha {number + 1} of {len(tried)}"
-            announce(search.model, progress, number / len(tried), text)
+            shown.step(number / len(tried), f"alpha {number + 1} of {len(tried)}")
             found = next(visits)
             self._save(errors, found)
             yield found
@@ -159,7 +160,8 @@ class Training:
     def _fold_by_fold(self, search: AlphaSearch, tried: Any, folds: list[Fold], progress: Progress) -> Any:
         """Return the errors of all candidates: shape (n_alphas, n_folds)."""
         errors = self._saved_errors()
-        for fold in search.errors(tried, self._drawn(folds, len(errors), search.model, progress)):
+        shown = SearchProgress(progress, search.model, getattr(search.problem.X, "log", None))
+        for fold in search.errors(tried, self._drawn(folds, len(errors), shown)):
             self._save(errors, fold[:, 0])
         return np.array(errors).T
 
@@ -173,10 +175,14 @@ class Training:
             self.checkpoint.state.fold_errors = errors
             self.checkpoint.write()
 
-    def _drawn(self, folds: list[Fold], done: int, model: Any, progress: Progress) -> Iterator[Fold]:
+    def _drawn(self, folds: list[Fold], done: int, shown: SearchProgress) -> Iterator[Fold]:
         """Yield the remaining folds, with progress by fold and iteration."""
+        shown.begin(done / len(folds))
         for number in range(done, len(folds)):
-            announce(model, progress, number / len(folds), f"fold {number + 1} of {len(folds)}")
+            if shown.folds_share_passes:
+                shown.step(done / len(folds), f"{len(folds) - done} folds at once")
+            else:
+                shown.step(number / len(folds), f"fold {number + 1} of {len(folds)}")
             yield folds[number]
 
     def fit(self, chosen: dict[str, Any], progress: Progress) -> Outcome:
@@ -275,20 +281,6 @@ class Watch:
             checkpoint.put_off()
 
 
-def rounds_in_words(log: Any) -> str:
-    """Return the rounds of a fit on Dask so far and the bytes that they moved; empty for a fit in memory.
-
-    Examples
-    --------
-    >>> from rankwise.distributed import RoundLog
-    >>> rounds_in_words(RoundLog(rounds=12, sent=3_400_000)), rounds_in_words(None)
-    (', round 12, 3.4 MB moved', '')
-    """
-    if log is None:
-        return ""
-    return f", round {log.rounds}" + (f", {human_bytes(log.bytes_moved)} moved" if log.bytes_moved else "")
-
-
 def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: Data, tune: bool) -> Outcome:
     """Fit a model by the options of `train` and `tune`; an interruption writes a checkpoint."""
     without_queries(recipe, data, console)
@@ -311,17 +303,6 @@ def learn(options: argparse.Namespace, console: Console, recipe: Recipe, data: D
     if interruption.number is not None:
         raise InterruptedRunError(what_is_kept(checkpoint, training.step), interruption.number)
     return outcome
-
-
-def announce(model: Any, progress: Progress, share: float, text: str) -> None:
-    """Show what is fitted next, and its iterations."""
-
-    def draw(state: Any) -> None:
-        progress.show(share, f"{text}, iteration {state.iteration}")
-
-    progress.show(share, text)
-    if "callback" in model.get_params():
-        model.set_params(callback=draw)
 
 
 def chosen_parameters(choice: Choice, recipe: Recipe) -> dict[str, Any]:
