@@ -46,17 +46,18 @@ def head_of(read: Any) -> Any:
 def file_columns(
     engine: Engine, reads: list[Any], files: Sequence[str], heads: Sequence[FileHead]
 ) -> tuple[Any, Any]:
-    """Return the labels and the queries of files.
+    """Return the labels and the queries of files, some of which may be empty.
 
     With a client and queries, they are columns on the workers. One ranking needs its labels in memory.
     """
-    missing = [file for file, head in zip(files, heads, strict=True) if head.queries is None]
-    if missing and len(missing) < len(files):
+    filled = [(file, head) for file, head in zip(files, heads, strict=True) if head.n_rows]
+    missing = [file for file, head in filled if head.queries is None]
+    if missing and len(missing) < len(filled):
         raise ValueError(f"{missing[0]} has no queries, but other files do.")
-    if missing or not engine.remote:
+    if missing or not filled or not engine.remote:
         return _in_memory(engine, reads)
     warn_of_large_ties(np.concatenate([head.large_ties for head in heads]))
-    types = {head.queries for head in heads}
+    types = {head.queries for _, head in filled}
     has_words = np.dtype(object) in types
     lengths = [head.n_rows for head in heads]
     labels = engine.map(labels_of, reads)
@@ -69,10 +70,10 @@ def file_columns(
 
 def _in_memory(engine: Engine, reads: list[Any]) -> tuple[Any, Any]:
     parts = engine.execute(lambda: engine.map(columns_of, reads))
-    labels, queries = zip(*parts, strict=True)
-    joined = np.concatenate(labels)
+    joined = np.concatenate([labels for labels, _ in parts])
     warn_of_large_ties(joined)
-    return joined, join_queries(list(queries))
+    filled = [queries for labels, queries in parts if len(labels)]
+    return joined, join_queries(filled) if filled else None
 
 
 def columns_of(read: Any) -> tuple[Any, Any]:
@@ -87,4 +88,6 @@ def labels_of(read: Any) -> NDArray[np.float64]:
 
 def queries_of(read: Any, as_words: bool) -> NDArray[Any]:
     """Return the queries of a file; as words, if those of another file are."""
+    if read[2] is None:  # an empty file
+        return np.empty(0, dtype=object if as_words else np.int64)
     return np.array(list(map(str, read[2].tolist())), dtype=object) if as_words else read[2]
