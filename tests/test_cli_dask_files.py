@@ -80,8 +80,9 @@ def assert_close(found, expected):
 def test_an_evaluation_is_that_of_memory(folder, parts, options, capsys):
     model, *others = [folder / word if "." in word else word for word in options]
     expected, _ = result_of(capsys, "evaluate", model, folder / "all.txt", *others)
-    found, _ = result_of(capsys, "evaluate", model, folder / f"{parts}-*.txt", *others, *THREADS)
+    found, notes = result_of(capsys, "evaluate", model, folder / f"{parts}-*.txt", *others, *THREADS)
     assert_close(found, expected)
+    assert ("queries in several files: 1 of 9; of their rows, " in notes) == (parts == "cut")
 
 
 def test_tables_are_read_by_the_names_of_their_columns(folder, capsys):
@@ -131,12 +132,12 @@ def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("command", "options", "message"),
     [
-        ("predict", ["--format", "trec"], "--format trec needs all rows in memory"),
+        ("predict", ["--format", "trec", "--proba"], "--format trec writes scores; omit --proba"),
         ("predict", ["-"], "Standard input (-) cannot be used with --dask"),
         (
             "report",
-            ["-o", "{folder}/r.html", "--training", "{folder}/all.txt"],
-            "--training cannot be used with",
+            ["-o", "{folder}/r.html", "--slice", "a"],
+            "--slice cannot be used with --dask",
         ),
         ("evaluate", ["--dask", "{folder}/all.txt"], "name the files before --dask"),
     ],
@@ -150,12 +151,9 @@ def test_options_that_exclude_each_other(folder, command, options, message, caps
     assert message in capsys.readouterr().err
 
 
-def test_missing_files_and_survival_times_are_refused(folder, capsys):
-    command = ["evaluate", str(folder / "model.json")]
-    assert main([*command, str(folder / "none-*.txt"), *THREADS]) == 1
+def test_missing_files_are_refused(folder, capsys):
+    assert main(["evaluate", str(folder / "model.json"), str(folder / "none-*.txt"), *THREADS]) == 1
     assert "no file has the name or pattern" in capsys.readouterr().err
-    assert main([*command, str(folder / "all.csv"), "--survival", "a,b", *THREADS]) == 2
-    assert "--survival cannot be used with --dask" in capsys.readouterr().err
 
 
 def test_the_dashboard_is_printed_if_there_is_one(capsys, monkeypatch):

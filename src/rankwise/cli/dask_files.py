@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,8 @@ import numpy as np
 from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import check_dask_address
 from rankwise.cli.data import Data
+from rankwise.cli.output import Console
+from rankwise.core.memory import human_bytes
 
 
 def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
@@ -30,12 +32,17 @@ def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> 
 
 @dataclass(frozen=True)
 class ScoredFile:
-    """The columns of one file: labels, queries, and for each ranking its scores and predicted grades."""
+    """The columns of one file: labels, queries, and for each ranking its scores and predicted grades.
+
+    Labels may be survival times, which have events. Names are those of rows, None without any.
+    """
 
     y: Any
     qid: Any
     scores: list[Any]
     grades: list[Any]
+    events: Any = None
+    names: Any = None
 
 
 class DaskFiles:
@@ -94,6 +101,28 @@ class DaskFiles:
         """The lowest label of all rows."""
         return float(min(self.engine.execute(lambda: self.column(lowest_of))))
 
+    def survival(self, console: Console) -> Any:
+        """Collect survival times, with a note on the bytes of these and of the scores."""
+        from rankwise.data.backends import in_memory
+        from rankwise.preferences import Preferences
+
+        columns = [self.column(events_of), self.y, self.qid]
+        n_columns = sum(column is not None for column in columns) + sum(
+            ranking.model is not None for ranking in self.rankings
+        )
+        total = human_bytes(8 * n_columns * self.n_rows)
+        console.note(
+            f"survival times are compared in one place: {8 * n_columns} bytes per row are collected, {total}."
+        )
+        event, time, strata = map(in_memory, columns)
+        return Preferences.from_survival(event, time, qid=strata)
+
+    @property
+    def names(self) -> list[Any] | None:
+        """The names of rows, None without any."""
+        has_names = self.engine.execute(lambda: self.column(has_names_of))
+        return self.column(names_of) if all(has_names) else None
+
     def scores(self, number: int) -> Any:
         """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
         if self.rankings[number].model is not None:
@@ -120,10 +149,17 @@ class Given:
         return pickled_size(self)
 
     def read(self, path: str) -> Data:
-        """Read one file as a command reads all of its files in memory."""
-        from rankwise.cli.data import read_data
+        """Read one file as a command reads all of its files in memory; survival times are labels."""
+        return self.read_with_events(path)[0]
 
-        return read_data(argparse.Namespace(**(vars(self.options) | {"data": [path]})))
+    def read_with_events(self, path: str) -> tuple[Data, Any]:
+        """Read one file, and the events of survival times, None for labels."""
+        from rankwise.cli.data import read_data, read_lives
+
+        options = argparse.Namespace(**(vars(self.options) | {"data": [path]}))
+        if getattr(options, "survival", None) is None:
+            return read_data(options), None
+        return read_lives(options)
 
 
 def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> None:
@@ -138,12 +174,15 @@ def take_columns_of_models(rankings: list[Any], options: argparse.Namespace) -> 
 
 def scored_file(path: str, given: Given) -> ScoredFile:
     """Read one file and score its rows."""
-    data = given.read(path)
+    data, events = given.read_with_events(path)
     if len(data.y) == 0:
         nothing = [np.empty(0) for _ in given.rankings]
         return ScoredFile(data.y, data.qid, nothing, nothing)
-    scores = [None if ranking is None else ranking.scores(data) for ranking in given.rankings]
-    return ScoredFile(data.y, data.qid, scores, [predicted_of(ranking, data) for ranking in given.rankings])
+    rows = data if events is None else replace(data, qid=None)  # strata are no queries
+    scores = [None if ranking is None else ranking.scores(rows) for ranking in given.rankings]
+    grades = [predicted_of(ranking, rows) for ranking in given.rankings]
+    names = None if data.names is None else np.array(data.names, dtype=object)
+    return ScoredFile(data.y, data.qid, scores, grades, events, names)
 
 
 def predicted_of(ranking: Any, data: Data) -> Any:
@@ -164,6 +203,21 @@ def labels_of(read: ScoredFile) -> Any:
 def queries_of(read: ScoredFile) -> Any:
     """Return the queries of a file."""
     return read.qid
+
+
+def events_of(read: ScoredFile) -> Any:
+    """Return the events of a file."""
+    return read.events
+
+
+def names_of(read: ScoredFile) -> Any:
+    """Return the names of the rows of a file."""
+    return read.names
+
+
+def has_names_of(read: ScoredFile) -> bool:
+    """Tell whether the rows of a file have names."""
+    return read.names is not None
 
 
 def has_queries_of(read: ScoredFile) -> bool:
@@ -216,27 +270,54 @@ class FileText:
     queries: Any = None
 
 
-def predicted_files(model: Any, options: argparse.Namespace) -> Iterator[tuple[str, int]]:
-    """Yield the predictions for one file after the other, as text, and the number of rows.
+def predicted_files(model: Any, options: argparse.Namespace, console: Console) -> Iterator[tuple[str, int]]:
+    """Yield the predictions for one file after the other, as text, and the number of rows."""
+    seen, is_first = set[Any](), True
+    for found in results_by_file(predicted_file, model, options, console):
+        if found.queries is not None:
+            check_queries(found.queries, seen, "The model scales features within queries")
+        text = found.text
+        if options.proba and not is_first and found.n_rows:
+            text = text.partition("\n")[2]  # each file has the header
+        is_first = is_first and not found.n_rows
+        yield text, found.n_rows
+
+
+def scored_runs(model: Any, options: argparse.Namespace, console: Console) -> Iterator[tuple[Any, Any, Any]]:
+    """Yield queries, names and scores of one file after the other, as `scored_run` returns them."""
+    seen, have_names = set[Any](), set[bool]()
+    for qid, names, scores in results_by_file(run_of_file, model, options, console):
+        check_queries(set(map(str, qid)), seen, "A run file ranks each query as a whole")
+        have_names |= {names is not None} if len(scores) else set()
+        if len(have_names) > 1:
+            raise ValueError("Rows have names in some of the files, but not in all of them.")
+        yield qid, names, scores
+
+
+def results_by_file(
+    function: Any, model: Any, options: argparse.Namespace, console: Console
+) -> Iterator[Any]:
+    """Yield ``function(path, given)`` for one file after the other.
 
     Workers go on with the next files while one is written.
     """
     from rankwise.cli.dask import dask_client
     from rankwise.distributed.client import current_engine
 
-    with dask_client(options):
-        engine, seen = current_engine(), set[Any]()
+    with dask_client(options, console):
+        engine = current_engine()
         given = engine.broadcast(Given(options, [model]))
-        handles = engine.map(predicted_file, options.data, [given] * len(options.data))
-        is_first = True
-        for handle in handles:
+        for handle in engine.map(function, options.data, [given] * len(options.data)):
             (found,) = engine.execute(partial(list, [handle]))
-            check_queries(found, seen)
-            text = found.text
-            if options.proba and not is_first and found.n_rows:
-                text = text.partition("\n")[2]  # each file has the header
-            is_first = is_first and not found.n_rows
-            yield text, found.n_rows
+            yield found
+
+
+def run_of_file(path: str, given: Given) -> tuple[Any, Any, Any]:
+    """Read and score the rows of one file of a run."""
+    from rankwise.cli.predict import scored_run
+
+    (model,) = given.rankings
+    return scored_run(model, argparse.Namespace(**(vars(given.options) | {"data": [path]})))
 
 
 def predicted_file(path: str, given: Given) -> FileText:
@@ -255,13 +336,11 @@ def predicted_file(path: str, given: Given) -> FileText:
     )
 
 
-def check_queries(found: FileText, seen: set[Any]) -> None:
-    """Refuse a query in two files, if the model scales within queries."""
-    if found.queries is None:
-        return
-    if both := seen & found.queries:
+def check_queries(queries: set[Any], seen: set[Any], why: str) -> None:
+    """Refuse a query in two files, if queries must be whole; add the queries to those seen."""
+    if both := seen & queries:
         raise ValueError(
-            f"The model scales features within queries, but the query {min(both, key=str)} is in two files; "
-            "predict without --dask, or keep each query in one file."
+            f"{why}, but the query {min(both, key=str)} is in two files; predict without --dask, or keep "
+            "each query in one file."
         )
-    seen |= found.queries
+    seen |= queries

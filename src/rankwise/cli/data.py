@@ -6,7 +6,7 @@ import argparse
 import os
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rankwise.cli.arguments import UsageError
@@ -282,10 +282,17 @@ def word_labels(path: str, options: argparse.Namespace) -> Any:
 
 
 def _read_survival(options: argparse.Namespace) -> Data:
-    """Return preferences of survival times, read as labels, and events, read as a feature."""
-    import numpy as np
-
+    """Return preferences of survival times."""
     from rankwise.preferences import Preferences
+
+    data, events = read_lives(options)
+    y = Preferences.from_survival(events, data.y, qid=data.qid)
+    return Data(data.X, y, None, data.feature_names, names=data.names)
+
+
+def read_lives(options: argparse.Namespace) -> tuple[Data, Any]:
+    """Return rows with survival times as labels and strata as queries, and the events, read as a feature."""
+    import numpy as np
 
     time, event = options.survival
     features = None if options.features is None else [*options.features, event]
@@ -298,11 +305,9 @@ def _read_survival(options: argparse.Namespace) -> Data:
     others = columns[:index] + columns[index + 1 :]
     if is_mixed(data.X):
         events = data.X.chosen([event]).numbers()[:, 0]
-        y = Preferences.from_survival(events, data.y, qid=data.qid)
-        return Data(data.X.chosen(others), y, None, others, names=data.names)
+        return replace(data, X=data.X.chosen(others), feature_names=others), events
     X = np.asarray(data.X)
-    y = Preferences.from_survival(X[:, index], data.y, qid=data.qid)
-    return Data(np.delete(X, index, axis=1), y, None, others, names=data.names)
+    return replace(data, X=np.delete(X, index, axis=1), feature_names=others), X[:, index]
 
 
 def _read_pairs(options: argparse.Namespace) -> Data:

@@ -132,24 +132,25 @@ class Outcome:
 
 def evaluate_model(options: argparse.Namespace, console: Console) -> None:
     """Read, score, measure, compare."""
+    from rankwise.cli.dask_files import use_dask_files
     from rankwise.cli.data import check_data_options
-    from rankwise.cli.evaluate_dask import outcome_on_dask, use_dask
+    from rankwise.cli.evaluate_dask import outcome_on_dask, survival_on_dask
     from rankwise.cli.grades import grade_lines
     from rankwise.cli.scores import ScoreSource, read_for
 
     if options.dask is not None:
-        use_dask(options)
+        use_dask_files(options)
     check_data_options(options)
     start = perf_counter()
     rankings = [ScoreSource(path) for path in (options.model, options.against) if path is not None]
+    if options.survival is not None:
+        read = survival_on_dask if options.dask is not None else survival_in_memory
+        survival_result(rankings, *read(rankings, options, console), console, start)
+        return
     if options.dask is not None:
         outcome = outcome_on_dask(rankings, options, console)
     else:
-        data = read_for(rankings, options)
-        if options.survival is not None:
-            survival_result(rankings, data, console, start)
-            return
-        outcome = outcome_in_memory(rankings, data, options)
+        outcome = outcome_in_memory(rankings, read_for(rankings, options), options)
     values = values_of(outcome, rankings, options) | {"seconds": perf_counter() - start}
     lines = lines_of(values, len(rankings))
     for ranking, agreement in zip(rankings, outcome.grades, strict=True):
@@ -390,23 +391,34 @@ def shown(value: float | None) -> str:
     return "-" if value is None or value != value else f"{value:.4f}"
 
 
-def survival_result(rankings: list[Any], data: Any, console: Console, start: float) -> None:
+def survival_in_memory(
+    rankings: list[Any], options: argparse.Namespace, console: Console
+) -> tuple[Any, list[Any]]:
+    """Return survival times, and the scores of each ranking."""
+    from rankwise.cli.scores import read_for
+
+    data = read_for(rankings, options)
+    return data.y, [ranking.scores(data) for ranking in rankings]
+
+
+def survival_result(rankings: list[Any], y: Any, scores: list[Any], console: Console, start: float) -> None:
     """Compute and print the concordance of each model with right-censored survival times."""
-    scores = [ranking.scores(data) for ranking in rankings]
+    import numpy as np
+
     models = [
-        {"model": one.path} | concordances(data.y, found) for one, found in zip(rankings, scores, strict=True)
+        {"model": one.path} | concordances(y, found) for one, found in zip(rankings, scores, strict=True)
     ]
     values = {
         "command": "evaluate",
-        "rows": len(data.y),
-        "events": int(data.y.event.sum()),
-        "strata": data.n_queries,
-        "pairs": int(data.y.n_pairs),
+        "rows": len(y),
+        "events": int(y.event.sum()),
+        "strata": len(np.unique(y.groups())),
+        "pairs": int(y.n_pairs),
         "models": models,
     }
     if len(rankings) == 2:
         values["difference"] = {
-            name: concordance_difference(data.y, scores[0], scores[1], name) for name in INDICES
+            name: concordance_difference(y, scores[0], scores[1], name) for name in INDICES
         }
     values["seconds"] = perf_counter() - start
     console.result(values, survival_lines(values))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rankwise.cli.dask import dask_client
-from rankwise.cli.dask_files import DaskFiles, use_dask_files
+from rankwise.cli.dask_files import DaskFiles
 from rankwise.cli.evaluate import (
     Outcome,
     check_queries,
@@ -22,13 +22,8 @@ from rankwise.cli.output import Console
 from rankwise.core.memory import human_bytes
 
 
-def use_dask(options: argparse.Namespace) -> None:
-    """Set the data to the files that match the patterns."""
-    use_dask_files(options, ["survival"])
-
-
 def outcome_on_dask(rankings: list[Any], options: argparse.Namespace, console: Console) -> Outcome:
-    """Measure rankings of files; if a query is in two files, scores are collected, with a note."""
+    """Measure rankings of files; a note states what is collected, such as rows of a query in two files."""
     from rankwise.evaluation.in_parts import Wanted, measure_in_parts
 
     with dask_client(options, console):
@@ -38,8 +33,9 @@ def outcome_on_dask(rankings: list[Any], options: argparse.Namespace, console: C
         wanted = Wanted({str(number): None for number in range(len(rankings))}, measures)
         found = measure_in_parts(None, y, qid, wanted, scores)
         if found is None:
-            return outcome_of_collected(files, y, qid, scores, measures, console)
+            return outcome_of_ranking(files, y, qid, scores, wanted, console)
         check_queries(rankings, len(found.queries))
+        note_cut(found.cut, len(found.queries), 2 + len(rankings), console)
         return Outcome(
             found.facts.n_rows,
             int(np.count_nonzero(~found.has_pairs)),
@@ -47,8 +43,31 @@ def outcome_on_dask(rankings: list[Any], options: argparse.Namespace, console: C
             list(found.values.values()),
             intervals_of_parts(found, measures) if len(rankings) == 1 else None,
             reliabilities(rankings, y, scores, qid),
-            [agreement_on_dask(files, number) for number in range(len(rankings))],
+            [agreement_on_dask(files, number, console) for number in range(len(rankings))],
         )
+
+
+def outcome_of_ranking(
+    files: DaskFiles, y: Any, qid: Any, scores: list[Any], wanted: Any, console: Console
+) -> Outcome:
+    """Measure rows that are one ranking; if a measure needs all scores, they are collected."""
+    from rankwise.evaluation.bootstrap import CONFIDENCE
+    from rankwise.evaluation.ranking_in_parts import measure_ranking
+
+    found = measure_ranking(None, y, qid, wanted, scores, CONFIDENCE, resamples=False)
+    if found is None:
+        return outcome_of_collected(files, y, qid, scores, wanted.metrics, console)
+    check_queries(files.rankings, 1)
+    (own,) = found.measured.values()
+    return Outcome(
+        found.facts.n_rows,
+        int(found.facts.lowest == found.facts.highest),
+        [found.query],
+        [{one.measure.key: one.values for one in own}],
+        intervals_of_measured(own),
+        [None],  # of models without probabilities, as their log loss needs all scores
+        [agreement_on_dask(files, 0, console)],
+    )
 
 
 def outcome_of_collected(
@@ -72,8 +91,18 @@ def outcome_of_collected(
         [{one.key: one.of(data.y, column, data.qid) for one in measures} for column in found],
         intervals_of(data, found[0], measures) if len(found) == 1 else None,
         reliabilities(files.rankings, data.y, found, data.qid),
-        [agreement_on_dask(files, number) for number in range(len(found))],
+        [agreement_on_dask(files, number, console) for number in range(len(found))],
     )
+
+
+def note_cut(cut: Any, n_queries: int, n_columns: int, console: Console) -> None:
+    """Print what is collected of queries in several files."""
+    if cut.queries:
+        total = human_bytes(8 * n_columns * cut.n_rows)
+        console.note(
+            f"queries in several files: {len(cut.queries):,} of {n_queries:,}; of their rows, "
+            f"{8 * n_columns} bytes per row are collected, {total}."
+        )
 
 
 def intervals_of_parts(found: Any, measures: list[Any]) -> dict[str, Any]:
@@ -82,11 +111,31 @@ def intervals_of_parts(found: Any, measures: list[Any]) -> dict[str, Any]:
     from rankwise.evaluation.in_parts import measured_of
 
     (own,) = measured_of(found, measures, CONFIDENCE).values()
-    return {one.measure.key: [one.low, one.high] if np.isfinite(one.low) else None for one in own}
+    return intervals_of_measured(own)
 
 
-def agreement_on_dask(files: DaskFiles, number: int) -> Any:
-    """Return the agreement of the grades that a model predicts, None if it predicts none."""
+def intervals_of_measured(measured: list[Any]) -> dict[str, Any]:
+    """Return the ends of the interval of each measure, None if it has none."""
+    return {one.measure.key: [one.low, one.high] if np.isfinite(one.low) else None for one in measured}
+
+
+def survival_on_dask(
+    rankings: list[Any], options: argparse.Namespace, console: Console
+) -> tuple[Any, list[Any]]:
+    """Collect survival times, and the scores of each ranking, with a note."""
+    from rankwise.data.backends import in_memory
+
+    with dask_client(options, console):
+        files = DaskFiles(rankings, options)
+        y = files.survival(console)
+        return y, [in_memory(files.scores(number)) for number in range(len(rankings))]
+
+
+def agreement_on_dask(files: DaskFiles, number: int, console: Console) -> Any:
+    """Return the agreement of the grades that a model predicts, None if it predicts none.
+
+    Labels, grades and queries are collected, with a note.
+    """
     from rankwise.cli.grades import agreement_with
     from rankwise.data.backends import in_memory
     from rankwise.evaluation.predicted_grades import predicts_grades
@@ -94,5 +143,9 @@ def agreement_on_dask(files: DaskFiles, number: int) -> Any:
     model = files.rankings[number].model
     if not predicts_grades(model):
         return None
-    y, predicted, qid = map(in_memory, (files.y, files.grades(number), files.qid))
+    columns = files.y, files.grades(number), files.qid
+    n_bytes = 8 * sum(column is not None for column in columns)
+    total = human_bytes(n_bytes * files.n_rows)
+    console.note(f"for the agreement of grades, {n_bytes} bytes per row are collected, {total}.")
+    y, predicted, qid = map(in_memory, columns)
     return agreement_with(model, y, predicted, qid, files.options)

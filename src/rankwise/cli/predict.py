@@ -10,7 +10,7 @@ from typing import IO, Any
 
 from rankwise.cli import arguments
 from rankwise.cli.dask import add_dask_option
-from rankwise.cli.output import Console, for_stream, standard_output
+from rankwise.cli.output import Console, for_stream, standard_output, time_left
 from rankwise.cli.row_names import add_id_option
 from rankwise.core.pipelines import scales_queries
 from rankwise.core.text import plural
@@ -76,30 +76,60 @@ def run(options: argparse.Namespace, console: Console) -> None:
 
 
 def predict_run(options: argparse.Namespace, console: Console) -> None:
-    """Read all rows, score them, and write a run file."""
-    from rankwise.cli.data import check_data_options, read_data, take_columns_of
+    """Read rows, score them, and write a run file; with --dask, one file after the other."""
+    from rankwise.cli.dask_files import scored_runs, use_dask_files
+    from rankwise.cli.data import check_data_options, take_columns_of
     from rankwise.cli.models import load_any_model
-    from rankwise.cli.scores import model_scores
+    from rankwise.io.streams import open_output
     from rankwise.io.trec import write_run
 
-    if options.dask is not None:
-        raise arguments.UsageError("--format trec needs all rows in memory and cannot be used with --dask.")
     if options.proba or options.utility:
         raise arguments.UsageError("--format trec writes scores; omit --proba and --utility.")
+    if options.dask is not None:
+        use_dask_files(options)
     check_data_options(options, label_needed=False)
-    start, model = perf_counter(), load_any_model(options.model)
+    start, model, rows = perf_counter(), load_any_model(options.model), 0
     take_columns_of([model], options)
-    data = read_data(argparse.Namespace(**(vars(options) | {"label": None})))
-    if data.qid is None:
-        raise ValueError("A run file needs the query of each row, but the data has none; use --qid.")
-    scores = model_scores(model, data.rows_for(model), data.qid)
-    names = list(range(len(scores))) if data.names is None else data.names
     console.taken = options.output == "-"
-    write_run(options.output, data.qid, names, scores, run_name=options.run_name or "rankwise")
-    values = {"command": "predict", "rows": len(scores), "run": options.output}
+    runs = (
+        iter([scored_run(model, options)]) if options.dask is None else scored_runs(model, options, console)
+    )
+    with open_output(options.output) as file, console.progress() as progress:
+        for number, (qid, names, scores) in enumerate(runs, 1):
+            documents = list(range(rows, rows + len(scores))) if names is None else names
+            write_run(file, qid, documents, scores, run_name=options.run_name or "rankwise")
+            rows += len(scores)
+            show_rows(progress, rows, number, options, start)
+        if rows == 0:
+            raise ValueError("The data has no rows.")
+    values = {"command": "predict", "rows": rows, "run": options.output}
     if console.as_json or not console.taken:
         values["seconds"] = perf_counter() - start
-        console.result(values, [f"{plural(len(scores), 'row')} written to {options.output}"])
+        console.result(values, [f"{plural(rows, 'row')} written to {options.output}"])
+
+
+def scored_run(model: Any, options: argparse.Namespace) -> tuple[Any, Any, Any]:
+    """Return the query of each row, the names of the rows if they have some, and their scores."""
+    from rankwise.cli.data import read_data
+    from rankwise.cli.scores import model_scores
+
+    data = read_data(argparse.Namespace(**(vars(options) | {"label": None})))
+    if data.qid is None and data.X.shape[0]:
+        raise ValueError("A run file needs the query of each row, but the data has none; use --qid.")
+    if not data.X.shape[0]:
+        return [], None, []
+    return data.qid, data.names, model_scores(model, data.rows_for(model), data.qid)
+
+
+def show_rows(progress: Any, rows: int, number: int, options: argparse.Namespace, start: float) -> None:
+    """Draw the number of rows; with --dask, the files and the time that is left, too."""
+    seconds = perf_counter() - start
+    if options.dask is None:
+        progress.show(None, f"{plural(rows, 'row')}, {seconds:.1f} s")
+        return
+    fraction = number / len(options.data)
+    text = f"file {number} of {len(options.data)}, {plural(rows, 'row')}, {seconds:.1f} s"
+    progress.show(fraction, text + time_left(fraction, seconds))
 
 
 def predict_scores(options: argparse.Namespace, console: Console) -> None:
@@ -121,11 +151,12 @@ def predict_scores(options: argparse.Namespace, console: Console) -> None:
         require_probabilities(model)
     console.taken = options.output == "-"
     with opened(options.output) as file, console.progress() as progress:
-        chunks = written_chunks if options.dask is None else predicted_files
-        for text, n_rows in chunks(model, options):
+        on_dask = options.dask is not None
+        chunks = predicted_files(model, options, console) if on_dask else written_chunks(model, options)
+        for number, (text, n_rows) in enumerate(chunks, 1):
             file.write(for_stream(file, text))
             rows += n_rows
-            progress.show(None, f"{plural(rows, 'row')}, {perf_counter() - start:.1f} s")
+            show_rows(progress, rows, number, options, start)
         if rows == 0:
             raise ValueError("The data has no rows.")
     values = {"command": "predict", "rows": rows, "seconds": perf_counter() - start, "scores": options.output}

@@ -93,7 +93,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     from rankwise.cli.training import check_output
 
     if options.dask is not None:
-        use_dask_files(options, ["survival", "training", "id", "slice"])
+        use_dask_files(options, ["slice"])
     check_data_options(options)
     check_output(options.output)
     start = perf_counter()
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     inference = training_inference(rankings[0], options)
     with dask_client(options, console):
         if options.dask is not None:
-            rows = rows_on_dask(rankings, options)
+            rows = rows_on_dask(rankings, options, console)
         else:
             rows = rows_in_memory(rankings, read_for(rankings, options), options)
         report = make_report(rankings, rows, options, inference)
@@ -144,7 +144,7 @@ class ReportRows:
     qid: Any
     scores: list[Any]
     feature_names: list[str] | None = None
-    names: list[str] | None = None
+    names: Any = None
 
 
 def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) -> ReportRows:
@@ -158,8 +158,8 @@ def rows_in_memory(rankings: list[Any], data: Any, options: argparse.Namespace) 
     return ReportRows(X, y, data.qid, scores, data.feature_names, data.names)
 
 
-def rows_on_dask(rankings: list[Any], options: argparse.Namespace) -> ReportRows:
-    """Leave rows and scores on the workers."""
+def rows_on_dask(rankings: list[Any], options: argparse.Namespace, console: Console) -> ReportRows:
+    """Leave rows and scores on the workers; survival times are collected."""
     from rankwise.cli.dask_files import DaskFiles, labels_of_report, rows_of_report
 
     files = DaskFiles(rankings, options)
@@ -167,8 +167,11 @@ def rows_on_dask(rankings: list[Any], options: argparse.Namespace) -> ReportRows
         None if number == 0 and ranking.model is not None else files.scores(number)
         for number, ranking in enumerate(rankings)
     ]
-    y = files.column(labels_of_report, files.given)
-    return ReportRows(files.map(rows_of_report), y, files.qid, scores)
+    if options.survival is None:
+        y, qid = files.column(labels_of_report, files.given), files.qid
+    else:
+        y, qid = files.survival(console), None
+    return ReportRows(files.map(rows_of_report), y, qid, scores, names=files.names)
 
 
 def make_report(rankings: list[Any], rows: ReportRows, options: argparse.Namespace, inference: Any) -> Any:

@@ -42,11 +42,11 @@ class EvaluationData:
         As given; rows of a backend are `RemoteRows`.
     row_numbers : array of int
         The number of each row in the given X; rows without a label are left out.
-    row_names : sequence of str, or None
-        The name of each row of the given X, such as a document id.
+    row_names : sequence of str, dict of row number to str, or None
+        The name of each row of the given X, or of those that are here, such as a document id.
     """
 
-    row_names: Sequence[str] | None = None
+    row_names: Sequence[str] | Mapping[int, str] | None = None
 
     def __init__(
         self,

@@ -8,6 +8,7 @@ from typing import Any
 from rankwise.core.columns import fitted_columns
 from rankwise.core.pipelines import last_step
 from rankwise.core.text import plural
+from rankwise.data.backends import backend_of
 from rankwise.evaluation.models import is_scores
 
 MEASURES = {
@@ -71,11 +72,16 @@ def feature_names(X: Any, model: Any, given: Sequence[str] | None, n_features: i
     return names
 
 
-def row_names_of(given: Any, data: Any) -> list[str] | None:
+def row_names_of(given: Any, data: Any) -> Any:
     """Return the given names of all rows, or those in the index of a frame; None if it has numbers.
 
-    The index is not used if the data has some of the rows only.
+    The index is not used if the data has some of the rows only. Of names of a backend, those of the rows of
+    the data are fetched, and returned by the number of the row.
     """
+    backend = backend_of(given)
+    if backend is not None:
+        found = backend.parts(given).take(data.numbers)
+        return dict(zip(data.numbers.tolist(), map(str, found), strict=True))
     index: Any = getattr(data.X, "index", None)
     has_words = getattr(getattr(index, "dtype", None), "kind", "i") in "OUT"
     if given is None and not (has_words and data.X.shape[0] == data.n_given):

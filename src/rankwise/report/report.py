@@ -97,7 +97,7 @@ class Report:
         intervals and p-values, and the explanation of a pair states whether its order is sure.
     tried : sequence of dict, optional
         What a search has tried, as in the metadata of a saved `AutoRanker`; by default that of the model.
-    row_names : sequence of str, optional
+    row_names : sequence of str, or column on Dask, optional
         The names of the rows, such as document ids, by which the page calls them; by default the index of a
         frame if it has text, and else the numbers of the rows.
     slices : dict of name to array of shape (n_rows,), or names of columns of X, optional
