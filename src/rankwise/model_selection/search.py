@@ -141,8 +141,8 @@ class AlphaSearch:
         self._descents: tuple[Any, Any] = (None, None)  # folds, and their descents
         self._known: dict[int, tuple[Part, Part]] = {}
         self._design: Design | None = None
-        X = problem.X
-        self._passes = SharedPasses(X) if isinstance(X, Design) else getattr(X, "passes", None)
+        X, is_table = problem.X, hasattr(type(problem.X), "passes")  # a column may have that name
+        self._passes = SharedPasses(X) if isinstance(X, Design) else X.passes if is_table else None
         if self._passes is not None and self.criterion.needs_model:
             raise ValueError(
                 f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
