@@ -18,7 +18,7 @@ from rankwise.core.threads import thread_count
 from rankwise.data.backends import backend_of
 from rankwise.datasets import make_ranking
 from rankwise.distributed import scatter
-from rankwise.evaluation import compare, evaluate, reliability, shown
+from rankwise.evaluation import bootstrap, compare, evaluate, reliability, shown
 from rankwise.preprocessing import QueryScaler
 from rankwise.report import Report, quality, queries
 
@@ -133,6 +133,20 @@ def test_rows_without_a_label_are_left_out():
     expected = evaluate(model, X, labels, qid=QID)
     assert_same_measures(found.measures, expected.measures)
     assert (found.n_rows, repr(found)) == (237, repr(expected))
+
+
+@pytest.mark.parametrize("lengths", COLLECTED)
+@pytest.mark.parametrize("has_queries", [True, False])
+def test_words_as_labels_and_queries(lengths, has_queries, monkeypatch):
+    monkeypatch.setattr(bootstrap, "MAX_ROWS", 0)  # one ranking is not resampled
+    words = np.array(["bad", "fair", "good"], dtype=object)[Y.astype(int)]
+    qid = np.array([f"q{number}" for number in 50 - QID], dtype=object) if has_queries else None
+    model = OrdinalSVM(categories=["bad", "fair", "good"]).fit(X, words)
+    there = None if qid is None else column_on_dask(qid, lengths)
+    found = evaluate(model, rows_on_dask(lengths), column_on_dask(words, lengths), qid=there)
+    expected = evaluate(model, X, words, qid=qid)
+    assert_same_measures(found.measures, expected.measures)
+    assert repr(found) == repr(expected)
 
 
 @pytest.mark.parametrize("measures", [None, ["error", "mrr", "P(rel=2)@5", "log_loss"]])

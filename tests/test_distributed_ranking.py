@@ -7,11 +7,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rankwise import OrdinalSVM, Preferences, RankSVM
+from rankwise import NoPairsError, OrdinalSVM, Preferences, RankSVM
 from rankwise.data.backends import backend_of
 from rankwise.data.row_parts import PartsInMemory
 from rankwise.evaluation import bootstrap, compare, evaluate
-from rankwise.metrics import average_precision, kendall_tau, ndcg, one_ranking, precision, reciprocal_rank
+from rankwise.metrics import (
+    average_precision,
+    concordance_index,
+    concordance_interval,
+    kendall_tau,
+    ndcg,
+    one_ranking,
+    precision,
+    reciprocal_rank,
+)
 from rankwise.metrics.intervals import error_estimate
 from rankwise.metrics.one_ranking import SortedRanking
 from rankwise.metrics.ranking_errors import error_estimates
@@ -94,6 +103,20 @@ def test_measures_of_one_list_collect_no_score(monkeypatch):
         assert measure(*there) == pytest.approx(measure(y, scores), rel=1e-12)
     with pytest.raises(ValueError, match="y must not be negative for ndcg, got -1"):
         ndcg(there[0] - 1, there[1])
+
+
+@pytest.mark.parametrize("labels", ["two classes", "numbers"])
+def test_the_concordance_with_labels_collects_no_score(labels, monkeypatch):
+    generator = np.random.default_rng(5)
+    y, scores = LABELS[labels](generator, 80), np.round(generator.normal(size=80), 1)
+    there = [da.from_array(column, chunks=30) for column in (y, scores)]
+    monkeypatch.setattr(type(backend_of(there[0])), "column", None)
+    assert concordance_index(*there) == pytest.approx(concordance_index(y, scores), rel=1e-12)
+    assert concordance_interval(*there) == pytest.approx(concordance_interval(y, scores), rel=1e-12)
+    with pytest.raises(NoPairsError):
+        concordance_index(0 * there[0], there[1])
+    with pytest.raises(ValueError, match="y is empty"):
+        concordance_index(there[0][:0], there[1][:0])
 
 
 # Evaluation and comparison

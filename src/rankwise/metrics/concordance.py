@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_vector, check_choice, check_count
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.backends import in_memory
+from rankwise.data.backends import backend_among, in_memory
 from rankwise.losses.pair_sums import partner_sums
 from rankwise.metrics.intervals import Estimate, error_estimate, estimate_over_rows
+from rankwise.metrics.ranking_errors import error_estimate_of_parts
 from rankwise.preferences import Preferences
 from rankwise.preferences.ranking import Ranking
 from rankwise.preferences.survival import lives
@@ -151,7 +152,7 @@ def concordance_estimate(y: Any, scores: ArrayLike, weights: str = "harrell") ->
 
 def _concordance(
     y: Any, scores: ArrayLike, weights: str, tau: float | None, censoring: Any
-) -> _Concordance | _PairConcordance:
+) -> _Concordance | _RankingConcordance:
     """Return the concordance with survival times, or with other preferences."""
     other = y.event is None if isinstance(y, Preferences) else not _holds_survival(y)
     if not other:
@@ -159,10 +160,28 @@ def _concordance(
     check_choice(weights, "weights", WEIGHTS)
     if weights != "harrell" or tau is not None or censoring is not None:
         raise ValueError("weights='uno', tau and censoring are for survival times; y has none.")
+    backend = backend_among(scores, y)
+    if backend is not None and not isinstance(y, Preferences):
+        return _RankingConcordance(error_estimate_of_parts(backend.parts(scores, y)))
     return _PairConcordance(y, scores)
 
 
-class _PairConcordance:
+class _RankingConcordance:
+    """One ranking of labels, whose error is known."""
+
+    def __init__(self, error: Estimate):
+        self.error = error
+
+    def index(self) -> float:
+        """Return the index."""
+        return 1 - self.error.value
+
+    def estimate(self) -> Estimate:
+        """Return 1 minus the ranking error, with its influences."""
+        return replace(self.error, value=1 - self.error.value, influence=-self.error.influence)
+
+
+class _PairConcordance(_RankingConcordance):
     """Preferences without queries, and scores."""
 
     def __init__(self, y: Any, scores: ArrayLike):
@@ -173,16 +192,8 @@ class _PairConcordance:
                 "over queries."
             )
         self.preferences.require_pairs()
-        self.scores = as_vector(in_memory(scores), "scores", len(self.preferences))
-
-    def index(self) -> float:
-        """Return the index."""
-        return self.estimate().value
-
-    def estimate(self) -> Estimate:
-        """Return 1 minus the ranking error, with its influences."""
-        error = error_estimate(self.preferences, self.scores, "pairs")
-        return replace(error, value=1 - error.value, influence=-error.influence)
+        found = as_vector(in_memory(scores), "scores", len(self.preferences))
+        super().__init__(error_estimate(self.preferences, found, "pairs"))
 
 
 class _Concordance:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core.checks import as_labels, as_vector
 from rankwise.core.types import FloatArray, IntArray
 from rankwise.data.row_parts import RowParts
 from rankwise.losses.pair_sums import partner_sums
@@ -48,6 +49,21 @@ def error_estimates(rankings: Sequence[SortedRanking], starts: IntArray) -> list
         )
         for k, error in enumerate(errors)
     ]
+
+
+def error_estimate_of_parts(parts: RowParts) -> SummedEstimate:
+    """Return the ranking error of one ranking; the columns of the parts are scores and labels."""
+    checked = parts.transformed(checked_columns)
+    if checked is None:
+        raise ValueError("y is empty; it must have at least one row.")
+    numbered, starts = checked.numbered()
+    return error_estimates([SortedRanking(numbered)], starts)[0]
+
+
+def checked_columns(scores: Any, y: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the scores and labels of a part as arrays."""
+    labels = as_labels(y, "y")
+    return as_vector(scores, "scores", len(labels)), labels
 
 
 def class_sizes(ranking: SortedRanking) -> FloatArray:
