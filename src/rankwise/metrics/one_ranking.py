@@ -63,7 +63,8 @@ class SortedRanking:
         Whether each range of labels has a single label.
     lowest_label, largest_label : float
     by_score : RowParts
-        Scores, labels and numbers of the rows of each range of scores, in ascending order of the ranges.
+        Scores, labels and numbers of the rows of each range of scores, from the highest score down, so that
+        sorting them again is fast. Ranges without rows are left out.
     """
 
     def __init__(self, parts: RowParts) -> None:
@@ -77,7 +78,10 @@ class SortedRanking:
         self.lowest_label, self.largest_label = (
             float(min(one.min() for one in labels)), float(max(one.max() for one in labels))
         )  # fmt: skip
-        self.by_score = parts.regrouped(split_by_score, len(self.score_borders) + 1, self.score_borders)
+        ranges = parts.regrouped(split_by_score, len(self.score_borders) + 1, self.score_borders)
+        by_score = ranges.transformed(from_highest_score)
+        assert by_score is not None
+        self.by_score = by_score
 
     @property
     def ranges(self) -> RowParts:
@@ -174,6 +178,12 @@ def split_by_score(scores: Any, y: Any, *numbers_and_borders: Any) -> list[tuple
     *numbers, borders = numbers_and_borders
     columns = as_vector(scores, "scores"), as_labels(y, "y"), *numbers
     return split(columns, range_of(columns[0], borders), len(borders) + 1)
+
+
+def from_highest_score(scores: FloatArray, *columns: Any) -> list[Any]:
+    """Return columns in descending order of the scores, the first of them."""
+    order = np.argsort(-scores, kind="stable")
+    return [column[order] for column in (scores, *columns)]
 
 
 def split_by_label(scores: Any, y: Any, *numbers_and_borders: Any) -> list[tuple[Any, ...]]:
