@@ -127,6 +127,13 @@ def test_a_query_that_a_model_scales_is_in_one_file(folder, capsys, tmp_path):
     assert main([*command, *THREADS]) == 1
     assert "the query 5 is in two files" in capsys.readouterr().err
     assert output.read_text() == "before\n"
+    assert main(["evaluate", str(folder / "scaled.json"), str(folder / "cut-*.txt"), *THREADS]) == 1
+    assert (
+        "the query 5 is in two files; omit --dask, or keep each query in one file" in capsys.readouterr().err
+    )
+    for name in ("model.json", "scaled.json"):
+        command = ["report", str(folder / "scaled.json"), str(folder / "cut-*.txt"), "-o", str(output)]
+        assert main([*command, "--compare", str(folder / name), *THREADS]) == (name == "scaled.json")
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ def assert_same_estimate(found, expected, bounds=None):
 
 @pytest.mark.parametrize("labels", LABELS)
 @pytest.mark.parametrize("few", [256, 2])
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(lengths=LENGTHS, seed=st.integers(0, 1000))
 def test_errors_and_their_differences_have_the_intervals_of_memory(labels, few, lengths, seed):
     generator, n_rows = np.random.default_rng(seed), sum(lengths)

@@ -15,6 +15,10 @@ from rankwise.cli.dask import check_dask_address
 from rankwise.cli.data import Data
 from rankwise.cli.output import Console
 from rankwise.core.memory import human_bytes
+from rankwise.core.pipelines import scales_queries
+
+# Why some models need each query in one file.
+SCALED = "The model scales features within queries"
 
 
 def use_dask_files(options: argparse.Namespace, refused: Sequence[str] = ()) -> None:
@@ -125,9 +129,14 @@ class DaskFiles:
 
     def scores(self, number: int) -> Any:
         """Return the scores of a ranking: on the workers or, of a file of scores, in memory."""
-        if self.rankings[number].model is not None:
-            return self.column(scores_of_file, number)
-        return self.rankings[number].given_scores(self.n_rows)
+        model = self.rankings[number].model
+        if model is None:
+            return self.rankings[number].given_scores(self.n_rows)
+        if scales_queries(model):
+            seen = set[Any]()
+            for queries in self.engine.execute(lambda: self.column(query_set_of)):
+                check_queries(queries, seen, SCALED)
+        return self.column(scores_of_file, number)
 
     def grades(self, number: int) -> Any:
         """Return the grades that a model predicts."""
@@ -205,6 +214,11 @@ def queries_of(read: ScoredFile) -> Any:
     return read.qid
 
 
+def query_set_of(read: ScoredFile) -> set[Any]:
+    """Return the distinct queries of a file."""
+    return set(np.asarray(read.qid).tolist())
+
+
 def events_of(read: ScoredFile) -> Any:
     """Return the events of a file."""
     return read.events
@@ -275,7 +289,7 @@ def predicted_files(model: Any, options: argparse.Namespace, console: Console) -
     seen, is_first = set[Any](), True
     for found in results_by_file(predicted_file, model, options, console):
         if found.queries is not None:
-            check_queries(found.queries, seen, "The model scales features within queries")
+            check_queries(found.queries, seen, SCALED)
         text = found.text
         if options.proba and not is_first and found.n_rows:
             text = text.partition("\n")[2]  # each file has the header
@@ -323,7 +337,6 @@ def run_of_file(path: str, given: Given) -> tuple[Any, Any, Any]:
 def predicted_file(path: str, given: Given) -> FileText:
     """Read, score and format the rows of one file."""
     from rankwise.cli.predict import written_chunks
-    from rankwise.core.pipelines import scales_queries
 
     (model,) = given.rankings
     options = argparse.Namespace(**(vars(given.options) | {"data": [path]}))
@@ -340,7 +353,7 @@ def check_queries(queries: set[Any], seen: set[Any], why: str) -> None:
     """Refuse a query in two files, if queries must be whole; add the queries to those seen."""
     if both := seen & queries:
         raise ValueError(
-            f"{why}, but the query {min(both, key=str)} is in two files; predict without --dask, or keep "
-            "each query in one file."
+            f"{why}, but the query {min(both, key=str)} is in two files; omit --dask, or keep each query in "
+            "one file."
         )
     seen |= queries
