@@ -20,10 +20,8 @@ X, Y = make_ranking(N_ROWS, 4, n_levels=4, noise=1.0, random_state=0)
 # Four files of 120 rows; the numbers of the queries of a file are not in one range.
 QID = np.random.default_rng(0).permutation(24)[np.arange(N_ROWS) // 20]
 MODELS = {
-    "squared hinge": RankSVM(1e-2, tol=1e-10, loss="squared_hinge"),
     "logistic": RankLogistic(1e-2, tol=1e-10),
     "squares": RankRLS(1e-2),
-    "cg": RankRLS(1e-2, solver="cg", tol=1e-10),
 }
 
 

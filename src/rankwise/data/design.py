@@ -9,7 +9,7 @@ import mmap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, singledispatch
 from itertools import product
 from types import MappingProxyType
 from typing import Any, Protocol
@@ -497,6 +497,12 @@ def as_design(X: Any, n_threads: int = 1) -> Design:
 def float_matrix(X: Any) -> Any:
     """Return a sparse matrix in float64; an array is left as it is."""
     return X.astype(np.float64, copy=False) if is_sparse(X) else X
+
+
+@singledispatch
+def zero_scores(design: Design) -> Any:
+    """Return the scores of zero weights, as `matvec` returns scores."""
+    return np.zeros(design.shape[0])
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int) -> Iterator[slice]:

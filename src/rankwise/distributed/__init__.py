@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING
 
 from rankwise.core.lazy import lazy_names
 from rankwise.data.backends import register
+from rankwise.data.design import zero_scores
 from rankwise.distributed.backend import DaskBackend
 from rankwise.distributed.collections import Partitions, gathered, is_distributed, lazy_scores, scatter
 from rankwise.distributed.design import DaskDesign
@@ -11,6 +12,7 @@ from rankwise.distributed.faults import PartitionLostError, RoundLog, WorkersSil
 from rankwise.distributed.files import FileData, from_files
 from rankwise.distributed.part_columns import PartColumn
 from rankwise.distributed.remote_labels import RemotePreferences
+from rankwise.distributed.whole_queries import WholeQueryDesign, no_scores
 from rankwise.distributed.whole_squares import remote_squares
 from rankwise.losses.least_squares import squares_of
 
@@ -43,3 +45,4 @@ __getattr__, _ = lazy_names(
 
 register(DaskBackend())
 squares_of.register(RemotePreferences, remote_squares)
+zero_scores.register(WholeQueryDesign, no_scores)

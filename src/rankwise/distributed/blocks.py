@@ -184,6 +184,13 @@ def combined(numbers: Sequence[float], vectors: Sequence[FloatVector], length: i
     return result
 
 
+def score_moments(numbers: Sequence[float], vectors: Sequence[FloatVector], length: int) -> FloatVector:
+    """Return the number, the mean and the sum of squared deviations of a linear combination."""
+    scores = combined(numbers, vectors, length)
+    mean = scores.mean() if length else 0.0
+    return np.array([length, mean, np.sum((scores - mean) ** 2)])
+
+
 def dot(c: FloatVector, scores: FloatVector) -> float:
     """Return the product of two columns."""
     return float(c @ scores)

@@ -197,6 +197,10 @@ class DaskDesign(PartitionedDesign):
 
         return normal_equations(self, loss)
 
+    def sampled(self, rows: Any) -> Design | None:
+        """Return some of the rows, in ascending order: on the driver if they are few."""
+        return self.take(rows) if isinstance(rows, RemoteRows) else super().sampled(rows)
+
     def take(self, rows: Any) -> Design:
         """Return the design of some of the rows, in ascending order, with as many partitions.
 

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_array, as_codes, as_labels, as_weights
+from rankwise.core.types import FloatVector
 from rankwise.data.row_parts import WholeQueries
+from rankwise.data.row_parts import joined as joined_values
 from rankwise.distributed.collections import column_parts, part_names
-from rankwise.distributed.engine import Engine, Pinned
+from rankwise.distributed.engine import Engine, Pinned, identity
 from rankwise.distributed.groups import ranges_overlap
 from rankwise.distributed.partitioned import PartitionedDesign
 from rankwise.preferences.base import Pairs, Preferences
@@ -65,11 +68,16 @@ class Summary:
 
 @dataclass(frozen=True)
 class LocalLabels:
-    """The ranking of the rows of one partition, None if its columns are not valid, and its queries."""
+    """The ranking of the rows of one partition, None if its columns are not valid, and its queries.
+
+    `rows` are those of the ranking, None if it has all rows of the partition.
+    """
 
     ranking: Ranking | None
     summary: Summary
     queries: NDArray[Any] = field(default_factory=lambda: np.zeros(0))
+    totals: QueryTotals | None = None
+    rows: NDArray[np.int64] | None = None
 
 
 def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> LocalLabels:
@@ -87,41 +95,61 @@ def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> Loca
     ranking = Ranking(labels, codes, weight=weights)
     if pair_weight == "difference":
         ranking = ranking.replaced(gain=labels)
-    return LocalLabels(ranking, summary_of(ranking, queries), queries)
+    totals = QueryTotals.of(ranking)
+    return LocalLabels(ranking, summary_of(ranking, queries, totals), queries, totals)
 
 
-def summary_of(ranking: Ranking, queries: NDArray[Any]) -> Summary:
+@dataclass(frozen=True)
+class QueryTotals:
+    """Numbers per query of one partition, of which a `Summary` has the sums; see there."""
+
+    n_pairs: FloatVector
+    mass: FloatVector
+    is_compared: NDArray[np.bool_]
+    mass_with_ties: FloatVector
+
+    @classmethod
+    def of(cls, ranking: Ranking) -> QueryTotals:
+        """Sum over the pairs of each query.
+
+        Examples
+        --------
+        >>> totals = QueryTotals.of(Ranking(np.array([1.0, 0.0, 1.0]), np.array([0, 0, 1])))
+        >>> totals.n_pairs, totals.mass, totals.is_compared, totals.mass_with_ties
+        (array([1., 0.]), array([1., 0.]), array([ True, False]), array([2. , 0.5]))
+        """
+        query, order = ranking.groups(), ranking.order
+        n = order.n_queries if ranking.n_rows else 0
+        weight = np.ones(ranking.n_rows) if ranking.weight is None else ranking.weight
+
+        def sums(values: Any, by: Any = query) -> FloatVector:
+            return np.asarray(np.bincount(by, values, minlength=n), np.float64)
+
+        mass = sums(ranking.partner_weights()[0]) * ranking.scaled.pair_scale if n else np.zeros(0)
+        pairs = sums(order.level_begin, order.query_of_position) if n else np.zeros(0)
+        return cls(pairs, mass, sums(weight > 0) > 1, sums(weight) ** 2 / 2)
+
+    def summary(self, n_rows: int, kept: Any = slice(None)) -> Summary:
+        """Return the sums over some of the queries."""
+        mass, compared = self.mass[kept], self.is_compared[kept]
+        return Summary(
+            n_rows,
+            int(self.n_pairs[kept].sum()),
+            len(mass),
+            int((mass > 0).sum()),
+            float(mass.sum()),
+            int(compared.sum()),
+            float(self.mass_with_ties[kept][compared].sum()),
+        )
+
+
+def summary_of(ranking: Ranking, queries: NDArray[Any], totals: QueryTotals) -> Summary:
     """Return the counts of a ranking and the range of its queries; `queries` are in ascending order."""
-    if not ranking.n_rows or not ranking.has_pairs:
-        found = Summary(ranking.n_rows, n_queries=len(np.unique(ranking.groups())))
-    else:
-        row_mass = ranking.partner_weights()[0]
-        scale = ranking.scaled.pair_scale
-        mass = row_mass @ np.broadcast_to(scale, ranking.order.n_queries)[ranking.order.query_of_row]
-        share = ranking.query_factor("queries")
-        found = Summary(ranking.n_rows, ranking.n_pairs, len(share), int((share > 0).sum()), float(mass))
-    n_compared, mass_with_ties = totals_with_ties(ranking)
-    largest = float(np.max(np.abs(ranking.labels), initial=0.0))
-    found = replace(found, n_compared=n_compared, mass_with_ties=mass_with_ties, largest=largest)
+    found = totals.summary(ranking.n_rows)
+    found = replace(found, largest=float(np.max(np.abs(ranking.labels), initial=0.0)))
     if not len(queries) or not _are_in_order(queries):
         return found
     return replace(found, first=queries[0], last=queries[-1])
-
-
-def totals_with_ties(ranking: Ranking) -> tuple[int, float]:
-    """Return the number of queries with two rows of positive weight, and the weight of all their pairs.
-
-    Tied rows are pairs, too. With the sum W of the weights of a query, the weight of its pairs is W^2 / 2.
-
-    Examples
-    --------
-    >>> totals_with_ties(Ranking(np.array([1.0, 1.0, 0.0]), np.array([0, 0, 1])))
-    (1, 2.0)
-    """
-    query = ranking.groups()
-    weight = np.ones(ranking.n_rows) if ranking.weight is None else ranking.weight
-    compared = np.bincount(query, weight > 0) > 1
-    return int(compared.sum()), float(np.sum(np.bincount(query, weight)[compared] ** 2)) / 2
 
 
 def _are_in_order(queries: NDArray[Any]) -> bool:
@@ -154,6 +182,8 @@ class RemotePreferences(Preferences):
         Whether all pairs of different labels count by the weights of their rows alone.
     """
 
+    stays_with_rows = True
+
     def __init__(
         self,
         engine: Engine,
@@ -170,6 +200,11 @@ class RemotePreferences(Preferences):
     def handles(self) -> list[Any]:
         """One handle of a `LocalLabels` per partition."""
         return self._labels.handles
+
+    @property
+    def has_pairs(self) -> bool:
+        """Whether there is any pair that weighs something."""
+        return self.n_ranked > 0
 
     @property
     def n_pairs(self) -> int:
@@ -220,11 +255,47 @@ class RemotePreferences(Preferences):
     def _why_no_pairs(self) -> str:
         return f"There is nothing to rank: no query of the {self.n_rows} rows has two labels."
 
+    @cached_property
+    def query_numbers(self) -> list[NDArray[np.int64]]:
+        """The numbers of the queries of each partition among all queries, in ascending order."""
+        filled = [one for one in self._summaries if one.n_rows]
+        if ranges_are_apart(filled):
+            order = sorted(range(len(filled)), key=lambda k: filled[k].first)
+            sizes = np.array([filled[k].n_queries for k in order])
+            first = dict(zip(order, np.cumsum(sizes) - sizes, strict=True))
+            starts = iter([first[k] for k in range(len(filled))])
+            return [
+                next(starts) + np.arange(one.n_queries) if one.n_rows else np.arange(0)
+                for one in self._summaries
+            ]
+        found = self.engine.execute(lambda: self.engine.map(labels_queries, self.handles))
+        codes = as_codes(joined_values([queries for queries in found if len(queries)]), "qid")[1]
+        return np.split(codes, np.cumsum([len(queries) for queries in found])[:-1])
+
+    def pair_folds(self, n_splits: int, seed: int = 0) -> list[tuple[Preferences, Preferences]]:
+        """Return training and test pairs per fold of queries."""
+        from rankwise.distributed.remote_folds import remote_folds
+
+        return remote_folds(self, n_splits, seed)
+
     def sample(self, fraction: float) -> Any:
-        """Draw a representative part of the rows on the workers: at most this fraction, and what is small."""
-        entries = max(1.0, self._row_entries)
-        most_rows = min(SAMPLE_ROWS, SAMPLE_ENTRIES / entries)
-        return RemoteRows(self.engine, self._labels, min(fraction, most_rows / max(1, self.n_rows)))
+        """Draw a representative part of the rows as `Ranking.sample` does: a limited number of them."""
+        most_rows = min(SAMPLE_ROWS, SAMPLE_ENTRIES / max(1.0, self._row_entries))
+        fraction = min(fraction, most_rows / max(1, self.n_rows))
+        engine, generator, n_queries = self.engine, np.random.default_rng(0), self.n_queries
+        if fraction * n_queries < 50:
+            rows = np.sort(generator.choice(self.n_rows, int(fraction * self.n_rows), replace=False))
+            ends = np.cumsum([one.n_rows for one in self._summaries])
+            parts = np.split(rows, np.searchsorted(rows, ends[:-1]))
+            local = [
+                part - (end - one.n_rows) for part, end, one in zip(parts, ends, self._summaries, strict=True)
+            ]
+            return RemoteRows(engine, lambda: engine.map(identity, engine.scatter(local, self.handles)))
+        kept = generator.random(n_queries) < fraction
+        masks = [kept[numbers] for numbers in self.query_numbers]
+        return RemoteRows(
+            engine, lambda: engine.map(drawn, self.handles, engine.scatter(masks, self.handles))
+        )
 
     def __getitem__(self, rows: Any) -> Ranking:
         """Return the ranking of rows that were drawn, in memory."""
@@ -239,14 +310,11 @@ class RemotePreferences(Preferences):
 class RemoteRows(Pinned):
     """The numbers of some rows of each partition, on its worker."""
 
-    def __init__(self, engine: Engine, labels: Pinned, fraction: float):
-        super().__init__(engine, lambda: engine.map(drawn, labels.handles, [fraction] * len(labels.handles)))
 
-
-def drawn(labels: LocalLabels, fraction: float) -> NDArray[np.int64]:
-    """Draw a fraction of the rows of one partition, whole queries if there are many."""
-    ranking = labels.ranking
-    return np.zeros(0, dtype=np.int64) if ranking is None else ranking.sample(fraction)
+def drawn(labels: LocalLabels, kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the rows of some of the queries of one partition."""
+    assert labels.ranking is not None, "labels were checked"
+    return np.flatnonzero(kept[labels.ranking.groups()])
 
 
 def taken_labels(labels: LocalLabels, rows: NDArray[np.int64]) -> Ranking:
@@ -270,7 +338,7 @@ def joined(rankings: Sequence[Ranking]) -> Ranking:
     query = np.concatenate([ranking.groups() + k for ranking, k in zip(rankings, first, strict=True)])
     columns = {
         name: np.concatenate([getattr(ranking, name) for ranking in rankings])
-        for name in ("labels", "weight", "gain")
+        for name in ("labels", "weight", "gain", "query_weight")
         if getattr(rankings[0], name) is not None
     }
     return Ranking(query=query, **columns)
@@ -303,6 +371,8 @@ def remote_preferences(
     if not alike or not queries_are_whole(engine, labels, summaries):
         return None
     row_entries = design.stored / max(1, design.shape[0])
+    if sum(summary.n_queries for summary in summaries) < 2:
+        return None  # one ranking, whose rows are in one place
     found = RemotePreferences(engine, labels, summaries, row_entries, pair_weight is None)
     found.require_pairs()
     return found
@@ -317,11 +387,16 @@ def queries_are_whole(engine: Engine, labels: Pinned, summaries: Sequence[Summar
     filled = [summary for summary in summaries if summary.n_rows]
     if not all(summary.n_queries for summary in filled):
         return False
-    kinds = {isinstance(summary.first, str) for summary in filled}
-    in_order = len(kinds) == 1 and all(summary.first is not None for summary in filled)
-    if in_order and not ranges_overlap([(one.first, one.last) for one in filled]):
+    if ranges_are_apart(filled):
         return True
     if sum(one.n_queries for one in filled) > QUERIES_PER_ROW * sum(one.n_rows for one in filled):
         return False
     found = engine.execute(lambda: engine.map(labels_queries, labels.handles))
     return WholeQueries.of([queries for queries in found if len(queries)]) is not None
+
+
+def ranges_are_apart(summaries: Sequence[Summary]) -> bool:
+    """Return whether queries have an order, and those of partitions with rows are in ranges of their own."""
+    kinds = {isinstance(summary.first, str) for summary in summaries}
+    in_order = len(kinds) == 1 and all(summary.first is not None for summary in summaries)
+    return in_order and not ranges_overlap([(one.first, one.last) for one in summaries])

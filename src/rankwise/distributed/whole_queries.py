@@ -106,6 +106,15 @@ class Scores:
             w = np.sum([number * term.w for term, number in self.terms.items()], axis=0)
             self.terms = {RemoteScores(self.design, w, handles): 1.0}
 
+    def std(self) -> float:
+        """Return the standard deviation over all rows."""
+        engine, lengths = self.design.engine, self.design.lengths
+        parts = engine.execute(lambda: engine.map(blocks.score_moments, *self.columns(), lengths))
+        number, mean, squares = np.transpose(parts)
+        total = max(float(number.sum()), 1.0)
+        between = number * (mean - number @ mean / total) ** 2
+        return float(np.sqrt((squares + between).sum() / total))
+
     def columns(self) -> tuple[list[Any], list[Any]]:
         """Return the factors and the vectors of the terms, for each partition."""
         vectors = [list(parts) for parts in zip(*(term.handles for term in self.terms), strict=True)]
@@ -156,6 +165,15 @@ class WholeQueryDesign(DaskDesign):
         """Return the scores X w, which stay on the workers, without waiting for them."""
         return Scores(self, {RemoteScores(self, np.ascontiguousarray(w, dtype=np.float64)): 1.0})
 
+    def matvecs(self, W: NDArray) -> Any:
+        """Return the scores X w for each row w of W."""
+        return [self.matvec(w) for w in W]
+
+    def rmatvecs(self, C: Any) -> Any:
+        """Return X' c for several coefficients, in one round."""
+        engine = self.engine
+        return engine.execute(lambda: [engine.total(c.used_by(blocks.adjoint, self.handles)) for c in C])
+
     def rmatvec(self, c: Any) -> FloatVector:
         """Return X' c."""
         return self._sum_pinned(blocks.adjoint, c)
@@ -169,6 +187,11 @@ class WholeQueryDesign(DaskDesign):
         return engine.execute(lambda: [engine.total(c.used_by(function, self.handles))])[0]
 
 
+def no_scores(design: WholeQueryDesign) -> Scores:
+    """Return the scores of zero weights, which need no work."""
+    return Scores(design, {})
+
+
 class WorkerLoss:
     """A pairwise loss as a sum over partitions, each evaluated by its worker.
 
@@ -177,6 +200,7 @@ class WorkerLoss:
 
     def __init__(self, design: WholeQueryDesign, loss: PairwiseLoss):
         self._design, engine, n = design, design.engine, design.n_partitions
+        self.preferences, self.average = loss.preferences, loss.average
         kind, average, pieces = type(loss), loss.average, located_pieces(design, loss)
         self._losses = Pinned(engine, lambda: engine.map(LocalLoss, [kind] * n, pieces(), [average] * n))
         if not isinstance(loss.preferences, RemotePreferences):

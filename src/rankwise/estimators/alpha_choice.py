@@ -10,8 +10,12 @@ from numpy.typing import ArrayLike
 from rankwise.core.types import FloatArray
 from rankwise.estimators.base import BaseRanker
 from rankwise.estimators.inputs import labels_alone, read_validation
+from rankwise.model_selection.remote_search import RemoteSearch, suits_remote_search
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold
 from rankwise.model_selection.tunable import Problem
+
+# The folds if `cv` is None.
+DEFAULT_FOLDS = 5
 
 
 class ChoosesAlpha(BaseRanker):
@@ -38,7 +42,9 @@ class ChoosesAlpha(BaseRanker):
     def _search(self, problem: Problem, y: Any, qid: ArrayLike | None) -> AlphaSearch:
         scoring = self.default_scoring if self.scoring is None else self.scoring
         labels = labels_alone(y, qid) if callable(scoring) else None
-        search = AlphaSearch(self.with_alpha(1.0), problem, scoring=scoring, y=labels, pooled=self.pooled)
+        stays = getattr(problem.outputs[0], "stays_with_rows", False)
+        kind = RemoteSearch if stays else AlphaSearch
+        search = kind(self.with_alpha(1.0), problem, scoring=scoring, y=labels, pooled=self.pooled)
         if search.scoring == "log_loss" and self.default_scoring != "log_loss":
             raise ValueError(
                 f"scoring='log_loss' needs scores that are log odds, which {type(self).__name__} does not "
@@ -47,10 +53,16 @@ class ChoosesAlpha(BaseRanker):
         self.scoring_ = search.scoring
         return search
 
+    @property
+    def labels_may_stay(self) -> bool:
+        """Whether the search can leave labels where the rows are."""
+        scoring = self.default_scoring if self.scoring is None else self.scoring
+        return suits_remote_search(DEFAULT_FOLDS if self.cv is None else self.cv, scoring, self.pooled)
+
     def _folds(self, search: AlphaSearch, y: Any, qid: ArrayLike | None, validation: Any) -> list[Fold]:
         """Return the folds of `cv`, or the validation rows as the only one."""
         if validation is None:
-            return search.folds(5 if self.cv is None else self.cv, y, qid)
+            return search.folds(DEFAULT_FOLDS if self.cv is None else self.cv, y, qid)
         return [read_validation(self, validation)]
 
     def _choice(self, search: AlphaSearch, folds: list[Fold]) -> Choice:

@@ -206,7 +206,9 @@ class BaseRanker(BaseEstimator):
         """
         design = self.space(problem).design if design is None else design
         average, n_threads = getattr(self, "average", "queries"), thread_count(self.n_jobs)
-        loss = Hinge(problem.preferences, average=average, n_threads=n_threads)
+        loss: Any = Hinge(problem.preferences, average=average, n_threads=n_threads)
+        if problem.preferences.stays_with_rows:
+            design, loss = design.placed_for(loss, self.tol)
         is_plain = getattr(self, "kernel", None) == "linear"
         return margin_alphas(design, loss, problem.X if is_plain else None)
 

@@ -104,6 +104,11 @@ class PairwiseFits:
         options: dict[str, Any] = {"average": model.average, "n_threads": thread_count(model.n_jobs)}
         return pairwise_loss(model.loss, preferences, model.solver_, **options)
 
+    def placed(self, preferences: Preferences) -> tuple[Design, Any]:
+        """Return the design, and the loss of some preferences, which may be where the rows are."""
+        design, loss = self.space.design, self.loss_of(preferences)
+        return design.placed_for(loss, self.model.tol) if preferences.stays_with_rows else (design, loss)
+
     @property
     def at_zero(self) -> float:
         """The objective of the zero function."""
@@ -171,7 +176,11 @@ class PairwiseFits:
             yield _uninterrupted(result)
 
     def _descent(self) -> Descent | None:
-        return descent_of(self.space.design, self.loss) if self.model.solver == "auto" else None
+        if self.model.solver != "auto":
+            return None
+        if self.problem.preferences.stays_with_rows:
+            return descent_of(*self.placed(self.problem.preferences))
+        return descent_of(self.space.design, self.loss)
 
     def _descended(self, alphas: FloatVector) -> Iterator[SolverResult]:
         descent = self._descent()
@@ -199,6 +208,10 @@ class PairwiseFits:
             return choice.alpha, self.solve(choice.alpha, near.coef)
         results = list(self.along(choice.alphas[: choice.best + 1]))
         return float(choice.alphas[len(results) - 1]), results[-1]
+
+    def weights(self, alphas: FloatVector) -> Iterator[FloatVector]:
+        """Yield the weights of the fit for each alpha in turn."""
+        return (result.coef for result in self.compared(alphas))
 
     def scores(self, alphas: FloatVector, rows: Any) -> Iterator[FloatArray]:
         """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""

@@ -45,11 +45,13 @@ class FoldDescents:
     """
 
     def __init__(self, fits: PairwiseFits, parts: list[Part], sample: Descent):
-        self._model, self._design, self._sample = fits.model, fits.space.design.centred(), sample
+        self._model, self._sample = fits.model, sample
         self._tol = max(float(fits.model.tol), TOL)
+        placed = [fits.placed(preferences) for _, preferences in parts]
+        self._design = placed[0][0].centred()
         self._descents = [
-            Descent(self._design, fits.loss_of(preferences), copy(sample.curvature), rows)
-            for rows, preferences in parts
+            Descent(self._design, loss, copy(sample.curvature), rows)
+            for (_, loss), (rows, _) in zip(placed, parts, strict=True)
         ]
         self._ahead = np.zeros(self._design.shape[1])
         self._coef: dict[float, FloatArray] = {}
@@ -58,6 +60,12 @@ class FoldDescents:
         """Return the scores of all rows by the fit of each fold, or None if kinks stop a descent."""
         if alpha in self._coef:
             return list(self._design.matvecs(self._coef[alpha]))
+        return None if self.weights(alpha) is None else [descent.scores for descent in self._descents]
+
+    def weights(self, alpha: float) -> FloatArray | None:
+        """Return the weights of each fold, shape (n_folds, n), or None if kinks stop a descent."""
+        if alpha in self._coef:
+            return self._coef[alpha]
         guess, model = self._guess(alpha), self._model
         runs = [
             descent.descending(alpha, self._tol, Monitor(model.verbose, model.callback), guess)
@@ -67,7 +75,7 @@ class FoldDescents:
         if any(result is None for result in results):
             return None
         self._coef[alpha] = np.stack([result.coef for result in results])
-        return [descent.scores for descent in self._descents]
+        return self._coef[alpha]
 
     def _guess(self, alpha: float) -> FloatVector | None:
         """Return the change of the weights of the sample since the last alpha, and hand on its curvature."""

@@ -51,6 +51,7 @@ def read_problem(
     require_labels(model, y)
     backend, X, pair_weight = backend_of(X), read_rows(model, X), getattr(model, "pair_weight", None)
     if backend is not None:
+        may_stay = may_stay and getattr(model, "labels_may_stay", True)
         remote = backend.preferences(X, y, qid, sample_weight, pair_weight) if may_stay else None
         if remote is not None:
             model.fitted_with_qid_, model.n_pairs_ = True, remote.n_pairs

@@ -131,6 +131,10 @@ class LeastSquaresFits:
         closed = "primal" if design.shape[1] <= design.shape[0] else "dual"
         check_closed_form(closed, design, self.forms[0], what, way_out, n_matrices=4)
 
+    def weights(self, alphas: FloatArray) -> Iterator[FloatArray]:
+        """Yield the coefficients for each alpha."""
+        return iter(self.functions(alphas)[0])
+
     def scores(self, alphas: FloatArray, rows: Any) -> FloatArray:
         """Score other rows by the fit for each alpha: shape (n_alphas, n_outputs, n_rows)."""
         coef, features = self.functions(alphas)

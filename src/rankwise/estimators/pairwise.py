@@ -146,7 +146,7 @@ class PairwiseRankerCV(ChoosesAlpha, PairwiseRanker):
             Rows to compare alphas by, in place of folds; the model is fitted to the other rows alone.
         """
         self.check_parameters()
-        fits = self.fits(self.problem(X, y, qid, sample_weight), hint=True)
+        fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None), hint=True)
         search = self._search(fits.problem, y, qid)
         folds: list[Fold] = []
         if validation is None and isinstance(self.cv, str):

@@ -122,7 +122,10 @@ class BaseRankRLS(LinearInference):
         Columns of a linear model whose scale is far above that of the others are damped first.
         """
         design = self.space(problem).design if design is None else design
-        loss = joint_loss(problem.outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
+        if problem.preferences.stays_with_rows:
+            loss = self.mean_loss(problem.preferences)
+        else:
+            loss = joint_loss(problem.outputs[:1], cost=self.cost, ties=self.ties, average=self.average)
         share = near_share(problem.X) if is_linear(self) else 1.0
         return distance_alphas(share * mean_squared_distance(design, loss))
 

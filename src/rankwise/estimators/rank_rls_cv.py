@@ -13,7 +13,7 @@ from rankwise.core.checks import check_choice
 from rankwise.core.threads import with_one_blas_thread
 from rankwise.core.types import FloatArray
 from rankwise.data.design import Design, as_design
-from rankwise.estimators.alpha_choice import ChoosesAlpha
+from rankwise.estimators.alpha_choice import DEFAULT_FOLDS, ChoosesAlpha
 from rankwise.estimators.inputs import read_validation, require_here
 from rankwise.estimators.parameters import (
     Candidates,
@@ -34,10 +34,10 @@ from rankwise.leave_out.leave_out import (
     queries_left_out,
 )
 from rankwise.model_selection.search import AlphaSearch, Choice, Fold, PairFold
+from rankwise.preferences import Preferences
 
 # With more rows, leaving out every pair for 31 alphas takes minutes, and folds are as informative.
 MANY_ROWS = 5000
-DEFAULT_FOLDS = 5
 LEAVE_OUT = ("leave-query-out", "leave-pair-out")
 # The measures that are defined for single pairs.
 PAIR_ERRORS = ("error", "concordance")
@@ -146,7 +146,7 @@ class RankRLSCV(
             Rows to compare alphas by, in place of `cv`; the model is fitted to the other rows alone.
         """
         self.check_parameters()
-        fits = self.fits(self.problem(X, y, qid, sample_weight))
+        fits = self.fits(self.problem(X, y, qid, sample_weight, validation is None))
         search = self._search(fits.problem, y, qid)
         errors, systems = self._compared(search, y, qid, validation)
         choices = self._choose(errors, search.scoring)
@@ -223,8 +223,7 @@ class RankRLSCV(
         folds = search.folds(cv, y, qid)
         self.cv_ = "splits"
         if isinstance(cv, Integral):
-            what = "queries" if has_queries(search.held_out[0]) else "rows"
-            self.cv_ = f"folds of {'pairs' if isinstance(folds[0], PairFold) else what}"
+            self.cv_ = f"folds of {parts_of_folds(search.held_out[0], folds)}"
         return folds
 
     def _over_folds(self, search: AlphaSearch, folds: list[Fold]) -> tuple[FloatArray, list[Any] | None]:
@@ -240,6 +239,15 @@ class RankRLSCV(
             self.alphas_ = shared.default_alphas()
         errors = np.stack(list(search.errors(self.alphas_, folds)), axis=2)
         return errors, None if shared is None else shared.whole
+
+
+def parts_of_folds(preferences: Preferences, folds: list[Fold]) -> str:
+    """Return the name of the units that folds consist of: queries, pairs or rows."""
+    if preferences.stays_with_rows:
+        return "queries"
+    if isinstance(folds[0], PairFold):
+        return "pairs"
+    return "queries" if has_queries(preferences) else "rows"
 
 
 def common_errors(errors: FloatArray) -> FloatArray:

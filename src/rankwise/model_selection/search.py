@@ -25,9 +25,8 @@ from rankwise.core.checks import as_alphas, as_array, check_count, is_constant
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
 from rankwise.data.backends import in_memory
-from rankwise.data.design import Design
+from rankwise.data.design import Design, zero_scores
 from rankwise.data.shared_passes import SharedPasses
-from rankwise.losses import Hinge
 from rankwise.model_selection.scoring import as_scoring
 from rankwise.model_selection.tunable import Problem, Tunable
 from rankwise.preferences import NoPairsError, Preferences, as_preferences
@@ -535,13 +534,13 @@ def _rows_held_out_once(folds: list[Fold], n_rows: int) -> list[NDArray[np.int64
     return tests
 
 
-def margin_alphas(design: Design, loss: Hinge, X: Any = None, count: int = 8) -> FloatArray:
+def margin_alphas(design: Design, loss: Any, X: Any = None, count: int = 8) -> FloatArray:
     """Return powers of ten down from the alpha at which the scores of a first gradient step spread over one.
 
     If all pairs violate the margin, the solution is -a / (2 alpha) with the gradient a at zero. X holds the
     rows of a linear design: its columns far above the others in scale are damped first.
     """
-    _, coefficients, _ = loss.plane(np.zeros(design.shape[0]))
+    _, coefficients, _ = loss.plane(zero_scores(design))
     step = design.rmatvec(coefficients)
     if X is not None and np.abs(step).max(initial=0.0) > FAR_ABOVE * np.median(np.abs(step)):
         step = step * far_columns(X) ** 2

@@ -82,6 +82,9 @@ class Preferences(ABC):
         Whether, in addition, all pairs of a query weigh the same, so that pairs can be counted.
     has_unit_magnitudes : bool
         Whether the magnitude of every pair is 1.
+    stays_with_rows : bool
+        Whether the labels are where the rows of a design are; it then evaluates losses: see
+        `Design.placed_for`.
 
     Examples
     --------
@@ -103,6 +106,7 @@ class Preferences(ABC):
     event: FloatVector | None = None
     edge_codes: NDArray[np.int32] | None = None
     orders_labels = is_complete = counts_pairs = has_unit_magnitudes = lists_pairs = False
+    stays_with_rows = False
 
     if TYPE_CHECKING:  # each is defined beside its structure, and put here by `rankwise.preferences`
         from_scores = staticmethod(scores.from_scores)

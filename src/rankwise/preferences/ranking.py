@@ -131,7 +131,10 @@ class Ranking(Preferences):
 
     def replaced(self, **columns: Any) -> Ranking:
         """Return the same ranking with other columns, named as the parameters."""
-        return Ranking(**({name: getattr(self, name) for name in COLUMNS} | columns))
+        found = Ranking(**({name: getattr(self, name) for name in COLUMNS} | columns))
+        if "order" in vars(self) and columns.keys().isdisjoint(("labels", "query", "weight")):
+            found.order = self.order
+        return found
 
     @cached_property
     def level_groups(self) -> tuple[NDArray[Any], ...]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rankwise.core.types import FloatArray, FloatVector
-from rankwise.data.design import Design
+from rankwise.data.design import Design, zero_scores
 from rankwise.losses import LeastSquares, PairwiseLoss
 from rankwise.preferences import Preferences
 from rankwise.solvers.certificate import StoppingRule
@@ -117,9 +117,9 @@ class Descent:
         rows: NDArray[np.int64] | slice = slice(None),
     ):
         self._design, self._loss, self.curvature, self._rows = design.centred(), loss, curvature, rows
-        m, n = design.shape
-        zero = loss.value_and_coefficients(np.zeros(loss.preferences.n_rows))
-        self._at = _Iterate(np.zeros(n), np.zeros(m), *zero)
+        zeros = zero_scores(design)
+        zero = loss.value_and_coefficients(self._of_loss(zeros))
+        self._at = _Iterate(np.zeros(design.shape[1]), zeros, *zero)
 
     @property
     def scores(self) -> FloatVector:
@@ -179,6 +179,10 @@ class Descent:
                 self.curvature.learn(here.step, here.slopes - here.earlier)
         return here.slopes + 2.0 * alpha * here.coef
 
+    def _of_loss(self, scores: Any) -> Any:
+        """Return the scores of the rows of the loss."""
+        return scores if isinstance(self._rows, slice) else scores[self._rows]
+
     def _of_all_rows(self, coefficients: FloatVector) -> FloatVector:
         if isinstance(self._rows, slice):
             return coefficients
@@ -200,7 +204,7 @@ class Descent:
         """Search a line, and return the decrease of the objective."""
         here, objective = self._at, self._objective(alpha)
         change = yield "matvecs", direction
-        scores, along = here.scores[self._rows], change[self._rows]
+        scores, along = self._of_loss(here.scores), self._of_loss(change)
 
         def slope(coefficients: FloatVector, coef: FloatVector) -> float:
             return float(coefficients @ along) + 2.0 * alpha * float(coef @ direction)
@@ -241,9 +245,14 @@ def in_lockstep(design: Design, runs: list[Generator[Request, FloatVector, Any]]
         answers = {}
         for product, vectors in asked.items():
             if vectors:
-                found = getattr(design, product)(np.stack(list(vectors.values())))
+                found = getattr(design, product)(_stacked(list(vectors.values())))
                 answers.update(zip(vectors, found, strict=True))
     return results
+
+
+def _stacked(vectors: list[Any]) -> Any:
+    """Return vectors as the rows of one array; those that are not in memory as they are."""
+    return np.stack(vectors) if isinstance(vectors[0], np.ndarray) else vectors
 
 
 def descent_of(design: Design, loss: PairwiseLoss) -> Descent | None:
