@@ -7,7 +7,7 @@
     python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
     python benchmarks/dask_scaling.py --tuning --write   # 8 alphas and 5 folds: passes and bytes of a search
     python benchmarks/dask_scaling.py --driver 100000000 --write   # the driver's memory: 16 GB on the workers
-    python benchmarks/dask_scaling.py --driver 2000000 --of rls    # the same for RankRLS (rls), files (files)
+    python benchmarks/dask_scaling.py --driver 2000000 --of rls    # the same for RankRLS; see DRIVEN
     python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
 
 The scheduler and two workers are separate processes. Bytes are those sent and received by the driver,
@@ -323,11 +323,15 @@ def columns_of_files(client, folder, n_rows, n, n_partitions):
     return data.X, data.y, data.qid
 
 
+# What --driver measures; the labels and queries of "files" are read from tables.
 DRIVEN = {
     "svm": RankSVM(1e-3),
     "rls": RankRLS(1e-3),
     "cg": RankRLS(1e-3, solver="cg"),
     "files": RankRLS(1e-3),
+    "logistic-cv": RankLogisticCV(cv=5),
+    "svm-cv": RankSVMCV(cv=5),
+    "rls-cv": RankRLSCV(cv=5),
 }
 
 
