@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from rankwise import CurveRanker, RankRLS, RankSVM
+from rankwise import CurveRanker, RankRLS, RankSVM, RankSVMCV
 from rankwise.datasets import dump_svmlight
 from rankwise.distributed import (
     PartitionLostError,
@@ -118,6 +118,25 @@ def test_labels_of_a_killed_worker_are_ranked_again(client, monkeypatch):
     np.testing.assert_allclose(model.coef_, RankRLS(1e-3).fit(X, Y, qid=QID).coef_, atol=1e-8)
     assert model.rounds_.mode == "whole queries"
     assert any("lost" in event for event in model.rounds_.events)
+
+
+def test_folds_of_a_killed_worker_are_made_again(client, monkeypatch):
+    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
+    rows, *columns = (da.from_array(one, chunks=(150, *one.shape[1:])) for one in (X, Y, QID))
+    lost = []
+
+    def act(state):
+        if not lost:
+            kill(client)()
+            lost.append(state.iteration)
+
+    options = {"alphas": [0.1], "cv": 2, "loss": "squared_hinge", "tol": 1e-6}
+    model = RankSVMCV(**options, callback=act).fit(rows, columns[0], qid=columns[1])
+    here = RankSVMCV(**options).fit(X, Y, qid=QID)
+    assert lost
+    assert model.rounds_.mode == "whole queries"
+    np.testing.assert_allclose(model.cv_errors_, here.cv_errors_, atol=1e-6)
+    np.testing.assert_allclose(model.coef_, here.coef_, atol=1e-4)
 
 
 def test_labels_of_files_are_read_again(client, monkeypatch, tmp_path):
