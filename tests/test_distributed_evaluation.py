@@ -201,6 +201,8 @@ def test_scaling_within_queries_needs_whole_queries():
     assert_same_measures(found.measures, expected.measures)
     with pytest.raises(ValueError, match="'model' scales features within queries, so each query must be"):
         evaluate(model, rows_on_dask(CUT), Y, qid=QID)
+    with pytest.raises(ValueError, match="'model' scales features within queries, so each query must be"):
+        evaluate(model, rows_on_dask(CUT), Y, qid=0 * QID, measures="error")
 
 
 def test_frames_on_dask():

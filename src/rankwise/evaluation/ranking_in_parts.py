@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from rankwise.core.checks import as_codes
+from rankwise.core.pipelines import scales_queries
 from rankwise.core.types import IntArray
 from rankwise.data.backends import backend_among
 from rankwise.data.query_parts import query_places
@@ -95,6 +97,8 @@ def _parts_of(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) ->
     backend = backend_among(X, *given, *((y, qid) if X is None else ()))
     if backend is None or isinstance(y, Preferences) or wanted.edges is not None:
         return None
+    if any(map(scales_queries, wanted.models.values())):  # a part would be scaled on its own
+        return None
     if wanted.metrics is not None and any(one.of_ranking is None for one in wanted.metrics):
         return None
     return backend.parts(X, y, qid, *given)
@@ -103,7 +107,7 @@ def _parts_of(X: Any, y: Any, qid: Any, wanted: Wanted, given: Sequence[Any]) ->
 def _queries_of(parts: RowParts) -> list[Any]:
     """Return the distinct queries."""
     found = query_places(parts.chosen(2)).found
-    return np.unique(joined(found)).tolist() if found else [None]
+    return as_codes(joined(found), "qid")[0].tolist() if found else [None]
 
 
 def scored_part(rows: Any, y: Any, qid: Any, *scores_and_wanted: Any) -> tuple[Any, ...]:
