@@ -125,6 +125,11 @@ def adjoint_each(block: Design, C: FloatVector) -> FloatVector:
     return block.rmatvecs(C)
 
 
+def adjoint_all(block: Design, *C: FloatVector) -> FloatVector:
+    """Return X' c of the rows for each of several vectors c."""
+    return block.rmatvecs(np.stack(C))
+
+
 def spread_sums_each(block: Design, C: FloatVector) -> FloatVector:
     """Return the `spread_sums` for each row of C."""
     return np.stack([spread_sums(block, c) for c in C])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from operator import getitem
 from typing import Any
 
 import numpy as np
@@ -64,10 +65,16 @@ def whole_queries_pay(design: DaskDesign, has_line_search: bool) -> bool:
 
 
 class RemoteScores(Pinned):
-    """The scores X w on the workers; they are recomputed from w if a worker is lost."""
+    """The scores X w on the workers; they are recomputed if a worker is lost, by default from w."""
 
-    def __init__(self, design: WholeQueryDesign, w: FloatVector, handles: list[Any] | None = None):
-        super().__init__(design.engine, lambda: design.send_weights(w))
+    def __init__(
+        self,
+        design: WholeQueryDesign,
+        w: FloatVector,
+        handles: list[Any] | None = None,
+        make: Callable[[], list[Any]] | None = None,
+    ):
+        super().__init__(design.engine, make or (lambda: design.send_weights(w)))
         self.w = w
         if handles is not None:
             self._handles, self._generation = handles, design.engine.generation
@@ -166,13 +173,26 @@ class WholeQueryDesign(DaskDesign):
         return Scores(self, {RemoteScores(self, np.ascontiguousarray(w, dtype=np.float64)): 1.0})
 
     def matvecs(self, W: NDArray) -> Any:
-        """Return the scores X w for each row w of W."""
-        return [self.matvec(w) for w in W]
+        """Return the scores X w for each row w of W, from one pass."""
+        engine, n, W = self.engine, self.n_partitions, np.ascontiguousarray(W, dtype=np.float64)
+        every = Pinned(engine, lambda: engine.map(blocks.times_each, self.handles, [engine.broadcast(W)] * n))
+
+        def scores_of(k: int) -> Scores:
+            def make() -> list[Any]:
+                return engine.map(getitem, every.handles, [k] * n)
+
+            return Scores(self, {RemoteScores(self, W[k], make=make): 1.0})
+
+        return [scores_of(k) for k in range(len(W))]
 
     def rmatvecs(self, C: Any) -> Any:
-        """Return X' c for several coefficients, in one round."""
+        """Return X' c for several coefficients, from one pass."""
         engine = self.engine
-        return engine.execute(lambda: [engine.total(c.used_by(blocks.adjoint, self.handles)) for c in C])
+
+        def send() -> list[Any]:
+            return [engine.total(engine.map(blocks.adjoint_all, self.handles, *(c.handles for c in C)))]
+
+        return engine.execute(send)[0]
 
     def rmatvec(self, c: Any) -> FloatVector:
         """Return X' c."""
