@@ -167,3 +167,15 @@ def test_the_shell_trains_the_model_of_memory(cluster, no_driver, folder, tmp_pa
     for name in ("rows", "queries", "pairs"):
         assert found[0][name] == found[1][name]
     assert found[0]["objective"] == pytest.approx(found[1]["objective"], rel=1e-8)
+
+
+@pytest.mark.parametrize("method", ["rank-rls", "rank-svm"])
+def test_the_shell_tunes_as_in_memory(cluster, no_driver, folder, capsys, method):
+    found = []
+    for files, more in (("all.txt", []), ("part-*.txt", ["--dask", cluster.scheduler_address])):
+        options = ["--method", method, "--alphas", "1,0.1", "--folds", "2"]
+        assert main(["tune", str(folder / files), *options, *more, "--json"]) == 0
+        found.append(json.loads(capsys.readouterr().out))
+    assert found[0]["queries"] == found[1]["queries"] == 24
+    here, there = (np.array(one["errors"]) for one in found)
+    np.testing.assert_allclose(there, here, atol=2e-3 if method == "rank-svm" else 1e-9)

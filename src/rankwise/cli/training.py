@@ -102,6 +102,8 @@ class Training:
         from rankwise.model_selection.tunable import Problem
 
         ranker = self.recipe.ranker()
+        if hasattr(self.data.qid, "blocks") and self.validation is None and self.recipe.scale == "none":
+            return self._dask_search(ranker)
         X = read_rows(ranker, self.data.X)
         if found := getattr(ranker, "categories_", None):  # folds hold categories as numbers
             ranker.set_params(categorical_features=sorted(found))
@@ -111,6 +113,17 @@ class Training:
         if scales_by_query(scaler):  # folds consist of whole queries, so all rows are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
         return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring, labels)
+
+    def _dask_search(self, ranker: Any) -> AlphaSearch:
+        """Return the search over alpha for labels on the workers of Dask, which stay there if possible."""
+        from rankwise.model_selection.remote_search import PAIR_MEASURES, RemoteSearch
+        from rankwise.model_selection.search import AlphaSearch
+
+        scoring, _ = self._criterion(ranker)
+        may_stay = scoring.key in PAIR_MEASURES
+        problem = ranker.problem(self.data.X, self.data.y, self.data.qid, None, may_stay)
+        kind = RemoteSearch if problem.preferences.stays_with_rows else AlphaSearch
+        return kind(ranker, problem, None, scoring)
 
     def _criterion(self, ranker: Any) -> tuple[Any, Any]:
         """Return the criterion for alpha, and the labels if it compares these; set the ranker's classes."""
