@@ -66,23 +66,22 @@ class FoldPreferences(RemotePreferences):
         average: str,
         others: Sequence[FoldPreferences] = (),
     ) -> list[FloatArray]:
-        """Return means over queries or pairs for these preferences and for others, in one round.
+        """Return means over queries or pairs for these preferences and for others, from one pass.
 
         Each has an array of weights, shape (n, n_features), and a mean for each row of it.
         `measure(preferences, scores, average=average)` is computed by the workers for their rows.
         """
         engine, n, folds = self.engine, len(self.handles), (self, *others)
         fixed: list[Any] = [[measure] * n, [average] * n]
+        fractions = [list(some) for some in zip(*(fold.fractions(average) for fold in folds), strict=True)]
 
         def send() -> list[Any]:
-            handles: list[Any] = []
-            for fold, some in zip(folds, weights, strict=True):
-                sent = [engine.broadcast(np.ascontiguousarray(some))] * n
-                columns = [design.handles, fold.handles, fold.fractions(average), sent, *fixed]
-                handles.append(engine.total(engine.map(local_errors, *columns)))
-            return handles
+            sent = [engine.broadcast([np.ascontiguousarray(some) for some in weights])] * n
+            labels = (fold.handles for fold in folds)
+            return [engine.total(engine.map(fold_errors, design.handles, fractions, sent, *fixed, *labels))]
 
-        return engine.execute(send)
+        ends = np.cumsum([len(some) for some in weights])
+        return np.split(engine.execute(send)[0], ends[:-1])
 
 
 def _restricted(
@@ -117,6 +116,19 @@ def held_out_labels(labels: LocalLabels, fold_of: NDArray[np.int64], k: int) -> 
     rows = np.flatnonzero(kept[ranking.groups()])
     part: Any = ranking[rows]
     return LocalLabels(part.renumbered(), totals.summary(len(rows), kept), labels.queries[kept], rows=rows)
+
+
+def fold_errors(
+    block: MemoryDesign,
+    fractions: list[float],
+    weights: list[FloatArray],
+    measure: Callable[..., float],
+    average: str,
+    *labels: LocalLabels,
+) -> FloatArray:
+    """Return the `local_errors` of all folds, one after the other."""
+    folds = zip(labels, fractions, weights, strict=True)
+    return np.concatenate([local_errors(block, *fold, measure, average) for fold in folds])
 
 
 def local_errors(

@@ -88,11 +88,6 @@ class Scoring:
     scorer: Callable[..., float] | None = None
     from_scores: Callable[..., float] | None = None
 
-    @property
-    def needs_model(self) -> bool:
-        """Whether scores do not suffice."""
-        return self.scorer is not None and self.from_scores is None
-
 
 def as_scoring(scoring: Any, undefined: Any = "skip") -> Scoring:
     """Return the criterion for the name of a measure, or for a scorer in the manner of scikit-learn.

@@ -142,7 +142,8 @@ class AlphaSearch:
         self._design: Design | None = None
         X, is_table = problem.X, hasattr(type(problem.X), "passes")  # a column may have that name
         self._passes = SharedPasses(X) if isinstance(X, Design) else X.passes if is_table else None
-        if self._passes is not None and self.criterion.needs_model:
+        self._needs_models = self.criterion.scorer is not None and self.criterion.from_scores is None
+        if self._passes is not None and self._needs_models:
             raise ValueError(
                 f"A scorer takes rows in memory, but X is {problem.X.location}; give the name of a measure "
                 "as scoring."
@@ -356,7 +357,7 @@ class AlphaSearch:
 
     def _descended(self, alphas: FloatArray, folds: list[Fold]) -> Iterator[FloatArray]:
         """Yield the errors of all folds for each alpha, up to the first at which a descent is stopped."""
-        if self.criterion.needs_model:
+        if self._needs_models:
             return
         halves, descents = self._lockstep(folds)
         last, errors = [None] * len(folds), np.empty(len(folds))

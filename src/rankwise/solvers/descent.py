@@ -245,14 +245,10 @@ def in_lockstep(design: Design, runs: list[Generator[Request, FloatVector, Any]]
         answers = {}
         for product, vectors in asked.items():
             if vectors:
-                found = getattr(design, product)(_stacked(list(vectors.values())))
-                answers.update(zip(vectors, found, strict=True))
+                rows: Any = list(vectors.values())
+                rows = np.stack(rows) if isinstance(rows[0], np.ndarray) else rows  # else they are remote
+                answers.update(zip(vectors, getattr(design, product)(rows), strict=True))
     return results
-
-
-def _stacked(vectors: list[Any]) -> Any:
-    """Return vectors as the rows of one array; those that are not in memory as they are."""
-    return np.stack(vectors) if isinstance(vectors[0], np.ndarray) else vectors
 
 
 def descent_of(design: Design, loss: PairwiseLoss) -> Descent | None:
