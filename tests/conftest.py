@@ -1,7 +1,9 @@
-"""How tests share the cores, wait, and draw random examples (environment variable HYPOTHESIS_PROFILE)."""
+"""How tests share the cores, wait, and draw random examples (HYPOTHESIS_PROFILE), and the workers of Dask."""
 
+import logging
 import os
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 # Before numpy is imported: the workers of pytest -n share out the cores, BLAS need not do it again.
@@ -27,3 +29,26 @@ settings.register_profile("quick", settings.get_profile("ci"), max_examples=20)
 # For changes that should fail: the first failure will do, and need not be the smallest.
 settings.register_profile("mutate", settings.get_profile("quick"), phases=(Phase.explicit, Phase.generate))
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
+
+
+@pytest.fixture(scope="module")
+def client():
+    """Two workers of Dask in this process."""
+    distributed = pytest.importorskip("distributed")
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
+    with (
+        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+@pytest.fixture
+def no_driver(client, monkeypatch):
+    """Whole queries for few rows, and an error if a column is brought to the driver."""
+    monkeypatch.setattr("rankwise.distributed.whole_queries.ROUND_BYTES", -(10**6))
+
+    def refuse(values):
+        raise AssertionError("a column was brought to the driver")
+
+    monkeypatch.setattr("rankwise.distributed.backend.gathered", refuse)

@@ -1,6 +1,5 @@
 """The choice of alpha for curves on Dask: the folds, the bins, the errors and the choice of memory."""
 
-import logging
 from itertools import pairwise
 
 import numpy as np
@@ -146,16 +145,6 @@ def test_alpha_auto_is_that_of_memory(n_queries):
 def test_few_rows_have_the_alpha_of_memory():
     here, there = (CurveRanker().fit(rows, [0.0, 1.0, 2.0]) for rows in (X[:3], blocks(X[:3], (0, 1, 3))))
     assert there.alpha_ == pytest.approx(here.alpha_)
-
-
-@pytest.fixture(scope="module")
-def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    with (
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        yield connected
 
 
 def test_scattered_rows_choose_as_in_memory(client):

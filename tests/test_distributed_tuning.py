@@ -1,6 +1,5 @@
 """The choice of alpha on Dask: the folds, the errors and the choice of memory, in shared passes."""
 
-import logging
 import warnings
 
 import numpy as np
@@ -144,16 +143,6 @@ def test_alpha_auto_is_chosen_by_five_folds(kind):
     found = kind(alpha="auto").fit(on_dask(X), y, qid=qid)
     searching = {RankSVM: RankSVMCV, RankLogistic: RankLogisticCV, RankRLS: RankRLSCV}[kind](cv=5)
     assert found.alpha_ == pytest.approx(searching.fit(X, y, qid=qid).alpha_)
-
-
-@pytest.fixture(scope="module")
-def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    with (
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        yield connected
 
 
 @pytest.mark.parametrize("name", ["hinge", "logistic", "least squares"])

@@ -1,6 +1,5 @@
 """Labels and queries that stay on the workers: the same solutions, and nothing per row on the driver."""
 
-import logging
 from itertools import pairwise
 
 import numpy as np
@@ -62,27 +61,6 @@ def pieces_of(values, borders=range(0, N_ROWS + 1, CHUNK)):
 
 
 ROWS = da.from_array(X, chunks=(CHUNK, -1))
-
-
-@pytest.fixture(scope="module")
-def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    with (
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        yield connected
-
-
-@pytest.fixture
-def no_driver(client, monkeypatch):
-    """Whole queries for few rows, and an error if a column is brought to the driver."""
-    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
-
-    def refuse(values):
-        raise AssertionError("a column was brought to the driver")
-
-    monkeypatch.setattr("rankwise.distributed.backend.gathered", refuse)
 
 
 @pytest.mark.parametrize(("weighted", "average"), [(False, "queries"), (True, "pairs")])

@@ -1,7 +1,5 @@
 """The choice of alpha with labels that stay on the workers: the folds and the errors of memory."""
 
-import logging
-
 import numpy as np
 import pytest
 
@@ -47,27 +45,6 @@ def on_dask(X, y, qid, *more):
     borders = [0, middle, middle, len(y)]
     sizes = tuple(np.diff(borders).tolist())
     return [da.from_array(one, chunks=(sizes, *one.shape[1:])) for one in (X, y, qid, *more)]
-
-
-@pytest.fixture(scope="module")
-def client():
-    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0", "processes": False}
-    with (
-        distributed.LocalCluster(silence_logs=logging.CRITICAL, **options) as cluster,
-        distributed.Client(cluster) as connected,
-    ):
-        yield connected
-
-
-@pytest.fixture
-def no_driver(client, monkeypatch):
-    """Whole queries for few rows, and an error if a column is brought to the driver."""
-    monkeypatch.setattr(whole_queries, "ROUND_BYTES", -(10**6))
-
-    def refuse(values):
-        raise AssertionError("a column was brought to the driver")
-
-    monkeypatch.setattr("rankwise.distributed.backend.gathered", refuse)
 
 
 def clone(model, **changes):
