@@ -91,3 +91,8 @@ def test_a_file_that_cannot_be_written_does_not_end_the_fit(tmp_path):
 def test_every_is_a_number_of_iterations(every):
     with pytest.raises(ValueError, match="every must be an integer of at least 1"):
         Checkpoint("fit", every)
+
+
+def test_a_folder_is_no_checkpoint(tmp_path):
+    with pytest.raises(ValueError, match="is a folder"):
+        Checkpoint(tmp_path)

@@ -85,6 +85,20 @@ def test_an_evaluation_is_that_of_memory(folder, parts, options, capsys):
     assert ("queries in several files: 1 of 9; of their rows, " in notes) == (parts == "cut")
 
 
+def test_numbers_are_words_if_another_file_names_queries_by_words(folder, capsys, tmp_path):
+    generator = np.random.default_rng(0)
+    for name, queries in (("named-1", "123"), ("named-2", "34x"), ("named-3", "y1")):
+        lines = [f"{label} qid:{query} 1:{label + generator.normal():.3f} 2:0 3:0 4:1"
+                 for query in queries for label in (0, 1, 0, 1)]  # fmt: skip
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
+    files = sorted(tmp_path.glob("named-*.txt"))
+    expected, _ = result_of(capsys, "evaluate", folder / "model.json", *files)
+    found, _ = result_of(capsys, "evaluate", folder / "model.json", tmp_path / "named-*.txt", *THREADS)
+    assert found["queries"] == expected["queries"] == 6
+    files = {"data": None}
+    assert_close(found | files, expected | files)
+
+
 def test_tables_are_read_by_the_names_of_their_columns(folder, capsys):
     options = ["--label", "grade", "--qid", "query"]
     expected, _ = result_of(capsys, "evaluate", folder / "table.json", folder / "all.csv", *options)

@@ -235,3 +235,10 @@ def test_a_client(tmp_path):
             assert model.score(rows, y, qid=qid) == pytest.approx(expected[0], abs=1e-12)
             found = ranking_error(da.from_array(X[:, 0], chunks=130), model.predict(rows))
             assert 1 - found == expected[1]
+
+
+def test_columns_with_other_partitions_are_refused():
+    y = np.arange(6.0)
+    one, other = ([dask.delayed(part) for part in np.split(y, [end])] for end in (2, 4))
+    with pytest.raises(ValueError, match="one has 2 rows where another has 4; repartition them alike"):
+        ranking_error(one, other)

@@ -207,3 +207,15 @@ def test_workers_of_a_client_measure_one_ranking(large):
         for y in (Y, Y + X[:, 1]):
             found = compare(on_dask(y), {name: on_dask(column) for name, column in scores.items()})
             assert repr(found) == repr(compare(y, scores))
+
+
+def test_many_labels_of_which_most_are_tied():
+    """A sample of the labels then has few distinct values."""
+    y = np.zeros(3000)
+    y[:300] = np.arange(300) / 100
+    scores = -y + 4 * np.sin(np.arange(3000))
+    there = [da.from_array(one, chunks=1500) for one in (y, scores)]
+    for measure in (kendall_tau, ndcg, concordance_index):
+        assert measure(*there) == pytest.approx(measure(y, scores), rel=1e-12)
+    found, expected = (concordance_interval(*columns) for columns in (there, (y, scores)))
+    assert found == pytest.approx(expected, rel=1e-10)

@@ -230,7 +230,7 @@ def test_exponential_gain_neither_overflows_nor_cancels():
 
 @pytest.mark.parametrize("gain", ["linear", "exponential"])
 def test_negative_gains_are_refused(gain):
-    with pytest.raises(ValueError, match=f"y must not be negative for ndcg, got -1: a {gain} gain"):
+    with pytest.raises(ValueError, match=f"y must not be negative for ndcg, got -1: its {gain} gain"):
         metrics.ndcg([-1, 2], [0, 1], gain=gain)
 
 

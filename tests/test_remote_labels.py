@@ -249,3 +249,48 @@ def test_pairs_on_workers_are_not_listed():
         remote.pairs()
     with pytest.raises(TypeError, match="have their weights"):
         remote.weighted([1.0])
+
+
+def in_pieces(values):
+    return [dask.delayed(values[begin : begin + 40]) for begin in (0, 40, 80)]
+
+
+def few_rows():
+    generator = np.random.default_rng(0)
+    return generator.normal(size=(120, 3)), generator.integers(0, 3, 120).astype(float)
+
+
+@pytest.mark.parametrize("kind", [RankSVM, RankLogistic, RankRLS])
+def test_the_weights_of_a_partition_may_all_be_zero(no_driver, kind):
+    (X, y), qid, weight = few_rows(), np.repeat(np.arange(12), 10), np.repeat([0.0, 1.0], [40, 80])
+    there = kind(0.1).fit(in_pieces(X), in_pieces(y), qid=in_pieces(qid), sample_weight=in_pieces(weight))
+    here = kind(0.1).fit(X, y, qid=qid, sample_weight=weight)
+    np.testing.assert_allclose(there.coef_, here.coef_, rtol=1e-6, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", [RankSVM, RankLogistic, RankRLS])
+def test_labels_stay_on_the_workers_while_alpha_is_chosen(no_driver, kind):
+    (X, y), qid = few_rows(), np.repeat(np.arange(12), 10)
+    assert kind("auto").fit(in_pieces(X), in_pieces(y), qid=in_pieces(qid)).alpha_ > 0
+
+
+def test_numbers_and_words_name_the_same_queries(client, monkeypatch):
+    """As they do if the driver joins them."""
+    (X, y), numbers = few_rows(), np.repeat([1, 2, 3, 4], 10)
+    qid = [dask.delayed(numbers), dask.delayed(numbers.astype(str)), dask.delayed(np.repeat("x", 40))]
+    found = []
+    for size in (-(10**6), 10**9):
+        monkeypatch.setattr(whole_queries, "ROUND_BYTES", size)
+        found.append(RankSVM(0.1).fit(in_pieces(X), in_pieces(y), qid=qid).n_pairs_)
+    assert found[0] == found[1]
+
+
+@pytest.mark.parametrize("categories", [[2, 1, 0], ["low", "mid", "high"]])
+def test_the_order_of_categories_is_kept(client, categories):
+    (X, y), qid = few_rows(), np.repeat(np.arange(12), 10)
+    pd, dd = pytest.importorskip("pandas"), pytest.importorskip("dask.dataframe")
+    labels = pd.Series(pd.Categorical.from_codes(y.astype(int), categories=categories, ordered=True))
+    expected = RankSVM(0.1).fit(X, y, qid=qid).coef_
+    frame = dd.from_pandas(labels, npartitions=3, sort=False)
+    for there in (in_pieces(labels), frame):
+        np.testing.assert_allclose(RankSVM(0.1).fit(in_pieces(X), there, qid=qid).coef_, expected, rtol=1e-4)

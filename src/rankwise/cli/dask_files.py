@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from rankwise.cli.arguments import UsageError
 from rankwise.cli.dask import check_dask_address
 from rankwise.cli.data import Data
 from rankwise.cli.output import Console
+from rankwise.core.checks import as_array
 from rankwise.core.memory import human_bytes
 from rankwise.core.pipelines import scales_queries
 
@@ -98,7 +99,12 @@ class DaskFiles:
         has_queries = self.engine.execute(lambda: self.column(has_queries_of))
         if len(set(has_queries)) > 1:
             raise ValueError("Some of the files have queries, others have not.")
-        return self.column(queries_of) if has_queries[0] else None
+        return self.column(queries_of, self._has_words) if has_queries[0] else None
+
+    @cached_property
+    def _has_words(self) -> bool:
+        """Whether the queries of some file are words; then those of all are."""
+        return any(self.engine.execute(lambda: self.column(has_words_of)))
 
     @property
     def lowest_label(self) -> float:
@@ -134,7 +140,7 @@ class DaskFiles:
             return self.rankings[number].given_scores(self.n_rows)
         if scales_queries(model):
             seen = set[Any]()
-            for queries in self.engine.execute(lambda: self.column(query_set_of)):
+            for queries in self.engine.execute(lambda: self.column(query_set_of, self._has_words)):
                 check_queries(queries, seen, SCALED)
         return self.column(scores_of_file, number)
 
@@ -209,14 +215,19 @@ def labels_of(read: ScoredFile) -> Any:
     return read.y
 
 
-def queries_of(read: ScoredFile) -> Any:
-    """Return the queries of a file."""
-    return read.qid
+def queries_of(read: ScoredFile, as_words: bool) -> Any:
+    """Return the queries of a file; as words, if those of another file are."""
+    return as_array([str(query) for query in np.asarray(read.qid).tolist()]) if as_words else read.qid
 
 
-def query_set_of(read: ScoredFile) -> set[Any]:
+def has_words_of(read: ScoredFile) -> bool:
+    """Return whether the queries of a file are words."""
+    return read.qid is not None and np.asarray(read.qid).dtype.kind in "OSU"
+
+
+def query_set_of(read: ScoredFile, as_words: bool) -> set[Any]:
     """Return the distinct queries of a file."""
-    return set(np.asarray(read.qid).tolist())
+    return set(np.asarray(queries_of(read, as_words)).tolist())
 
 
 def events_of(read: ScoredFile) -> Any:

@@ -198,12 +198,14 @@ def merges_integers(array: NDArray[Any], vector: NDArray[np.float64]) -> bool:
     return len(set(vector[large].tolist())) < len(set(array[large].tolist()))
 
 
-def as_weights(values: ArrayLike, name: str, length: int | None = None) -> NDArray[np.float64]:
-    """Return a vector of finite numbers that are not negative and not all zero."""
+def as_weights(
+    values: ArrayLike, name: str, length: int | None = None, may_be_zero: bool = False
+) -> NDArray[np.float64]:
+    """Return a vector of finite numbers that are not negative and, unless `may_be_zero`, not all zero."""
     vector = as_vector(values, name, length)
     if (vector < 0).any():
         raise ValueError(f"{name} must not be negative; the smallest is {vector.min():g}.")
-    if len(vector) and not vector.any():
+    if len(vector) and not vector.any() and not may_be_zero:
         raise ValueError(f"{name} is zero for every row.")
     return vector
 

@@ -12,6 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from rankwise.core.checks import declared_order
 from rankwise.core.columns import require_same_columns
 from rankwise.data.scores import row_scores
 from rankwise.distributed.blocks import as_block, names_of
@@ -143,11 +144,21 @@ def gathered(values: Any) -> Any:
     if isinstance(values, PartColumn):
         return np.asarray(values)
     if isinstance(values, list | tuple):
-        return np.concatenate([np.asarray(part) for part in _computed(list(values))])
-    if hasattr(values, "columns"):
-        return values.compute().to_numpy()
+        return _joined(_computed(list(values)))
     computed = values.compute()
+    if declared_order(computed) is not None:
+        return computed
     return computed.to_numpy() if hasattr(computed, "to_numpy") else np.asarray(computed)
+
+
+def _joined(parts: list[Any]) -> Any:
+    """Return the parts of a column as one array, or as one column if its categories have an order."""
+    orders = [declared_order(part) for part in parts]
+    if orders[0] is not None and all(order == orders[0] for order in orders):
+        import pandas as pd
+
+        return pd.concat([pd.Series(part) for part in parts], ignore_index=True)
+    return np.concatenate([np.asarray(part) for part in parts])
 
 
 def column_parts(values: Any) -> list[Any] | None:

@@ -89,7 +89,9 @@ def local_labels(y: Any, qid: Any, weight: Any, pair_weight: str | None) -> Loca
         if any(len(column) != len(labels) for column in (qid, weight) if column is not None):
             return LocalLabels(None, Summary(len(labels)))  # other partitions than those of y
         queries, codes = as_codes(as_array(qid), "qid", len(labels))
-        weights = None if weight is None else as_weights(as_array(weight), "sample_weight", len(labels))
+        weights = None
+        if weight is not None:  # those of a single partition may all be zero
+            weights = as_weights(as_array(weight), "sample_weight", len(labels), may_be_zero=True)
     except ValueError as error:
         return LocalLabels(None, Summary(problem=str(error)))
     ranking = Ranking(labels, codes, weight=weights)
@@ -391,12 +393,18 @@ def queries_are_whole(engine: Engine, labels: Pinned, summaries: Sequence[Summar
         return True
     if sum(one.n_queries for one in filled) > QUERIES_PER_ROW * sum(one.n_rows for one in filled):
         return False
-    found = engine.execute(lambda: engine.map(labels_queries, labels.handles))
-    return WholeQueries.of([queries for queries in found if len(queries)]) is not None
+    found = [one for one in engine.execute(lambda: engine.map(labels_queries, labels.handles)) if len(one)]
+    kinds = {kind_of(one.dtype) for one in found}
+    return len(kinds) == 1 and WholeQueries.of(found) is not None
+
+
+def kind_of(dtype: Any) -> str:
+    """Return "numbers", "words" or the kind of other queries; numbers joined with words become words."""
+    return "words" if dtype.kind in "OSU" else "numbers" if dtype.kind in "biuf" else dtype.kind
 
 
 def ranges_are_apart(summaries: Sequence[Summary]) -> bool:
     """Return whether queries have an order, and those of partitions with rows are in ranges of their own."""
-    kinds = {isinstance(summary.first, str) for summary in summaries}
+    kinds = {kind_of(np.asarray(summary.first).dtype) for summary in summaries}
     in_order = len(kinds) == 1 and all(summary.first is not None for summary in summaries)
     return in_order and not ranges_overlap([(one.first, one.last) for one in summaries])

@@ -208,6 +208,13 @@ def rows_between(column: Any, begin: int, end: int) -> Any:
 def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[Any] | None:
     """Return the result of a function of the rows of a partition, None if it has no rows."""
     values = [as_rows(column) for column in columns]
+    lengths = {n_rows_of(value) for value in values if value is not None}
+    if len(lengths) > 1:
+        few, *_, many = sorted(lengths)
+        raise ValueError(
+            f"The columns have other partitions than each other: one has {few} rows where another has "
+            f"{many}; repartition them alike."
+        )
     return (function(*values, *common.values),) if n_rows_of(*values) else None
 
 

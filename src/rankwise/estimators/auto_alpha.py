@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from rankwise.data.backends import backend_of, in_memory
+from rankwise.data.row_parts import whole_queries_of
 from rankwise.estimators.inputs import read_preferences
 from rankwise.losses import LOSSES, Smooth
 from rankwise.model_selection.search import EdgeOfGridWarning
@@ -66,12 +67,22 @@ def _shape(X: Any) -> tuple[int, int]:
 
 def cv_for(model: Any, X: Any, y: Any, qid: Any) -> int | str:
     """Return the `cv` of the search: queries left out, or five folds, or one per query if these are fewer."""
-    preferences = read_preferences(in_memory(y), in_memory(qid), None)
-    weighs = np.add(*preferences.partner_weights()) > 0
-    n_queries = len(np.unique(preferences.groups()[weighs]))
+    n_queries = _n_ranked(y, qid)
     if n_queries > 1 and issubclass(LOSSES[model.loss], Smooth) and _can_leave_out(model, X):
         return "leave-query-out"
     return min(N_FOLDS, n_queries) if n_queries > 1 else N_FOLDS
+
+
+def _n_ranked(y: Any, qid: Any) -> int:
+    """Return the number of queries with pairs; they are counted in place if labels are not in memory."""
+    backend = None if backend_of(y) is None else backend_of(qid)
+    if backend is not None:
+        parts = backend.parts(y, qid)
+        if whole_queries_of(parts.chosen(1)) is not None:
+            return sum(parts.map(_n_ranked))
+    preferences = read_preferences(in_memory(y), in_memory(qid), None)
+    weighs = np.add(*preferences.partner_weights()) > 0
+    return len(np.unique(preferences.groups()[weighs]))
 
 
 def _can_leave_out(model: Any, X: Any) -> bool:

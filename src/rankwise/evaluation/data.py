@@ -196,10 +196,11 @@ class EvaluationData:
         self._set_queries(qid, known)
 
     def _set_classes(self, labels: Any, classes: NDArray[Any]) -> None:
-        """Number the labels by the classes of the model; numeric classes keep their values in `y`."""
+        """Number the labels by the classes, the worst first; numbers in ascending order keep their values."""
         self.class_of_row = class_numbers(labels, classes)
         self.label_names = [str(value) for value in classes.tolist()]
-        numbers = classes if classes.dtype.kind in "iufb" else np.arange(len(classes))
+        ascends = classes.dtype.kind in "iufb" and np.all(classes[1:] > classes[:-1])
+        numbers = classes if ascends else np.arange(len(classes))
         self.y = np.asarray(numbers, dtype=np.float64)[self.class_of_row]
 
     def _set_structure(self, y: Preferences, qid: Any) -> None:

@@ -54,6 +54,8 @@ class Checkpoint:
         if isinstance(every, bool) or not isinstance(every, int) or every < 1:
             raise ValueError(f"every must be an integer of at least 1; got {every!r}.")
         self.path, self.every = Path(path), every
+        if self.path.is_dir():
+            raise ValueError(f"{str(path)!r} is a folder; give the path of a file.")
         self.iteration = 0
         self._before = 0
 

@@ -11,7 +11,7 @@ def check_gains(lowest: float, gain: str) -> None:
     """Refuse negative labels, whose gain would be negative."""
     if lowest < 0:
         raise ValueError(
-            f"y must not be negative for ndcg, got {lowest:g}: a {gain} gain would be negative. "
+            f"y must not be negative for ndcg, got {lowest:g}: its {gain} gain would be negative. "
             "Shift the labels so that the lowest is 0."
         )
 

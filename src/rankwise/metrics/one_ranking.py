@@ -74,7 +74,7 @@ class SortedRanking:
         self.parts = parts
         labels = [one.labels for one in summaries]
         self.score_borders = borders_of([one.scores for one in summaries], parts.n_parts)
-        self.label_borders, self.has_single_labels = label_ranges(labels, parts.n_parts)
+        self.label_borders, self.has_single_labels = label_ranges(summaries, parts.n_parts)
         self.lowest_label, self.largest_label = (
             float(min(one.min() for one in labels)), float(max(one.max() for one in labels))
         )  # fmt: skip
@@ -130,6 +130,7 @@ class PartSummary(NamedTuple):
 
     scores: FloatArray
     labels: FloatArray
+    has_all_labels: bool
 
 
 def summary_of_part(scores: Any, y: Any) -> PartSummary:
@@ -137,9 +138,8 @@ def summary_of_part(scores: Any, y: Any) -> PartSummary:
     labels = as_labels(y, "y")
     found = as_vector(scores, "scores", len(labels))
     distinct = np.unique(labels)
-    return PartSummary(
-        order_statistics(found), distinct if len(distinct) <= FEW_LABELS else order_statistics(labels)
-    )
+    is_few = len(distinct) <= FEW_LABELS
+    return PartSummary(order_statistics(found), distinct if is_few else order_statistics(labels), is_few)
 
 
 def order_statistics(values: FloatArray) -> FloatArray:
@@ -160,10 +160,11 @@ def borders_of(samples: list[FloatArray], n_ranges: int) -> FloatArray:
     return np.unique(values[(np.arange(1, n_ranges) * len(values)) // n_ranges])
 
 
-def label_ranges(samples: list[FloatArray], n_ranges: int) -> tuple[FloatArray, bool]:
+def label_ranges(parts: list[PartSummary], n_ranges: int) -> tuple[FloatArray, bool]:
     """Return the borders of ranges of labels, and whether each range has a single label."""
+    samples = [part.labels for part in parts]
     distinct = np.unique(np.concatenate(samples))
-    if len(distinct) <= FEW_LABELS:
+    if len(distinct) <= FEW_LABELS and all(part.has_all_labels for part in parts):
         return distinct[1:], True
     return borders_of(samples, n_ranges), False
 

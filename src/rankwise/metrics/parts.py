@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rankwise.core.checks import as_array, as_vector, as_weights
+from rankwise.core.checks import as_array, as_weights
 from rankwise.data.backends import backend_among, in_memory
 from rankwise.data.query_parts import CutQueries, query_places, rows_of_queries
 from rankwise.data.row_parts import RowParts, WholeQueries, distinct_queries, joined, n_rows_of
@@ -89,8 +89,7 @@ def largest_weight(parts: RowParts) -> float:
 
 def largest_of(weight: Any) -> float:
     """Return the largest of some weights, which may all be zero."""
-    found = as_vector(weight, "sample_weight")
-    return float(as_weights(found, "sample_weight").max()) if found.any() else 0.0
+    return float(as_weights(weight, "sample_weight", may_be_zero=True).max())
 
 
 def _of_parts(parts: RowParts, of_part: OfPart) -> tuple[Any, ...] | None:
