@@ -1,4 +1,20 @@
-"""Fits on Dask partitions, for data larger than one machine; the solutions are exact."""
+"""Fits on Dask partitions, for data larger than one machine; the solutions are exact.
+
+The modules, from the workers up:
+
+- tasks: `engine` runs functions on partitions, by `client` (a cluster) or `threads` (this machine); `faults`
+  repeats rounds and names what was lost; `codec` makes messages smaller.
+- rows as they were given: `collections`, `row_parts`, `part_columns`, `row_blocks`; from files: `files`,
+  `file_parts`, `file_tables`, `file_columns`.
+- the data matrix: `design` is X w and X'c as rounds, with the functions of `blocks`; `partitioned` takes some
+  of its rows; `normal_equations` and `groups` serve least squares.
+- labels on the workers: `remote_labels` and `remote_folds` are preferences, `whole_queries` and
+  `whole_squares` losses, if every query is in one partition.
+- steps before a model: `pipelines`, `transforms`, `applied_steps`, `order_statistics`; curves: `curve_table`,
+  `curve_columns`, `curve_folds`.
+
+`backend` joins all this to the rest of the library, which does not name Dask.
+"""
 
 from typing import TYPE_CHECKING
 
