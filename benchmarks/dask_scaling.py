@@ -6,6 +6,7 @@
     python benchmarks/dask_scaling.py --spill     # rows three times larger than the memory of the worker
     python benchmarks/dask_scaling.py --rounds --write   # rounds alone; their bytes do not depend on the load
     python benchmarks/dask_scaling.py --tuning --write   # 8 alphas and 5 folds: passes and bytes of a search
+    python benchmarks/dask_scaling.py --scaling --write  # one worker and two: strong and weak scaling
     python benchmarks/dask_scaling.py --driver 100000000 --write   # the driver's memory: 16 GB on the workers
     python benchmarks/dask_scaling.py --driver 2000000 --of rls    # the same for RankRLS; see DRIVEN
     python benchmarks/dask_scaling.py --draw      # write the tables of the page from the figures kept
@@ -27,6 +28,7 @@ import time
 import warnings
 from collections import Counter
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from statistics import median
@@ -37,7 +39,7 @@ import dask
 import dask.array as da
 import numpy as np
 from dask import delayed
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, wait
 from distributed.comm import tcp
 from distributed.protocol import dumps
 
@@ -262,15 +264,23 @@ def tuning_table(m, n, n_partitions, n_alphas=8, n_folds=5):
         ("queries", RankSVMCV, RankSVM),
         ("queries", RankLogisticCV, RankLogistic),
         ("queries", RankRLSCV, RankRLS),
+        ("queries, labels on the workers", RankSVMCV, RankSVM),
+        ("queries, labels on the workers", RankLogisticCV, RankLogistic),
+        ("queries, labels on the workers", RankRLSCV, RankRLS),
     ):
-        columns = {"qid": np.arange(len(y)) // QUERY_ROWS} if form == "queries" else {}
+        columns = {} if form == "one ranking" else {"qid": np.arange(len(y)) // QUERY_ROWS}
+        labels, there = y, columns
+        if "workers" in form:  # as for more rows
+            whole_queries.ROUND_BYTES = -(10**9)
+            labels = da.from_array(y, (X.chunks[0],))
+            there = {"qid": da.from_array(columns["qid"], (X.chunks[0],))}
         alphas = np.geomspace(1.0, 1e-7, n_alphas)
         model, runs = searching(alphas=alphas, cv=n_folds), []
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", EdgeOfGridWarning)
             expected = searching(alphas=alphas, cv=n_folds).fit(here, y, **columns)
-            runs.append(costs_of(model, X, y, columns))
-            runs.append(costs_of(fitting(model.alpha_), X, y, columns))
+            runs.append(costs_of(model, X, labels, there))
+            runs.append(costs_of(fitting(model.alpha_), X, labels, there))
         difference = float(np.abs(model.cv_errors_ - expected.cv_errors_).max())
         entry = {"model": searching.__name__, "form": form, "alpha": model.alpha_}
         entry |= {"same_choice": model.alpha_ == expected.alpha_, "largest_difference": difference}
@@ -282,6 +292,60 @@ def tuning_table(m, n, n_partitions, n_alphas=8, n_folds=5):
         found.append(entry)
     size = {"rows": len(y), "features": n, "partitions": n_partitions, "alphas": n_alphas, "folds": n_folds}
     return size | {"searches": found}
+
+
+# Fits of the table of scaling: name, model, whether queries are ranked, and the fraction of the rows.
+SCALED = (
+    ("RankSVM, one ranking", lambda: RankSVM(1e-3), False, 1.0),
+    ("RankSVM, queries", lambda: RankSVM(1e-3), True, 1.0),
+    ("RankLogistic, queries", lambda: RankLogistic(1e-3), True, 1.0),
+    ("RankRLS, queries", lambda: RankRLS(1e-3), True, 1.0),
+    ("RankSVMCV, queries", lambda: RankSVMCV(alphas=np.geomspace(1.0, 1e-7, 8), cv=5), True, 0.2),
+)
+
+
+def scaling_table(m, n=50, n_partitions=8, repeats=3):
+    """Fit rows that are loaded with one worker, with two, and half of the rows with one.
+
+    The times of one worker and of two for the same rows show strong scaling; those of one worker with half of
+    the rows and of two with all of them show weak scaling. Fits of half of the rows may take other numbers of
+    rounds, so that times are those of a round.
+    """
+    times, rounds = {name: [] for name, *_ in SCALED}, {name: [] for name, *_ in SCALED}
+    for n_workers, rows in ((1, m // 2), (1, m), (2, m)):
+        with workers(n_workers) as client:
+            client.wait_for_workers(n_workers)
+            for name, make, whole, fraction in SCALED:
+                X, *columns = loaded(round(fraction * rows), n, n_partitions)
+                model = make()
+                fit = partial(model.fit, X, columns[0], **({"qid": columns[1]} if whole else {}))
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore", EdgeOfGridWarning)
+                    found = seconds_of(fit, repeats)
+                times[name].append(round(found, 2))
+                rounds[name].append(model.rounds_.rounds)
+                print(
+                    f"{name:<24}{n_workers} workers{X.shape[0]:>12,} rows{found:>8.2f} s, "
+                    f"{rounds[name][-1]} rounds",
+                    flush=True,
+                )
+    fits = [
+        {"fit": name, "rows": round(fraction * m), "seconds": times[name], "rounds": rounds[name]}
+        for name, _, _, fraction in SCALED
+    ]
+    return {"features": n, "partitions": n_partitions, "fits": fits}
+
+
+def loaded(m, n, n_partitions):
+    """Return rows, labels and queries that are on the workers."""
+    X, y = make_rows(m, n, n_partitions)
+    chunks = (X.chunks[0],)
+    columns = X, da.from_array(y, chunks), da.from_array(np.arange(len(y)) // QUERY_ROWS, chunks)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        columns = dask.persist(*columns)
+    wait(columns)
+    return columns
 
 
 def make_column(seed, n_rows, n_features, name):
@@ -536,7 +600,7 @@ def tables_of(record):
             r["model"],
             r["form"],
             *(f"{value:,}" for value in r["passes"]),
-            *(f"{value / 1e6:,.1f} MB" for value in r["bytes"]),
+            *(f"{value / 1e6:,.1f} MB" if value > 1e5 else f"{value / 1e3:,.0f} kB" for value in r["bytes"]),
             "yes" if r["same_choice"] else "no",
         )
         for r in record["tuning"]["searches"]
@@ -550,6 +614,15 @@ def tables_of(record):
             str(r["rounds"]),
         )
         for r in record["driver"]
+    ]
+    scaling = []
+    for r in record["scaling"]["fits"]:
+        half, one, two = (s / n for s, n in zip(r["seconds"], r["rounds"], strict=True))
+        times = (f"{1000 * seconds:,.0f} ms" for seconds in (half, one, two))
+        scaling.append((r["fit"], f"{r['rows']:,}", *times, f"{one / two:.2f}", f"{half / two:.2f}"))
+    checked = [
+        (f"{r['rows']:,}", str(r["partitions"]), *(f"{1000 * seconds:,.0f} ms" for seconds in r["seconds"]))
+        for r in record["checked"]["rounds"]
     ]
     fits = [
         (r["form"], r["place"], f"{r['seconds']} s", str(r["iterations"]), str(r["rounds"] or ""))
@@ -565,6 +638,8 @@ def tables_of(record):
         table(
             ("rows in queries", "workers", "on workers", "Dask", "an iteration"), on_paper(record["model"])
         ),
+        table(("fit", "rows", "one worker, half", "one worker", "two workers", "strong", "weak"), scaling),
+        table(("rows in queries", "partitions", "measured", "modelled"), checked),
         table(("fit", "rows are", "seconds", "iterations", "rounds"), fits),
     ]
 
@@ -607,6 +682,7 @@ def main():
     parser.add_argument("--kinds", action="store_true", help="what kinds of messages a round is made of")
     parser.add_argument("--rounds", action="store_true", help="measure the rounds alone")
     parser.add_argument("--tuning", action="store_true", help="measure a search over alphas alone")
+    parser.add_argument("--scaling", action="store_true", help="measure one worker and two alone")
     parser.add_argument("--check", action="store_true", help="compare the model with measured rounds alone")
     parser.add_argument("--model", action="store_true", help="print the model of large clusters alone")
     parser.add_argument("--driver", type=int, metavar="ROWS", help="measure the driver's memory alone")
@@ -645,6 +721,8 @@ def measured(options):
     """Run the measurements that the options select."""
     if options.model:
         return {"model": model_table(options.rows, 5e-2)}
+    if options.scaling:
+        return {"scaling": scaling_table(100_000 if options.quick else 2 * options.rows)}
     wire = Wire()
     with workers() as client:
         client.wait_for_workers(2)

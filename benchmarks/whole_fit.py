@@ -20,6 +20,7 @@ from pathlib import Path
 from time import perf_counter
 
 import numpy as np
+from reproduce.record import machine
 
 from rankwise import RankSVM
 from rankwise.datasets import make_text_ranking
@@ -76,7 +77,7 @@ def with_new_times(record, times):
     for fit in record["tasks"][0]["fits"]:
         if fit["name"] in times:
             fit |= {"seconds": times[fit["name"]], "date": day, "how": how}
-    return record
+    return record | {"machine": machine()}
 
 
 def spoken(fit):
@@ -110,10 +111,10 @@ def draw(record, path):
         layout="constrained",
         height_ratios=[len(fits) + 1.4 for _, _, fits in drawn],
     )
-    for axes, (task, machine, fits) in zip(panels, drawn, strict=True):
+    for axes, (task, place, fits) in zip(panels, drawn, strict=True):
         draw_fits(axes, fits, scale_of(task))
         first = fits[0] is task["fits"][0]
-        axes.set_title(machine, loc="left", fontsize=9, color="#555555")
+        axes.set_title(place, loc="left", fontsize=9, color="#555555")
         if first:
             axes.annotate(
                 task["title"],
