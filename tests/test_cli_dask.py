@@ -197,6 +197,41 @@ def test_sparse_rows_are_scaled(folder, tmp_path):
     np.testing.assert_allclose(there[-1].coef_, here[-1].coef_, rtol=1e-6)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--scale", "standard"],
+        ["--scale", "query-rank"],
+        ["--method", "rank-rls", "--scale", "maxabs"],
+        ["--method", "ordinal-svm"],
+        ["--method", "ordinal-svm", "--scale", "standard"],
+    ],
+    ids=" ".join,
+)
+def test_scaled_rows_and_grades_choose_as_in_memory(tmp_path, options, capsys):
+    X, y, qid = make_ranking(240, n_features=4, n_queries=12, n_levels=3, noise=1.0, random_state=0)
+    rows = np.argsort(qid, kind="stable")
+    is_first = qid[rows] < 5
+    for name, some in (("all", rows), ("part-0", rows[is_first]), ("part-1", rows[~is_first])):
+        dump_svmlight(X[some] * [1, 10, 100, 1], y[some], tmp_path / f"{name}.txt", qid=qid[some])
+    told = []
+    for data, more in (("all", []), ("part-*", ["--dask", "threads"])):
+        line = ["tune", str(tmp_path / f"{data}.txt"), "--alphas", "10,0.1,0.001", "--json", *options, *more]
+        assert main(line) == 0
+        told.append(json.loads(capsys.readouterr().out))
+    # All rows are scaled at once, not those of each fold, so that errors differ a little.
+    tolerance = 0.03 if "--scale" in options else 1e-9
+    np.testing.assert_allclose(told[1]["mean_error"], told[0]["mean_error"], atol=tolerance)
+    assert "--scale" in options or told[1]["best_alpha"] == told[0]["best_alpha"]
+
+
+def test_scaled_rows_with_validation_files_are_refused(folder, capsys):
+    names = [str(folder / f"{name}.txt.gz") for name in ("part-*", "part-1")]
+    line = ["tune", names[0], "--valid", names[1], "--scale", "standard", "--dask", "threads"]
+    assert main(line) == 2
+    assert "--scale and --valid cannot be used together with --dask" in capsys.readouterr().err
+
+
 def test_file_in_the_place_of_the_address(folder, capsys):
     file = str(folder / "all.txt.gz")
     assert main(["train", file, "-o", str(folder / "m.json"), "--dask", file]) == 2

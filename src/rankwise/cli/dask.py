@@ -34,12 +34,15 @@ def check_dask_options(options: argparse.Namespace) -> None:
     if options.dask is None:
         return
     check_dask_address(options)
-    if options.method not in ("rank-svm", "rank-logistic", "rank-rls", "curve"):
+    if options.method not in ("rank-svm", "rank-logistic", "rank-rls", "ordinal-svm", "curve"):
         raise UsageError(
             f"--method {options.method} needs all rows in memory and cannot be used with --dask."
         )
     if options.kernel not in (None, "linear"):
         raise UsageError("--kernel needs all rows in memory and cannot be used with --dask.")
+    by_column = getattr(options, "scale", None) in ("standard", "minmax", "maxabs")
+    if by_column and getattr(options, "valid", None):
+        raise UsageError("--scale and --valid cannot be used together with --dask; leave one of them out.")
     if options.sep is not None:
         raise UsageError("--sep cannot be used with --dask; a semicolon is found by the header.")
 

@@ -101,27 +101,29 @@ class Training:
         from rankwise.model_selection.search import AlphaSearch
         from rankwise.model_selection.tunable import Problem
 
-        ranker = self.recipe.ranker()
-        if hasattr(self.data.qid, "blocks") and self.validation is None and self.recipe.scale == "none":
-            return self._dask_search(ranker)
-        X = read_rows(ranker, self.data.X)
+        ranker, rows = self.recipe.ranker(), self.data.X
+        if on_dask := hasattr(rows, "blocks"):  # all rows are scaled at once, not those of each fold
+            rows = fit_scaled(self.recipe.scaler(rows), rows, self.data.qid)
+        if hasattr(self.data.qid, "blocks") and self.validation is None:
+            return self._dask_search(ranker, rows)
+        X = read_rows(ranker, rows)
         if found := getattr(ranker, "categories_", None):  # folds hold categories as numbers
             ranker.set_params(categorical_features=sorted(found))
         outputs = ranker.outputs(self.data.y, self.data.qid)
         scoring, labels = self._criterion(ranker)
-        scaler = self.recipe.scaler(X)
+        scaler = None if on_dask else self.recipe.scaler(X)
         if scales_by_query(scaler):  # folds consist of whole queries, so all rows are scaled at once
             scaler, X = None, fit_scaled(scaler, X, self.data.qid)
         return AlphaSearch(ranker, Problem(X, outputs), scaler, scoring, labels)
 
-    def _dask_search(self, ranker: Any) -> AlphaSearch:
+    def _dask_search(self, ranker: Any, rows: Any) -> AlphaSearch:
         """Return the search over alpha for labels on the workers of Dask, which stay there if possible."""
         from rankwise.model_selection.remote_search import PAIR_MEASURES, RemoteSearch
         from rankwise.model_selection.search import AlphaSearch
 
         scoring, _ = self._criterion(ranker)
         may_stay = scoring.key in PAIR_MEASURES
-        problem = ranker.problem(self.data.X, self.data.y, self.data.qid, None, may_stay)
+        problem = ranker.problem(rows, self.data.y, self.data.qid, None, may_stay)
         kind = RemoteSearch if problem.preferences.stays_with_rows else AlphaSearch
         return kind(ranker, problem, None, scoring)
 

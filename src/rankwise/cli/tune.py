@@ -57,7 +57,7 @@ def run(options: argparse.Namespace, console: Console) -> None:
     train.check_elsewhere(options)
     recipe = recipe_of(options)
     check_output(options.output)
-    with dask_client(options):
+    with dask_client(options, console):
         start = perf_counter()
         data = train.read_rows(options, console, light=False)
         reading = perf_counter() - start
