@@ -1,11 +1,11 @@
 """`predict`, `evaluate` and `report` with --dask: the results of memory from files."""
 
-import json
 import re
 
 import numpy as np
 import pytest
 
+from commands import assert_close, result_of
 from rankwise.cli import dask
 from rankwise.cli.main import main
 from rankwise.cli.output import Console, Progress
@@ -44,30 +44,6 @@ def write(folder, name, X, y, qid):
     lines = [",".join(map(repr, [*row, label, query])) for *row, label, query in
              zip(*X.T.tolist(), y.tolist(), qid.tolist(), strict=True)]  # fmt: skip
     (folder / f"{name}.csv").write_text("\n".join(["a,b,c,d,grade,query", *lines]) + "\n")
-
-
-def result_of(capsys, *arguments):
-    """Run a command that must end well; return its JSON without times, and its notes."""
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    output = capsys.readouterr()
-    return json.loads(output.out) | {"seconds": None}, output.err
-
-
-def assert_close(found, expected):
-    """Compare results of JSON; numbers to 1e-10."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
-        for key, value in expected.items():
-            assert_close(found[key], value)
-    elif isinstance(expected, list):
-        assert len(found) == len(expected)
-        for one, other in zip(found, expected, strict=True):
-            assert_close(one, other)
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, abs=1e-10)
-    else:
-        assert found == expected
 
 
 @pytest.mark.parametrize("parts", PARTS)

@@ -1,12 +1,12 @@
 """Commands with --dask: run files, names of rows, survival times, one ranking, empty files."""
 
 import gzip
-import json
 import re
 
 import numpy as np
 import pytest
 
+from commands import assert_close, result_of
 from rankwise.cli.main import main
 from rankwise.datasets import dump_svmlight, make_ranking
 
@@ -52,26 +52,6 @@ def write(path, X, qid, y, time, event, number):
         for row, *more, q, k in zip(X, y, time, event, qid, number, strict=True)
     ]
     path.with_suffix(".csv").write_text("\n".join(["a,b,c,grade,time,event,query,name", *rows]) + "\n")
-
-
-def result_of(capsys, *arguments):
-    """Run a command that must end well; return its JSON without times, and its notes."""
-    capsys.readouterr()
-    assert main([*map(str, arguments), "--json"]) == 0, capsys.readouterr().err
-    output = capsys.readouterr()
-    return json.loads(output.out) | {"seconds": None}, output.err
-
-
-def assert_close(found, expected):
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys()
-        for key, value in expected.items():
-            assert_close(found[key], value)
-    elif isinstance(expected, list):
-        for one, other in zip(found, expected, strict=True):
-            assert_close(one, other)
-    else:
-        assert found == (pytest.approx(expected, abs=1e-10) if isinstance(expected, float) else expected)
 
 
 @pytest.mark.parametrize(

@@ -240,5 +240,5 @@ def test_a_client(tmp_path):
 def test_columns_with_other_partitions_are_refused():
     y = np.arange(6.0)
     one, other = ([dask.delayed(part) for part in np.split(y, [end])] for end in (2, 4))
-    with pytest.raises(ValueError, match="one has 2 rows where another has 4; repartition them alike"):
+    with pytest.raises(ValueError, match="a partition has 2 rows in one and 4 in another"):
         ranking_error(one, other)

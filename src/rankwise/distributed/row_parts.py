@@ -212,8 +212,8 @@ def call(function: Callable[..., Any], common: Common, *columns: Any) -> tuple[A
     if len(lengths) > 1:
         few, *_, many = sorted(lengths)
         raise ValueError(
-            f"The columns have other partitions than each other: one has {few} rows where another has "
-            f"{many}; repartition them alike."
+            f"The columns are partitioned differently: a partition has {few} rows in one and {many} in "
+            "another. Repartition them alike."
         )
     return (function(*values, *common.values),) if n_rows_of(*values) else None
 
