@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
 from scipy.special import expit, stdtrit
+from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -15,6 +16,8 @@ import rankwise
 import reference
 from rankwise import Preferences, RankLogistic, RankLogisticCV, RankRLS, RankSVM, RankSVMCV, pair_data
 from rankwise.losses import LOSSES, LeastSquares
+from rankwise.model_selection import leave_query_out, leave_row_out
+from rankwise.preferences import NoPairsError
 from rankwise.solvers.unpenalised import NoMinimumError
 from rankwise.uncertainty import influence
 from rankwise.uncertainty.influence import Units, influence_of, units_of
@@ -64,7 +67,7 @@ def test_influence_is_the_textbook_formula(case, average, name, seed, has_cluste
     if has_clusters or units.kind == "query":
         centred = gradients[:-1][known] - np.outer(found.mass, gradients[-1])
         np.testing.assert_allclose(found.gradients, centred, **close)
-    if units.kind == "query" or listed:
+    if has_clusters or units.kind == "query" or listed:
         np.testing.assert_allclose(found.mass, mass[:-1][known], rtol=1e-9)
     if found.parts is not None:
         np.testing.assert_allclose(found.parts, hessians[:-1][known], **close)
@@ -106,10 +109,69 @@ def test_leaving_a_unit_out_of_least_squares_equals_a_refit(structure, cost):
         refit = RankRLS(alpha=0.05, cost=cost).fit(X, left)
         if structure == "pairs":
             np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=0.02, atol=1e-3)
-        elif structure == "queries":
+        else:
             np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=1e-6, atol=1e-9)
-        else:  # the weight of the pairs of a cluster is that of equal pairs
-            np.testing.assert_allclose(change, refit.coef_ - found.coef, rtol=0.05, atol=5e-3)
+
+
+def pairs_with_ties(preferences, factor):
+    """List the pairs of a least-squares loss that keeps ties; a row with itself counts half."""
+    i, j = np.tril_indices(preferences.n_rows)
+    same = preferences.groups()[i] == preferences.groups()[j]
+    i, j, weight = i[same], j[same], preferences.row_weight()
+    weight = np.broadcast_to(factor, preferences.n_rows)[i] * weight[i] * weight[j] * np.where(i == j, 0.5, 1)
+    return i, j, preferences.values[i] - preferences.values[j], weight
+
+
+@pytest.mark.parametrize("most_listed", [0, np.inf])
+@pytest.mark.parametrize("average", AVERAGES)
+@pytest.mark.parametrize("structure", ["one ranking", "queries", "survival", "order graph"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        RankLogistic(),
+        RankSVM(loss="squared_hinge"),
+        RankRLS(),
+        RankRLS(ties="drop"),
+        RankRLS(cost="unit"),
+        RankRLS(cost="relative"),
+    ],
+    ids=repr,
+)
+def test_clusters_leave_as_in_a_newton_step_over_listed_pairs(
+    model, structure, average, most_listed, monkeypatch
+):
+    """Clusters share rankings and queries, and their rows have weights: pairs inside count once."""
+    rng = np.random.default_rng(0)
+    X, w, penalty = rng.normal(size=(40, 2)), rng.normal(size=2), np.full(2, 0.7)
+    y, weight, cluster = rng.integers(0, 4, 40), rng.uniform(0.1, 3.0, 40), rng.integers(0, 5, 40)
+    preferences = {
+        "one ranking": lambda: Preferences.from_scores(y, sample_weight=weight),
+        "queries": lambda: Preferences.from_scores(y, rng.integers(0, 8, 40), weight),
+        "survival": lambda: Preferences.from_survival(rng.random(40) < 0.6, rng.exponential(size=40)),
+        "order graph": lambda: Preferences.from_order(y, [(3, 1), (3, 0), (2, 0)]),
+    }[structure]()
+    loss = clone(model).set_params(average=average).mean_loss(preferences)
+    better, worse, magnitude, weight = loss.listed_pairs()
+    mass = preferences.mean_pairs(average).weight
+    if getattr(loss, "keeps_ties", False):
+        better, worse, magnitude, weight = pairs_with_ties(preferences, loss.factor)
+        mass = weight
+    assert mass.sum() == pytest.approx(1)
+    z = X[better] - X[worse]
+    slope, curvature = loss.pair_derivatives(z @ w, magnitude)
+
+    def sums(rows):
+        return (weight * slope * rows) @ z, z.T @ ((weight * curvature * rows)[:, None] * z), mass @ rows
+
+    everything, expected = sums(np.ones(len(z))), []
+    for unit in range(5):
+        gradient, hessian, share = sums((cluster[better] == unit) | (cluster[worse] == unit))
+        left = everything[1] - hessian + (1 - share) * np.diag(penalty)
+        expected.append(np.linalg.solve(left, gradient - share * everything[0]))
+    monkeypatch.setattr(influence, "MOST_LISTED", most_listed)
+    monkeypatch.setattr(influence, "ENTRIES_PER_PAIR", 0)
+    found = influence_of(loss, X, w, penalty, units_of(preferences, cluster))
+    np.testing.assert_allclose(found.changes(), expected, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -334,6 +396,44 @@ def test_bad_input_is_refused_with_the_reason():
         found.difference(X[:, :2], X[:, :2])
     with pytest.raises(ValueError, match="needs RankLogistic"):
         RankSVM().fit(X, y).inference(X, y).pair_proba_interval(X[:1], X[1:2])
+
+
+@pytest.mark.parametrize("order", [0, 1, 2])
+def test_units_without_which_nothing_remains_are_refused_in_any_order_of_rows(order):
+    X, _ = sample(m=30)
+    rows = np.random.default_rng(order).permutation(30)
+    one_positive, few = (np.arange(30) == 3)[rows].astype(int), (np.arange(30) < 2)[rows].astype(int)
+    X, only = X[rows], int(np.flatnonzero(rows == 3)[0])
+    for model in (RankLogistic(alpha=1e-2), RankSVM(alpha=1e-2), RankRLS(alpha=1e-2, ties="drop")):
+        refused(model, X, one_positive, f"Without row {only}, less than 1e-08 of the weight of all pairs")
+    one_event = Preferences.from_survival(one_positive > 0, np.where(one_positive, 0.1, 1.0 + np.arange(30)))
+    refused(RankLogistic(alpha=1e-2), X, one_event, f"Without row {only}, less than")
+    with pytest.raises(NoPairsError, match=f"Without row {only}, less than"):
+        leave_row_out(RankLogistic(alpha=1e-2), X, one_positive)
+    found = RankLogistic(alpha=1e-2).fit(X, few).inference(X, few).standard_errors
+    inverse = np.argsort(rows)
+    expected = RankLogistic(alpha=1e-2).fit(X[inverse], few[inverse]).inference(X[inverse], few[inverse])
+    np.testing.assert_allclose(found, expected.standard_errors, rtol=1e-6)
+
+
+def test_units_that_weigh_all_or_alone_determine_a_weight_are_refused():
+    X, y = sample(m=30)
+    qid = np.repeat(np.arange(10), 3)
+    weight = np.where(qid == 0, 1e10, 1.0)
+    model = RankLogistic(alpha=1e-2, average="pairs").fit(X[:, :1], y, qid=qid, sample_weight=weight)
+    with pytest.raises(ValueError, match="Without query 0, less than 1e-08 of the weight"):
+        model.inference(X[:, :1], y, qid=qid, sample_weight=weight)
+    heavy = Preferences.from_scores(y, qid, weight)
+    with pytest.raises(NoPairsError, match="Without fold 0, less than 1e-08 of the weight"):
+        leave_query_out(RankLogistic(average="pairs"), X, heavy)
+    refused(RankRLS(alpha=0.01), [[0.0], [1.0]], [0, 1], "Without row 0, less than")
+    X[:, 2] = np.where(qid == 4, X[:, 2], 0.0)
+    message = "Without query 4, the others do not determine all weights"
+    refused(RankLogistic(alpha=0), X, y, message, qid=qid, fit_qid=qid)
+    A, B = np.random.default_rng(0).normal(size=(2, 30, 2))
+    A[1:, 1] = B[1:, 1] = 0.0
+    rows, pairs = pair_data(A, B)
+    refused(RankRLS(alpha=1e-12), rows, pairs, "Without pair 0, the others do not determine all weights")
 
 
 def test_several_outputs_are_refused():

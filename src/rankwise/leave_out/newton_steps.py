@@ -19,7 +19,7 @@ from rankwise.core.types import FloatArray, FloatVector, IntArray
 from rankwise.losses import Smooth
 from rankwise.losses.base import ScoreHessian
 from rankwise.preferences.base import check_pair_memory
-from rankwise.uncertainty.influence import influence_of, units_of
+from rankwise.uncertainty.influence import influence_of, require_left, units_of
 
 # The tolerance of the fit to all rows: its suboptimality must be small beside the effect of a unit.
 TOL = 1e-6
@@ -67,6 +67,9 @@ class NewtonSteps:
         Cost for n dimensions: n Hessian products or, if folds are small, as many as the largest has rows,
         O(m n^2 + n^3), and for each fold of b rows the smaller of O(b^2 n + b^3) and O(b n^2 + n^3).
         """
+        mass = self.loss.row_mass / 2
+        left = np.array([1.0 - mass[fold].sum() for fold in folds])
+        require_left(left, "fold", np.arange(len(folds)))
         scores = self.rows @ self._turned(coef)
         size = max(map(len, folds))
         system = _SmallFolds if size <= len(self.rows.T) else _LargeFolds

@@ -9,12 +9,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rankwise.core.checks import as_vector, check_choice
 from rankwise.core.types import FloatVector
 from rankwise.losses.pair_sums import COUNTING_METHODS, PartnerSums, partner_sums
 from rankwise.preferences.base import Pairs, Preferences, sum_by_row
+from rankwise.preferences.ranking import Ranking
 
 
 @dataclass
@@ -167,6 +168,24 @@ class PairwiseLoss(ABC):
     def listed_pairs(self) -> Pairs:
         """Return all pairs, each with the factor of its loss in the mean."""
         return self.preferences.mean_pairs(self.average)
+
+    def pairs_within(self, group: NDArray[np.int64], **columns: Any) -> Pairs:
+        """Return the pairs of rows of equal `group`, each with its weight in the mean.
+
+        A ranking lists no other pairs; equal groups must then be of one query.
+        """
+        preferences = self.preferences
+        if isinstance(preferences, Ranking):
+            pairs = preferences.replaced(query=group, **columns).pairs()
+            factor = self.factor / preferences.scaled.pair_scale[preferences.order.query_of_row]
+            return pairs._replace(weight=pairs.weight * factor[pairs.better])
+        pairs = preferences.mean_pairs(self.average)
+        inside = group[pairs.better] == group[pairs.worse]
+        return Pairs(*(column[inside] for column in pairs))
+
+    def mass_with(self, u: FloatVector) -> FloatVector:
+        """Return the weight of each row's pairs in the mean, the weight of a partner j times u_j."""
+        return self.factor * self._sums(None, u).moments
 
     @property
     def row_mass(self) -> FloatVector:

@@ -160,10 +160,20 @@ class LeastSquares(Smooth):
         """Return all pairs, each with the factor of its square in the mean."""
         return self._pairs
 
+    def pairs_within(self, group: NDArray[np.int64], **columns: Any) -> Pairs:
+        """Return the pairs of rows of equal `group`, kept ties included."""
+        if self.keeps_ties:  # ranks that all differ, with magnitudes by the values
+            columns |= {"labels": np.arange(float(len(group))), "values": self.preferences.values}
+        return super().pairs_within(group, **columns)
+
+    def mass_with(self, u: FloatArray) -> FloatArray:
+        """Return the weight of each row's pairs in the mean, the weight of a partner j times u_j."""
+        return self.diagonal * u - self.product(u) if self.keeps_ties else super().mass_with(u)
+
     @property
     def row_mass(self) -> FloatArray:
-        """The weight of each row's pairs in the mean, kept ties included."""
-        return self.diagonal if self.keeps_ties else super().row_mass
+        """The weight of each row's pairs in the mean; a kept tie of a row with itself counts twice."""
+        return 2.0 * self.row_shares() if self.keeps_ties else super().row_mass
 
     def product(self, U: ArrayLike) -> FloatArray:
         """Return L U for a vector or for several columns."""

@@ -8,7 +8,7 @@ U-statistic. No pair is listed: the sums follow from products with the slopes an
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,10 +18,18 @@ from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.losses import Hinge
 from rankwise.losses.base import PairwiseLoss, ScoreHessian
-from rankwise.preferences import Preferences
+from rankwise.preferences import NoPairsError, Preferences
+from rankwise.preferences.base import Pairs
 
 # Limits of exact Newton steps without a unit: entries of products, of Hessians, and operations of solutions.
 MOST_ENTRIES, MOST_HESSIANS, MOST_OPERATIONS = 5e7, 2e7, 4e9
+# Pairs within clusters are listed up to this number, if a pair costs less than this many entries of products.
+MOST_LISTED, ENTRIES_PER_PAIR = 1e7, 20
+# If less of the weight of all pairs, or of the curvature along some direction, is left without a unit, the
+# rest is rounding.
+LEAST_LEFT = 1e-8
+TOO_HEAVY = f"less than {LEAST_LEFT:g} of the weight of all pairs remains"
+UNDETERMINED = "the others do not determine all weights"
 
 
 @dataclass(frozen=True)
@@ -91,6 +99,8 @@ class Influence:
     gradients : array of shape (n_units, n_features)
         g_a - m_a g; they sum to zero if no pair joins two units.
     mass : array of shape (n_units,)
+    left : array of shape (n_units,)
+        The weight of the pairs without each unit: 1 - m_a, less kept ties of rows with themselves.
     hessian : array of shape (n_features, n_features)
         H, without the penalty.
     penalty : array of shape (n_features,)
@@ -104,6 +114,7 @@ class Influence:
     units: Units
     gradients: FloatArray
     mass: FloatVector
+    left: FloatVector
     hessian: FloatArray
     penalty: FloatVector
     parts: FloatArray | None = None
@@ -114,19 +125,44 @@ class Influence:
 
         It is a Newton step from the weights of all units, with the Hessian of the others if it is known:
         (H - H_a + (1 - m_a) P)^-1 (g_a - m_a g) for the Hessian P of the penalty.
+
+        Raises `NoPairsError` if a unit is in all pairs, or alone determines some weights.
         """
-        curvature = self.hessian + np.diag(self.penalty)
-        rest = 1.0 - self.mass
+        require_left(self.left, self.units.kind, self.units.labels)
         if self.parts is not None:
-            left = self.hessian - self.parts + rest[:, None, None] * np.diag(self.penalty)
+            left = self.without_units()
             return np.asarray(np.linalg.solve(left, self.gradients[:, :, None])[:, :, 0], np.float64)
+        curvature = self.hessian + np.diag(self.penalty)
         steps = np.asarray(np.linalg.solve(curvature, self.gradients.T).T, np.float64)
         if self.pairs is None:
-            return steps / rest[:, None]
+            return steps / (1.0 - self.mass)[:, None]
         z, c = self.pairs  # by the Sherman-Morrison formula
         turned = np.linalg.solve(curvature, z.T).T
-        leverage = np.minimum(c * np.sum(z * turned, axis=1), 1.0 - 1e-8)
-        return steps + turned * (c * np.sum(z * steps, axis=1) / (1.0 - leverage))[:, None]
+        rest = 1.0 - c * np.sum(z * turned, axis=1)
+        require_left(rest, self.units.kind, self.units.labels, UNDETERMINED)
+        return steps + turned * (c * np.sum(z * steps, axis=1) / rest)[:, None]
+
+    def without_units(self) -> FloatArray:
+        """Return the Hessian of the objective without each unit, if `parts` are known."""
+        assert self.parts is not None
+        penalty = np.diag(self.penalty)
+        left = self.hessian - self.parts + (1.0 - self.mass)[:, None, None] * penalty
+        values, vectors = np.linalg.eigh(self.hessian + penalty)
+        turn = vectors / np.sqrt(np.maximum(values, 1e-300))
+        least = np.linalg.eigvalsh(turn.T @ left @ turn)[:, 0]
+        require_left(least, self.units.kind, self.units.labels, UNDETERMINED)
+        return left
+
+
+def require_left(left: FloatVector, kind: str, labels: NDArray[Any], problem: str = TOO_HEAVY) -> None:
+    """Refuse to leave out units without which nothing is left but rounding errors."""
+    if left.min() > LEAST_LEFT:
+        return
+    raise NoPairsError(
+        f"Without {kind} {labels[np.argmin(left)]}, {problem}. Standard errors, and the error without each "
+        f"{kind}, compare models without one {kind}; use data with another {kind} of this sort, or less "
+        "unequal weights."
+    )
 
 
 def influence_of(
@@ -168,13 +204,10 @@ def _by_pair(
     loss: PairwiseLoss, X: FloatArray, scores: FloatVector, penalty: FloatVector, units: Units
 ) -> tuple[Influence, float]:
     """Return the influence of listed pairs, or of clusters of them, and the sum of curvatures."""
-    better, worse, magnitude, weight = loss.listed_pairs()
+    pairs = loss.listed_pairs()
+    better, worse, _, weight = pairs
     z = X[better] - X[worse]
-    difference = scores[better] - scores[worse]
-    slope, curvature = loss.pair_derivatives(difference, magnitude)
-    if isinstance(loss, Hinge):
-        width = window_width(loss, scores)
-        curvature = (np.abs(1.0 - difference) < width) / (2.0 * width)
+    slope, curvature = pair_derivatives(loss, scores, pairs)
     c = weight * curvature
     hessian = z.T @ (c[:, None] * z)
     gradients = units.sums((weight * slope)[:, None] * z)
@@ -182,11 +215,11 @@ def _by_pair(
     centred = gradients - np.outer(mass, gradients.sum(axis=0))
     n_units, n = centred.shape
     if units.kind == "pair":
-        return Influence(units, centred, mass, hessian, penalty, pairs=(z, c)), float(c.sum())
+        return Influence(units, centred, mass, 1.0 - mass, hessian, penalty, pairs=(z, c)), float(c.sum())
     parts = None
     if max(n_units, len(z)) * n**2 <= MOST_HESSIANS and n_units * n**3 <= MOST_OPERATIONS:
         parts = units.sums(c[:, None, None] * z[:, :, None] * z[:, None, :])
-    return Influence(units, centred, mass, hessian, penalty, parts), float(c.sum())
+    return Influence(units, centred, mass, 1.0 - mass, hessian, penalty, parts), float(c.sum())
 
 
 def _by_row(
@@ -195,6 +228,14 @@ def _by_row(
     """Return the influence of rows, queries or clusters of rows, and the sum of the curvatures of pairs."""
     sums = _ByRow(loss, X, scores, penalty, units)
     return sums.influence(), float(sums.curvature.diagonal.sum()) / 2
+
+
+class _Within(NamedTuple):
+    """The gradient, the weight and the Hessian of the pairs with both rows in a unit."""
+
+    gradients: FloatArray
+    mass: FloatVector
+    hessians: FloatArray
 
 
 class _ByRow:
@@ -220,24 +261,28 @@ class _ByRow:
         by_row = self._gradient_of_rows(np.ones(len(X)))
         hessian = X.T @ self.curved
         mass_of_rows = units.sums(self.row_mass[:, None])[:, 0] / 2
+        own = (self.row_mass - self.loss.mass_with(np.ones(len(X)))) / 2  # kept ties of rows with themselves
+        own_of_units = units.sums(own[:, None])[:, 0]
         if self.is_closed:
             gradients, mass = units.sums(by_row) / 2, mass_of_rows
         else:
-            gradients, mass = units.sums(by_row), mass_of_rows * (2.0 - mass_of_rows)
+            gradients, mass = units.sums(by_row), 2.0 * mass_of_rows - own_of_units
         parts = self._parts()
-        if not self.is_closed and units.kind == "cluster" and self._affords(len(mass) * (X.shape[1] + 1)):
+        if not self.is_closed and units.kind == "cluster":  # pairs with both rows in a cluster count once
             within = self._within()
-            gradients = gradients - within[0]
-            parts = None if parts is None else parts - within[1]
+            gradients, mass = gradients - within.gradients, mass - within.mass
+            parts = None if parts is None else parts - within.hessians
         if units.kind == "row":
-            mass = self.row_mass
             gradients = gradients - self._expected_gradients(by_row)
         else:
             gradients = gradients - np.outer(mass, by_row.sum(axis=0) / 2)
         known = mass_of_rows > 0
         kept = Units(units.kind, units.codes, units.labels[known])
         parts = None if parts is None else parts[known]
-        return Influence(kept, gradients[known], mass[known], (hessian + hessian.T) / 2, self.penalty, parts)
+        left = 1.0 - mass - (own.sum() - own_of_units)
+        return Influence(
+            kept, gradients[known], mass[known], left[known], (hessian + hessian.T) / 2, self.penalty, parts
+        )
 
     def _gradient_of_rows(self, partners: FloatVector) -> FloatArray:
         """Return the sum over partners j of C_ij (x_i - x_j) for each row i; `partners` weighs them."""
@@ -288,23 +333,63 @@ class _ByRow:
             found[:, k, :] = self.units.sums(left[:, k, None] * right)
         return found
 
-    def _within(self) -> tuple[FloatArray, FloatArray]:
-        """Return the gradient and the Hessian of the pairs with both rows in a cluster, which count once."""
+    def _within(self) -> _Within:
+        """Return the sums over the pairs with both rows in a cluster, by the cheaper way."""
         n_units, n = len(self.units.labels), self.X.shape[1]
-        gradients, hessians = np.zeros((n_units, n)), np.zeros((n_units, n, n))
+        group = np.unique(np.column_stack([self.groups, self.units.codes]), axis=0, return_inverse=True)[1]
+        n_pairs = float(np.sum(np.bincount(group) ** 2.0)) / 2
+        n_entries = float(n_units * (n + 1) * len(self.X))
+        is_relative = getattr(self.loss, "cost", "") == "relative"  # its products list all pairs anyway
+        if n_pairs <= MOST_LISTED and n_pairs * ENTRIES_PER_PAIR <= n_entries and not is_relative:
+            return self._listed_within(group)
+        return self._multiplied_within()
+
+    def _listed_within(self, group: NDArray[np.int64]) -> _Within:
+        """List the pairs within clusters; `group` has the number of each row's cluster within its query."""
+        pairs = self.loss.pairs_within(group)
+        better, worse, _, weight = pairs
+        slope, curvature = pair_derivatives(self.loss, self.scores, pairs)
+        n_units, n = len(self.units.labels), self.X.shape[1]
+        found = _Within(np.zeros((n_units, n)), np.zeros(n_units), np.zeros((n_units, n, n)))
+        codes = self.units.codes[better]
+        order = np.argsort(codes, kind="stable")
+        for one in np.split(order, np.flatnonzero(np.diff(codes[order])) + 1) if len(order) else []:
+            unit, z = codes[one[0]], self.X[better[one]] - self.X[worse[one]]
+            found.gradients[unit] = (weight[one] * slope[one]) @ z
+            found.mass[unit] = weight[one].sum()
+            found.hessians[unit] = z.T @ ((weight[one] * curvature[one])[:, None] * z)
+        return found
+
+    def _multiplied_within(self) -> _Within:
+        """Take n + 1 products per cluster for n features."""
+        n_units, n = len(self.units.labels), self.X.shape[1]
+        found = _Within(np.zeros((n_units, n)), np.zeros(n_units), np.zeros((n_units, n, n)))
         for unit in range(n_units):
             inside = (self.units.codes == unit).astype(np.float64)
             rows = inside > 0
-            gradients[unit] = self._gradient_of_rows(inside)[rows].sum(axis=0) / 2
+            found.gradients[unit] = self._gradient_of_rows(inside)[rows].sum(axis=0) / 2
+            found.mass[unit] = inside @ self.loss.mass_with(inside) / 2
             X = self.X[rows]
             around = self._adjacent(inside)[rows]
             moments = np.column_stack([self._adjacent(inside * column)[rows] for column in self.X.T])
-            hessians[unit] = X.T @ (around[:, None] * X - moments)
-        return gradients, hessians
+            found.hessians[unit] = X.T @ (around[:, None] * X - moments)
+        return found
 
     def _adjacent(self, u: FloatVector) -> FloatVector:
         """Return the sum over partners j of h_ij u_j for each row i."""
         return self.curvature.diagonal * u - self.curvature.product(u)
+
+
+def pair_derivatives(
+    loss: PairwiseLoss, scores: FloatVector, pairs: Pairs
+) -> tuple[FloatVector, FloatVector]:
+    """Return the slope and the curvature of listed pairs; that of the hinge is the density at the margin."""
+    difference = scores[pairs.better] - scores[pairs.worse]
+    slope, curvature = loss.pair_derivatives(difference, pairs.magnitude)
+    if isinstance(loss, Hinge):
+        width = window_width(loss, scores)
+        curvature = (np.abs(1.0 - difference) < width) / (2.0 * width)
+    return slope, curvature
 
 
 def hessian_at(loss: Any, scores: FloatVector) -> ScoreHessian:
