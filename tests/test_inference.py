@@ -295,6 +295,61 @@ def test_steps_that_are_no_scalers_name_their_output():
     np.testing.assert_allclose(difference.estimate, model.predict(X[:2]) - model.predict(X[2:4]), atol=1e-2)
 
 
+def test_names_decide_which_columns_rows_have():
+    X, y = sample()
+    frame = pd.DataFrame(X, columns=["u", "v", "f1"])
+    found = RankLogistic(alpha=1e-2).fit(frame, y).inference(frame, y)
+    turned = frame[["f1", "u", "v"]]
+    expected = found.difference(X[:2], X[2:4]).estimate
+    np.testing.assert_allclose(found.difference(turned[:2], turned[2:4]).estimate, expected)
+    np.testing.assert_allclose(found.difference(turned[:2].assign(w=1), turned[2:4]).estimate, expected)
+    other = frame.rename(columns={"u": "v", "v": "w"})
+    message = "must have the columns of the training data; it lacks 'u' and it also has 'w'"
+    for call in (found.difference, found.part_errors, found.pair_proba_interval):
+        with pytest.raises(ValueError, match=message):
+            call(other[:1], frame[:1])
+    with pytest.raises(ValueError, match=message):
+        found.rank_ranges(other)
+    unnamed = RankLogistic(alpha=1e-2).fit(X, y).inference(X, y)
+    np.testing.assert_allclose(unnamed.difference(frame[["u", "v"]].assign(w=X[:, 2]), X).estimate, 0)
+    with pytest.raises(ValueError, match="it lacks 'f2', 'f3'"):
+        unnamed.difference(frame, frame)
+
+
+def test_rows_must_be_finite():
+    X, y = sample()
+    found = RankLogistic(alpha=1e-2).fit(X, y).inference(X, y)
+    for bad in (np.nan, np.inf):
+        rows = X[:3].copy()
+        rows[1, 2] = bad
+        for call in (lambda rows: found.difference(rows, X[:3]), found.rank_ranges):
+            with pytest.raises(ValueError, match=f"must have finite numbers; row 1 has {bad} as 'f3'"):
+                call(rows)
+
+
+def test_contrasts_are_names_numbers_masks_or_combinations():
+    X, y = sample()
+    found = RankLogistic(alpha=1e-2).fit(X, y).inference(X, y)
+    for one in (
+        1,
+        "f2",
+        [1],
+        ["f2"],
+        [False, True, False],
+        np.array([False, True, False]),
+        [[0.0, 1.0, 0.0]],
+    ):
+        assert found.wald_test(one) == found.wald_test(["f2"])
+    for bad, message in (
+        ([True, False], r"as a mask must have one entry per weight, 3, .* got \[True, False\]"),
+        ([False] * 3, "select some"),
+        (None, "must have names or numbers of features; got None"),
+        (3, "contrasts names feature 3; there are 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            found.wald_test(bad)
+
+
 def test_rank_ranges_are_those_of_significant_differences():
     X, y = sample(m=150)
     found = RankLogistic().fit(X, y).inference(X, y)

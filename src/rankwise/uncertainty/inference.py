@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, fdtrc, stdtr, stdtrit
 
 from rankwise.core.checks import as_array, check_count
+from rankwise.core.columns import require_same_columns
 from rankwise.core.text import html_table, listing, plural, table
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.categories import one_row
@@ -190,8 +192,8 @@ class Inference:
 
         Parameters
         ----------
-        contrasts : list of str or int, or array of shape (n_contrasts, n_features)
-            Features by name or number, or combinations of weights.
+        contrasts : str, int, list of them, mask of shape (n_features,), or array of (n_contrasts, n_features)
+            Features by name or number or as a mask, or combinations of weights.
         """
         R = self._contrasts(contrasts)
         n_contrasts = len(R)
@@ -284,17 +286,37 @@ class Inference:
         rows = rows if self.features is None else self.features(rows)
         if hasattr(rows, "toarray"):
             rows = rows.toarray()
-        columns = getattr(rows, "columns", None)
-        if columns is not None and set(map(str, columns)) >= set(self.names):
-            rows = rows[[column for name in self.names for column in columns if str(column) == name]]
-        array = np.asarray(as_array(rows), dtype=np.float64)
+        array = np.asarray(as_array(self._ordered(rows, name)), dtype=np.float64)
         if array.ndim != 2 or array.shape[1] != len(self.coef):
             raise ValueError(f"{name} must have {plural(len(self.coef), 'column')}; got shape {array.shape}.")
+        if not np.isfinite(array).all():
+            row, column = np.argwhere(~np.isfinite(array))[0]
+            feature, value = self.names[column], array[row, column]
+            raise ValueError(f"{name} must have finite numbers; row {row} has {value} as {feature!r}.")
         return array
 
+    def _ordered(self, rows: Any, name: str) -> Any:
+        """Return the columns of a frame in the order of the weights; unnamed weights take any names."""
+        columns = getattr(rows, "columns", None)
+        if columns is None or not all(isinstance(column, str) for column in columns):
+            return rows
+        numbered = [f"f{number}" for number in range(1, len(self.names) + 1)]
+        if self.names == numbered and set(columns).isdisjoint(numbered):
+            return rows
+        if not set(columns) >= set(self.names):
+            require_same_columns(self.names, list(columns), name, "the training data", ordered=False)
+        return rows[self.names]
+
     def _contrasts(self, contrasts: Any) -> FloatArray:
-        given = [contrasts] if isinstance(contrasts, str) else contrasts
+        given = [contrasts] if np.ndim(contrasts) == 0 else contrasts
         array = np.asarray(given)
+        if array.dtype.kind == "b" and array.ndim == 1:
+            if len(array) != len(self.coef) or not array.any():
+                raise ValueError(
+                    f"contrasts as a mask must have one entry per weight, {len(self.coef)}, and select some; "
+                    f"got {array.tolist()}."
+                )
+            return np.eye(len(self.coef))[array]
         if array.dtype.kind == "f" or array.ndim == 2:
             return as_contrasts(np.atleast_2d(array), len(self.coef))
         numbers = [self._number_of(one) for one in given]
@@ -305,6 +327,8 @@ class Inference:
             if feature not in self.names:
                 raise ValueError(f"contrasts names {feature!r}; the features are {listing(self.names)}.")
             return self.names.index(feature)
+        if not isinstance(feature, Integral) or isinstance(feature, bool):
+            raise ValueError(f"contrasts must have names or numbers of features; got {feature!r}.")
         if not 0 <= feature < len(self.coef):
             raise ValueError(f"contrasts names feature {feature}; there are {len(self.coef)}, from 0.")
         return int(feature)
