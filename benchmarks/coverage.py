@@ -295,6 +295,89 @@ def intervals_of_weights(model, drawn, debias=False):
     return found
 
 
+# The rows of queries or the votes of users: some have most of them.
+GEOMETRIC = [200, 140, 100, 70, 50, 35, 25, 18, 12, 9, 6, 5, 4, 4, 3, 3, 3, 3, 3, 3]
+ZIPF = [200 // k for k in range(1, 21)]
+
+
+def own_slopes(rng, units, n_features=2, sd=0.7):
+    """Labels, up to noise, of rows in units that each have weights of their own around (1, 0, ...)."""
+    X = rng.normal(size=(len(units), n_features))
+    slopes = np.eye(n_features)[0] + sd * rng.normal(size=(units.max() + 1, n_features))
+    return X, np.sum(X * slopes[units], axis=1)
+
+
+def unequal_queries(sizes):
+    """Queries of these sizes, whose weights differ."""
+
+    def drawn(rng, scale):
+        qid = np.repeat(np.arange(len(sizes) * scale), np.tile(sizes, scale))
+        X, y = own_slopes(rng, qid)
+        return X, y + rng.normal(size=len(y)), {"qid": qid}
+
+    return drawn
+
+
+def queries_of_random_sizes(n_queries):
+    """Queries of 2 to 301 rows, log-uniform; the first weight grows with the size."""
+
+    def drawn(rng, scale):
+        sizes = np.exp(rng.uniform(0, np.log(300), n_queries * scale)).round().astype(int) + 1
+        qid = np.repeat(np.arange(len(sizes)), sizes)
+        X, y = own_slopes(rng, qid, sd=0.5)
+        return X, y + 0.3 * np.log(sizes)[qid] * X[:, 0] + rng.normal(size=len(y)), {"qid": qid}
+
+    return drawn
+
+
+def votes_of_users(sizes):
+    """Votes of users whose weights differ, as many of each as given."""
+
+    def drawn(rng, scale):
+        user = np.repeat(np.arange(len(sizes) * scale), np.tile(sizes, scale))
+        apart, d = own_slopes(rng, user)
+        apart *= np.where(d + rng.logistic(size=len(d)) > 0, 1, -1)[:, None]
+        return *pair_data(apart, np.zeros_like(apart), groups=user), {}
+
+    return drawn
+
+
+def treated_clusters(n_clusters, n_treated, n_rows=10):
+    """Queries of whose rows some are treated, but only in a few of the queries."""
+
+    def drawn(rng, scale):
+        qid = np.repeat(np.arange(n_clusters * scale), n_rows)
+        X, y = own_slopes(rng, qid)
+        X[:, 1] = (qid % n_clusters < n_treated) & (rng.random(len(qid)) < 0.5)
+        effect = rng.normal(0.5, 0.7, size=n_clusters * scale)[qid]
+        return X, X[:, 0] + effect * X[:, 1] + rng.normal(size=len(y)), {"qid": qid}
+
+    return drawn
+
+
+def few_positives(n_positive, n_rows):
+    """Rows of two classes, of which one has few."""
+
+    def drawn(rng, scale):
+        y = np.arange(n_rows * scale) < n_positive * scale
+        X = rng.normal(size=(len(y), 2))
+        X[:, 0] += 1.0 * y
+        return X, y.astype(float), {}
+
+    return drawn
+
+
+def clusters_of_unequal_sizes(n_clusters):
+    """One ranking of rows in clusters, of which the largest has a tenth to a third of the rows."""
+
+    def drawn(rng, scale):
+        sizes = np.tile(3 * np.arange(1, n_clusters + 1), scale)
+        cluster = np.repeat(np.arange(len(sizes)), sizes)
+        return *rows(rng, len(cluster), clusters=cluster), {"cluster": cluster}
+
+    return drawn
+
+
 def weights_of_levels(n):
     """Intervals of the levels of a category, compared with the first, and of a number behind an encoder."""
 
@@ -311,6 +394,23 @@ def weights_of_levels(n):
         }
 
     return found
+
+
+UNEQUAL = {
+    "20 queries of 3 to 200 rows": (unequal_queries(GEOMETRIC), "pairs"),
+    "20 queries of 10 rows": (unequal_queries([10] * 20), "pairs"),
+    "15 queries of random sizes": (queries_of_random_sizes(15), "pairs"),
+    "30 queries of random sizes": (queries_of_random_sizes(30), "pairs"),
+    "100 queries of random sizes": (queries_of_random_sizes(100), "pairs"),
+    "20 users with 10 to 200 votes": (votes_of_users(ZIPF), "queries"),
+    "30 queries, 4 with treated rows": (treated_clusters(30, 4), "queries"),
+    "12 clusters of 3 to 36 rows": (clusters_of_unequal_sizes(12), "queries"),
+    "5 of 100 rows positive": (few_positives(5, 100), "queries"),
+    "15 of 100 rows positive": (few_positives(15, 100), "queries"),
+    "4 queries": (unequal_queries([20] * 4), "queries"),
+    "6 queries": (unequal_queries([20] * 6), "queries"),
+    "8 queries": (unequal_queries([20] * 8), "queries"),
+}
 
 
 # How many times larger the sample is from which the true weights are found.
@@ -723,6 +823,13 @@ CASES = {
         f"{name}: {structure}": intervals_of_weights(model, drawn)
         for name, model in MODELS.items()
         for structure, drawn in STRUCTURES.items()
+    },
+    **{
+        f"unequal, {name}: {title}": intervals_of_weights(
+            clone(MODELS[name]).set_params(average=average), drawn
+        )
+        for title, (drawn, average) in UNEQUAL.items()
+        for name in ("logistic", "least squares")
     },
     "logistic, debiased: one ranking of 200 rows": intervals_of_weights(
         RankLogistic(alpha=1e-2), one_ranking(200), debias=True

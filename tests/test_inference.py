@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, reject, settings
 from hypothesis import strategies as st
+from scipy.linalg import block_diag
 from scipy.special import expit, stdtrit
 from sklearn.base import clone
 from sklearn.pipeline import make_pipeline
@@ -19,7 +20,8 @@ from rankwise.losses import LOSSES, LeastSquares
 from rankwise.model_selection import leave_query_out, leave_row_out
 from rankwise.preferences import NoPairsError
 from rankwise.solvers.unpenalised import NoMinimumError
-from rankwise.uncertainty import influence
+from rankwise.uncertainty import degrees, influence
+from rankwise.uncertainty.degrees import Degrees, degrees_of_masses
 from rankwise.uncertainty.influence import Units, influence_of, units_of
 from strategies import cases
 
@@ -96,7 +98,7 @@ def test_leaving_a_unit_out_of_least_squares_equals_a_refit(structure, cost):
     elif structure == "pairs":
         X, preferences = pair_data(X[:12], X[12:])
     elif structure == "clusters":
-        options["cluster"] = rng.integers(5, size=24)
+        options["cluster"] = rng.permutation(np.arange(24) % 9)
     preferences = Preferences.from_scores(y) if preferences is None else preferences
     found = model.fit(X, preferences).inference(X, preferences, **options)
     units = units_of(preferences, **options)
@@ -397,7 +399,8 @@ def test_clusters_and_queries_are_the_units():
     model = RankLogistic().fit(X, y, qid=qid)
     assert (model.inference(X, y, qid=qid).unit, model.inference(X, y, qid=qid).n_units) == ("query", 20)
     coarse = model.inference(X, y, qid=qid, cluster=qid // 2)
-    assert (coarse.unit, coarse.n_units, coarse.degrees) == ("cluster", 10, 9)
+    assert (coarse.unit, coarse.n_units) == ("cluster", 10)
+    assert ((coarse.degrees > 5) & (coarse.degrees < 9)).all()
     one = RankLogistic().fit(X, y)
     repeated = RankLogistic().fit(np.repeat(X, 4, axis=0), np.repeat(y, 4))
     cluster = np.repeat(np.arange(120), 4)
@@ -418,6 +421,103 @@ def test_results_do_not_depend_on_the_order_of_rows_or_threads():
     order = np.random.default_rng(0).permutation(90)
     second = RankLogistic(n_jobs=2).fit(X[order], y[order]).inference(X[order], y[order])
     np.testing.assert_allclose(first.covariance, second.covariance, rtol=1e-6)
+
+
+# Degrees of freedom
+
+
+def degrees_by_definition(inverses, parts, mass, inverse, variances, c):
+    """tr(O)^2 / tr(O^2) for the covariance O of the changes along c, written out."""
+    n_units, n = parts.shape[:2]
+    H, changes = parts.sum(axis=0), np.zeros((n_units, n_units * n))
+    for a in range(n_units):
+        share = parts[a] @ inverse + mass[a] * (np.eye(n) - H @ inverse)
+        for b in range(n_units):
+            changes[a, b * n : (b + 1) * n] = (inverses[a] @ c) @ ((a == b) * np.eye(n) - share)
+    covariance = block_diag(*variances)
+    of_changes = changes @ covariance @ changes.T
+    return np.trace(of_changes) ** 2 / np.sum(of_changes**2)
+
+
+def test_degrees_are_those_of_satterthwaite():
+    rng = np.random.default_rng(0)
+    root, penalty = rng.normal(size=(7, 5, 3)), np.diag([0.0, 1.0, 3.0])
+    parts = np.einsum("aki,akj->aij", root, root) * rng.exponential(size=7)[:, None, None]
+    mass, H = rng.dirichlet(np.ones(7)), parts.sum(axis=0)
+    inverses = np.linalg.inv(H - parts + (1 - mass)[:, None, None] * penalty)
+    inverse, combinations, C = np.linalg.inv(H + penalty), rng.normal(size=(2, 3)), rng.normal(size=(4, 2))
+    found = Degrees(inverses, parts, mass, inverse, combinations)(C)
+    expected = [degrees_by_definition(inverses, parts, mass, inverse, parts, c) for c in C @ combinations]
+    np.testing.assert_allclose(found, expected)
+    one = np.ones((7, 1, 1))
+    for power in (1, 2):
+        shares, variances = mass[:, None, None], mass[:, None, None] ** power
+        expected = degrees_by_definition(one / (1 - shares), shares, mass, one[0], variances, np.ones(1))
+        assert degrees_of_masses(mass, mass**power) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("kept", [0, 1e9])
+def test_equal_units_have_one_degree_less_than_units(kept, monkeypatch):
+    """The same rows in each query: its Hessian is a fraction of all, and so are the degrees by weights."""
+    monkeypatch.setattr(degrees, "MOST_KEPT", kept)
+    X, y = sample(m=12)
+    rng = np.random.default_rng(0)
+    many, labels = np.tile(X, (9, 1)), np.tile(y, 9)
+    qid = np.repeat(np.arange(9), 12)
+    weight = rng.uniform(0.5, 2.0, 9)[qid]  # queries are averaged, whatever their weights
+    model = RankRLS(alpha=1e-3, ties="drop").fit(many, labels, qid=qid, sample_weight=weight)
+    found = model.inference(many, labels, qid=qid, sample_weight=weight)
+    np.testing.assert_allclose(found.degrees, 8)
+    np.testing.assert_allclose(found.quantile(contrasts=rng.normal(size=(2, 3))), stdtrit(8, 0.975))
+    rows = RankRLS().fit(X, y).inference(X, y)
+    np.testing.assert_array_equal(rows.degrees, 12 - 3)
+
+
+def test_unequal_units_have_fewer_degrees():
+    X, y = sample(m=120)
+    qid = np.repeat(np.arange(8), [60, 20, 8, 8, 6, 6, 6, 6])
+    model = RankLogistic(average="pairs").fit(X, y, qid=qid)
+    found = model.inference(X, y, qid=qid)
+    assert ((found.degrees > 1) & (found.degrees < 2)).all()
+    assert "8 independent queries, as few as 1." in str(found)
+    ends = found.confidence_intervals()
+    np.testing.assert_allclose(ends[:, 1] - found.coef, found.quantile() * found.standard_errors)
+    apart = found.difference(np.eye(3), np.zeros((3, 3)))
+    np.testing.assert_allclose(np.column_stack([apart.low, apart.high]), ends)
+    np.testing.assert_allclose(apart.p_value, found.p_values)
+    assert found.wald_test("f1").p_value == pytest.approx(found.p_values[0])
+    with pytest.raises(ValueError, match=r"8 queries with 1\.\d+ degrees of freedom cannot test together"):
+        found.wald_test([0, 1, 2])
+    few = np.arange(120) < 5
+    assert 4 < RankLogistic().fit(X, few).inference(X, few).degrees[0] < 6
+
+
+def test_degrees_follow_the_units_of_features():
+    X, y = sample(m=120)
+    qid = np.repeat(np.arange(12), 10)
+    X[:, 2] = np.where(qid < 3, X[:, 2], 0.0)  # three queries alone know the third weight
+    frame = pd.DataFrame(X * [1.0, 50.0, 0.1], columns=list("abc"))
+    plain = RankLogistic(alpha=1e-9, tol=1e-8).fit(X, y, qid=qid).inference(X, y, qid=qid)
+    assert plain.degrees[2] < 2.5 < 6 < plain.degrees[0]
+    model = make_pipeline(StandardScaler(), RankLogistic(alpha=1e-9, tol=1e-8))
+    model.fit(frame, y, ranklogistic__qid=qid)
+    found = rankwise.inference(model, frame, y, qid=qid)
+    np.testing.assert_allclose(found.degrees, plain.degrees, rtol=1e-4)
+    np.testing.assert_allclose(
+        found.difference(frame[:9], frame[9:18]).low,
+        plain.difference(X[:9], X[9:18]).low,
+        rtol=1e-3,
+        atol=1e-5,
+    )
+
+
+def test_few_units_warn_and_fewer_are_refused():
+    X, y = sample(m=60)
+    model = RankLogistic().fit(X[:, :1], y)
+    with pytest.warns(UserWarning, match="from 4 independent clusters are themselves uncertain"):
+        model.inference(X[:, :1], y, cluster=np.arange(60) % 4)
+    with pytest.raises(ValueError, match="at least 4 independent clusters with pairs; got 3"):
+        model.inference(X[:, :1], y, cluster=np.arange(60) % 3)
 
 
 # What cannot be inferred
@@ -481,7 +581,10 @@ def test_units_that_weigh_all_or_alone_determine_a_weight_are_refused():
     heavy = Preferences.from_scores(y, qid, weight)
     with pytest.raises(NoPairsError, match="Without fold 0, less than 1e-08 of the weight"):
         leave_query_out(RankLogistic(average="pairs"), X, heavy)
-    refused(RankRLS(alpha=0.01), [[0.0], [1.0]], [0, 1], "Without row 0, less than")
+    two = Preferences.from_scores([0, 1])
+    alone = influence_of(LeastSquares(two, ties="keep"), np.eye(2), np.ones(2), np.ones(2), units_of(two))
+    with pytest.raises(NoPairsError, match="Without row 0, less than"):
+        alone.changes()
     X[:, 2] = np.where(qid == 4, X[:, 2], 0.0)
     message = "Without query 4, the others do not determine all weights"
     refused(RankLogistic(alpha=0), X, y, message, qid=qid, fit_qid=qid)

@@ -200,7 +200,7 @@ def test_a_pair_is_drawn_as_sure_or_not(rows):
     assert (opacities(unsure) < 1).all()
     names, parts = explained = rankwise.explain_pair(model, *near, inference=found)
     shown = [names.index(name) for name in unsure.shown_[:2]]
-    half = found.quantile() * explained.standard_errors[shown]
+    half = found.quantile().max() * explained.standard_errors[shown]
     np.testing.assert_allclose(np.diff(drawn_intervals(unsure)).ravel(), 2 * half)
     np.testing.assert_allclose(explained.standard_errors, np.abs(near[0] - near[1]) * found.standard_errors)
     assert explained.difference == found.difference(*near)

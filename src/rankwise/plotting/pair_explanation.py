@@ -101,7 +101,7 @@ class PairExplanationDisplay:
             errors = pair_errors(estimator, a, b, inference, level)
             more = {
                 "interval": (float(errors.difference.low[0]), float(errors.difference.high[0])),
-                "half_widths": inference.quantile(level) * errors.parts,
+                "half_widths": inference.quantile(level).max() * errors.parts,
                 "level": level,
             }
         display = cls(parts=parts, names=names, values=numbers_of(a, b, len(names)), **more)

@@ -139,8 +139,10 @@ class PairData:
         half_widths: list[list[float]] = []
         for _, rows in self.groups:
             first = len(half_widths)
-            errors = difference_errors(values[first : first + len(rows)], found.covariance)
-            half = found.quantile() * errors
+            some = values[first : first + len(rows)]
+            apart = (some[:, None] - some).reshape(-1, some.shape[1])
+            half = difference_errors(some, found.covariance)
+            half *= found.quantile(contrasts=apart).reshape(half.shape)
             half_widths += [[rounded(value, 3) for value in line[:k]] for k, line in enumerate(half.tolist())]
         return {"estimates": (values @ found.coef).tolist(), "half_widths": half_widths}
 

@@ -19,6 +19,7 @@ from rankwise.data.categories import one_row
 from rankwise.losses import Logistic
 from rankwise.losses.base import PairwiseLoss
 from rankwise.losses.pair_sums import misordered_weight
+from rankwise.uncertainty.degrees import Degrees, degrees_of_masses
 from rankwise.uncertainty.influence import Influence, Units, influence_of, require_units
 
 HEADER = ("", "weight", "std. error", "z", "p", "from", "to")
@@ -34,6 +35,8 @@ COLLINEAR = 1e-10
 OPEN = 1e-6
 # Draws of the largest studentised difference, and the number of rows up to which all differences are drawn.
 N_DRAWS, MOST_DRAWN = 4000, 400
+# Fewer degrees of freedom than this fraction of the units are stated.
+UNEQUAL = 0.25
 # More features would need a covariance of this many rows and columns.
 MOST_FEATURES = 5000
 
@@ -81,7 +84,8 @@ class Inference:
 
     The errors are those of the weights as an estimate of what the same model would learn from all data of
     this kind. The covariance is that of the jackknife over independent units: V = (1 - 1 / n) times the sum
-    of d_a d_a', with the change d_a of the weights if unit a leaves. Intervals use Student's t.
+    of d_a d_a', with the change d_a of the weights if unit a leaves. Intervals use Student's t, with fewer
+    degrees of freedom the more unequal units are: see `Degrees`.
 
     The weights of a penalised fit are drawn to zero, and so are the centres of the intervals. With `debias`
     the weights are moved by one Newton step of the loss without the penalty.
@@ -96,8 +100,8 @@ class Inference:
     unit : "row", "query", "pair" or "cluster"
         What is taken as independent.
     n_units : int
-    degrees : float
-        The degrees of freedom of Student's t.
+    degrees : array of shape (n_features,)
+        The degrees of freedom of Student's t for each weight.
     alpha : float
         The strength of the penalty.
     is_debiased : bool
@@ -105,9 +109,10 @@ class Inference:
     Examples
     --------
     >>> from rankwise import RankRLS
-    >>> X, y = [[1.0], [2.0], [3.0], [5.0]], [1.0, 3.0, 2.0, 6.0]
+    >>> X = [[1.0], [2.0], [3.0], [5.0], [7.0], [8.0], [9.0], [9.5]]
+    >>> y = [1.0, 3.0, 2.0, 6.0, 6.5, 8.0, 7.0, 10.0]
     >>> print(RankRLS(alpha=1e-3).fit(X, y).inference(X, y).summary().rows[0][:3])
-    ['f1', '1.143', '0.566']
+    ['f1', '0.905', '0.138']
     """
 
     coef: FloatVector
@@ -115,7 +120,7 @@ class Inference:
     names: list[str]
     unit: str
     n_units: int
-    degrees: float
+    degrees: FloatVector
     alpha: float
     loss: str
     n_pairs: int
@@ -123,6 +128,8 @@ class Inference:
     has_probabilities: bool = False
     labels: NDArray[Any] = field(repr=False, default_factory=lambda: np.empty(0))
     changes: FloatArray = field(repr=False, default_factory=lambda: np.empty((0, 0)))
+    # The degrees of freedom of combinations of weights; without it, these are the same for all.
+    freedom: Degrees | None = field(repr=False, default=None)
     # Maps rows to the features of the weights.
     features: Callable[[Any], Any] | None = field(repr=False, default=None)
 
@@ -147,10 +154,22 @@ class Inference:
         """The two-sided p-value of each weight."""
         return 2.0 * stdtr(self.degrees, -np.abs(self.z))
 
-    def quantile(self, level: float = 0.95) -> float:
-        """Return the half width of an interval in standard errors, a quantile of Student's t."""
+    def quantile(self, level: float = 0.95, contrasts: ArrayLike | None = None) -> FloatVector:
+        """Return half the width of intervals in standard errors, quantiles of Student's t.
+
+        They are those of the weights or, with `contrasts` of shape (n_contrasts, n_features), of combinations
+        of weights.
+        """
         check_level(level)
-        return float(stdtrit(self.degrees, (1.0 + level) / 2))
+        degrees = self.degrees
+        if contrasts is not None:
+            degrees = self._degrees_along(as_contrasts(contrasts, len(self.coef)))
+        return np.asarray(stdtrit(degrees, (1.0 + level) / 2), np.float64)
+
+    def _degrees_along(self, contrasts: FloatArray) -> FloatVector:
+        if self.freedom is None:
+            return np.full(len(contrasts), self.degrees.min())
+        return self.freedom(contrasts)
 
     def confidence_intervals(self, level: float = 0.95) -> FloatArray:
         """Return the interval of each weight: shape (n_features, 2)."""
@@ -167,9 +186,9 @@ class Inference:
         """
         apart = self._rows(A, "A") - self._rows(B, "B")
         estimate, error = apart @ self.coef, np.sqrt(_squares(apart, self.covariance))
-        half = self.quantile(level) * error
+        half = self.quantile(level, apart) * error
         ratio = np.divide(np.abs(estimate), error, out=np.zeros_like(error), where=error > 0)
-        p_value = 2.0 * stdtr(self.degrees, -ratio)  # 1 for rows that do not differ
+        p_value = 2.0 * stdtr(self._degrees_along(apart), -ratio)  # 1 for rows that do not differ
         return Differences(estimate, error, estimate - half, estimate + half, p_value)
 
     def part_errors(self, a: Any, b: Any) -> FloatVector:
@@ -197,18 +216,19 @@ class Inference:
         """
         R = self._contrasts(contrasts)
         n_contrasts = len(R)
-        degrees = self.degrees - n_contrasts + 1.0
+        freedom = float(n_contrasts / np.sum(1.0 / self._degrees_along(R)))
+        degrees = freedom - n_contrasts + 1.0
         covariance = R @ self.covariance @ R.T
         scale = np.sqrt(np.diag(covariance))
         if degrees <= 0 or not _is_regular(covariance / np.where(scale > 0, np.outer(scale, scale), 1.0)):
             raise ValueError(
-                f"{plural(self.n_units, self.unit)} cannot test together the "
-                f"{plural(n_contrasts, 'combination')} of weights in contrasts; leave out those that depend "
-                "on others."
+                f"{plural(self.n_units, self.unit)} with {freedom:.3g} degrees of freedom cannot test "
+                f"together the {plural(n_contrasts, 'combination')} of weights in contrasts; leave out those "
+                "that depend on others, or test fewer at a time."
             )
         estimate = R @ self.coef
         square = float(estimate @ np.linalg.solve(covariance, estimate))
-        statistic = square * degrees / (self.degrees * n_contrasts)  # as for Hotelling's T^2
+        statistic = square * degrees / (freedom * n_contrasts)  # as for Hotelling's T^2
         return WaldTest(statistic, n_contrasts, degrees, float(fdtrc(n_contrasts, degrees, statistic)))
 
     def rank_ranges(self, X: Any, level: float = 0.95, random_state: int = 0) -> RankRanges:
@@ -277,6 +297,7 @@ class Inference:
         return replace(
             self, coef=self.coef * factors, covariance=covariance, names=names,
             changes=self.changes * factors, features=features,
+            freedom=None if self.freedom is None else self.freedom.scaled(factors),
         )  # fmt: skip
 
     def _rows(self, rows: Any, name: str) -> FloatArray:
@@ -336,11 +357,11 @@ class Inference:
     def _simultaneous(self, rows: FloatArray, level: float, random_state: int) -> float:
         """Return the quantile of the largest studentised difference of all pairs of rows."""
         check_level(level)
-        n = len(self.coef)
+        n, degrees = len(self.coef), float(self._degrees_along(rows - rows.mean(axis=0)).min())
         if len(rows) > MOST_DRAWN:
             from scipy.special import fdtri
 
-            return float(np.sqrt(n * fdtri(n, self.degrees, level)))
+            return float(np.sqrt(n * fdtri(n, degrees, level)))
         errors = np.sqrt(np.maximum([_squares(rows - row, self.covariance) for row in rows], 0.0))
         generator = np.random.default_rng(random_state)
         root = np.linalg.cholesky(self.covariance + 1e-14 * np.diag(np.diag(self.covariance)))
@@ -351,7 +372,7 @@ class Inference:
             if differs.any():
                 ratio = np.abs(drawn[differs] - drawn[k]) / errors[k][differs, None]
                 np.maximum(largest, ratio.max(axis=0), out=largest)
-        scale = np.sqrt(generator.chisquare(self.degrees, N_DRAWS) / self.degrees)
+        scale = np.sqrt(generator.chisquare(degrees, N_DRAWS) / degrees)
         return float(np.quantile(largest / scale, level))
 
 
@@ -374,9 +395,11 @@ class Summary:
         """The loss, the number of pairs and units, and the level, in a sentence."""
         found = self.inference
         debiased = ", debiased" if found.is_debiased else ""
+        least = found.degrees.min()
+        few = f", as few as {least:.1f} degrees of freedom" if least < UNEQUAL * found.n_units else ""
         return (
             f"{found.loss}, alpha={found.alpha:g}{debiased}: {plural(found.n_pairs, 'pair')}, "
-            f"{plural(found.n_units, 'independent ' + found.unit)}, {100 * self.level:g}% intervals"
+            f"{plural(found.n_units, 'independent ' + found.unit)}{few}, {100 * self.level:g}% intervals"
         )
 
     def __str__(self) -> str:
@@ -430,15 +453,16 @@ def infer(
     if not found.penalty.any():
         found = replace(found, hessian=completed(found.hessian))
     weights, changes = combined @ weights, found.changes() @ combined.T
+    degrees, freedom = degrees_of(found, combined)
     n_units = len(changes)
     covariance = (1.0 - 1.0 / n_units) * (changes.T @ changes)
     return Inference(
         coef=weights, covariance=(covariance + covariance.T) / 2,
         names=names if contrasts is None else [f"contrast {k + 1}" for k in range(len(R))],
-        unit=units.kind, n_units=n_units, degrees=degrees_of(found, len(R)), alpha=alpha,
+        unit=units.kind, n_units=n_units, degrees=degrees, alpha=alpha,
         loss=LOSS_NAMES.get(type(loss).__name__, loss.formula), n_pairs=loss.preferences.n_pairs,
         is_debiased=debias, has_probabilities=isinstance(loss, Logistic),
-        labels=found.units.labels, changes=changes,
+        labels=found.units.labels, changes=changes, freedom=freedom,
     )  # fmt: skip
 
 
@@ -467,10 +491,19 @@ def without_penalty(
     return moved, influence_of(loss, X, moved, np.zeros_like(found.penalty), units)
 
 
-def degrees_of(found: Influence, n: int) -> float:
-    """Return the number of units less that of weights or, for queries and clusters, less one."""
-    n_units = len(found.gradients)
-    return float(n_units - (n if found.units.kind in ("row", "pair") else 1))
+def degrees_of(found: Influence, combinations: FloatArray) -> tuple[FloatVector, Degrees | None]:
+    """Return the degrees of freedom of each weight and those of any combination, if they differ.
+
+    Rows and pairs have the number of them less that of weights, or fewer if their weights are unequal: the
+    standard deviation of their gradients is in proportion to their weights, as for two means in Welch's test.
+    """
+    n_units, n, mass = len(found.mass), len(combinations), found.mass
+    if found.units.kind in ("row", "pair"):
+        return np.full(n, min(float(n_units - n), degrees_of_masses(mass, mass**2))), None
+    freedom = Degrees.of(found, combinations)
+    if freedom is None:
+        return np.full(n, degrees_of_masses(mass, mass)), None
+    return freedom(np.eye(n)), freedom
 
 
 def check_level(level: float) -> None:

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from rankwise.core.checks import as_codes
 from rankwise.core.text import plural
 from rankwise.core.types import FloatArray, FloatVector
+from rankwise.core.warn import warn_caller
 from rankwise.losses import Hinge
 from rankwise.losses.base import PairwiseLoss, ScoreHessian
 from rankwise.preferences import NoPairsError, Preferences
@@ -28,6 +29,9 @@ MOST_LISTED, ENTRIES_PER_PAIR = 1e7, 20
 # If less of the weight of all pairs, or of the curvature along some direction, is left without a unit, the
 # rest is rounding.
 LEAST_LEFT = 1e-8
+# In simulations intervals of weights keep their level from this number of units on; below the second number
+# they are several times as long as with many units, and there is a warning.
+LEAST_UNITS, FEW_UNITS = 4, 8
 TOO_HEAVY = f"less than {LEAST_LEFT:g} of the weight of all pairs remains"
 UNDETERMINED = "the others do not determine all weights"
 
@@ -409,11 +413,16 @@ def window_width(loss: Hinge, scores: FloatVector) -> float:
 
 
 def require_units(units: Units, n_features: int) -> None:
-    """Refuse fewer independent units than a covariance needs."""
-    found, needed = len(units.labels), n_features + 1
+    """Refuse fewer independent units than a covariance needs, and warn of few."""
+    found, needed = len(units.labels), max(n_features + 1, LEAST_UNITS)
     if found < needed:
         raise ValueError(
             f"Standard errors of {plural(n_features, 'weight')} need at least "
             f"{plural(needed, 'independent ' + units.kind)} with pairs; got {found}. Use fewer features, or "
             "more data."
+        )
+    if found < FEW_UNITS:
+        warn_caller(
+            f"Standard errors from {plural(found, 'independent ' + units.kind)} are themselves uncertain: "
+            "intervals are wide, and tests find large effects only."
         )
