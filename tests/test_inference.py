@@ -637,6 +637,19 @@ def test_the_logistic_without_a_penalty_equals_an_independent_solver():
     np.testing.assert_allclose(found.standard_errors, near.standard_errors, rtol=1e-3)
 
 
+@pytest.mark.parametrize("factor", [1e-12, 1e6, 1e10, 1e12])
+def test_without_a_penalty_units_of_columns_do_not_matter(factor, caplog):
+    rng = np.random.default_rng(0)
+    X, y, factors = rng.normal(size=(60, 3)), rng.integers(0, 4, 60), np.array([factor, 1.0, 1.0])
+    plain, other = (RankLogistic(alpha=0).fit(rows, y) for rows in (X, X * factors))
+    np.testing.assert_allclose(other.coef_ * factors, plain.coef_, rtol=1e-9)
+    assert (other.objective_, other.n_iter_) == (pytest.approx(plain.objective_), plain.n_iter_)
+    np.testing.assert_allclose(other.gap_, plain.gap_, rtol=1e-6)
+    found = other.inference(X * factors, y).standard_errors
+    np.testing.assert_allclose(found * factors, plain.inference(X, y).standard_errors, rtol=1e-6)
+    assert not caplog.records  # no hint on scales
+
+
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10**6), st.integers(12, 60), st.sampled_from([1e-1, 1e-2, 1e-5]))
 def test_the_gap_of_self_concordance_holds(seed, m, tol):

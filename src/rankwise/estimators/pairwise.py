@@ -75,7 +75,8 @@ class PairwiseRanker(BaseRanker):
             return fit_with_chosen_alpha(self, X, y, qid, sample_weight)
         check_alpha(self.alpha, may_be_zero=self.may_be_unpenalised)
         self.check_parameters()
-        fits = self.fits(self.problem(X, y, qid, sample_weight, may_stay=True), hint=True)
+        # Without a penalty, the scale of features does not matter.
+        fits = self.fits(self.problem(X, y, qid, sample_weight, may_stay=True), hint=self.alpha != 0)
         design, alpha = fits.space.design, strength(self)
         self.solver_ = chosen_solver(self.loss, self.solver, design, fits.problem.preferences, alpha)
         with best_kept(self):

@@ -87,13 +87,22 @@ class UnpenalisedNewton:
         radius = SAFETY * 2.0 * float(np.sqrt(np.max(np.sum(rows * rows, axis=0))))
         score_range = self._errors.precision.score_range(self.coef, self.point.scores)
         errors = self._errors.at(np.finfo(np.float64).tiny, self.coef, objective, score_range)
-        weakest = float(np.linalg.svd(self._factor, compute_uv=False)[-1])
-        noise = float(errors.gradient) / weakest
+        noise = self._noise(float(errors.gradient))
         decrement = SAFETY * float(np.linalg.norm(self._decrement()))
         gap = suboptimality(decrement, radius)
         certified = suboptimality(decrement + noise, radius) + float(errors.objective)
         rounding = 2.0 * (suboptimality(noise, radius) + float(errors.objective))
         return Certificate(objective, max(objective - certified, 0.0), gap, lambda: (certified, rounding))
+
+    def _noise(self, gradient_error: float) -> float:
+        """Return the error of the decrement, whatever the units of the columns.
+
+        The error of an entry of the gradient is in proportion to the size of its column.
+        """
+        precision, lengths = self._errors.precision, np.linalg.norm(self._factor, axis=1)
+        scaled = self._factor / lengths[:, None]
+        weakest = float(np.linalg.svd(scaled, compute_uv=False)[-1])
+        return gradient_error / precision.norm * float(np.linalg.norm(precision.size / lengths)) / weakest
 
     def recomputed(self) -> Certificate:
         """Return the certificate with scores computed from the weights."""
