@@ -26,7 +26,8 @@ def sql_expression(
     """Return the score of a row as an expression over columns, for `SELECT` or `ORDER BY ... DESC`.
 
     The names of the features are the names of the columns, always in quotes: `quote` is '"' for the standard
-    (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server.
+    (PostgreSQL, SQLite, Oracle, DuckDB, Snowflake), "`" for MySQL and BigQuery and "[" for SQL Server. Names
+    with a backslash are refused within "`": in BigQuery it begins an escape, which could end the name.
     Scalers are part of the expression. A feature with weight zero is omitted; a NULL in any other column of a
     linear model makes the score NULL.
 
@@ -173,6 +174,11 @@ def _quoted(name: str, quote: str) -> str:
     """
     if not name or "\0" in name:
         raise ValueError(f"{name!r} cannot be the name of a column.")
+    if quote == "`" and "\\" in name:
+        raise ValueError(
+            f"{name!r} has a backslash, by which BigQuery could read the rest of the name as SQL; rename the "
+            "column, or take another quote."
+        )
     end = QUOTES[quote]
     return quote + name.replace(end, 2 * end) + end
 
