@@ -22,6 +22,8 @@ from hypothesis.extra import numpy as hnp
 from sklearn.datasets import load_svmlight_file
 
 import reference_svmlight as reference
+from rankwise import RankSVM
+from rankwise.core import memory
 from rankwise.datasets import dump_svmlight, load_svmlight, make_text_ranking
 from rankwise.io import streams
 from rankwise.io.streams import DamagedFileError
@@ -664,3 +666,18 @@ def test_large_integers_that_may_be_tied_warn(tmp_path):
         assert len(list(iter_svmlight(io.BytesIO(text), chunk_rows=1))) == 3
     apart = b"9007199254740993 1:1\n9007199254740994 1:1\n-9007199254740993 1:1\n"
     assert read(apart).y.tolist() == [large, large + 2, -large]
+
+
+def test_columns_that_no_fit_has_memory_for_are_refused(monkeypatch):
+    """A line of a few bytes may have an index of two billion."""
+    monkeypatch.setattr(memory, "available_memory", lambda: 100_000_000_000)
+    text = b"1 1:0.5 2000000000:2\n0 1:1\n"
+    for read_all in (read, lambda text, **options: next(iter_svmlight(io.BytesIO(text), **options))):
+        with pytest.raises(MemoryError, match=r"2,000,000,000 features needs 160 GB of memory, but 100 GB"):
+            read_all(text)
+        assert read_all(text, n_features=2_000_000_000).X.shape == (2, 2_000_000_000)
+    X = read(text, n_features=2_000_000_000).X
+    with pytest.raises(
+        MemoryError, match="2,000,000,000 features needs 160 GB .* number the features without"
+    ):
+        RankSVM().fit(X, [1, 0])

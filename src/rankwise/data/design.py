@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from rankwise import _native
 from rankwise.data.backends import backend_of
 from rankwise.data.precision import Precision
-from rankwise.data.sparse_rows import is_sparse
+from rankwise.data.sparse_rows import is_sparse, require_column_memory
 
 __all__ = [
     "DenseDesign",
@@ -432,7 +432,11 @@ class SparseDesign(MemoryDesign):
 
     @cached_property
     def _reach(self) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
-        """The largest absolute value of each column, and whether every row stores the column."""
+        """The largest absolute value of each column, and whether every row stores the column.
+
+        A fit begins here, and this is the first of its vectors with an entry per column.
+        """
+        require_column_memory(self.shape[1], "number the features without gaps")
         return _native.csr_scale(*self._arrays_of(self._without_duplicates()), self.shape[1])
 
     def column_scale(self) -> NDArray[np.float64]:

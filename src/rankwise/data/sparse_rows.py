@@ -11,10 +11,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["SparseRows", "is_sparse", "kept_entries"]
+from rankwise.core.memory import require_memory
+
+__all__ = ["SparseRows", "is_sparse", "kept_entries", "require_column_memory"]
 
 # Rows of this many entries become an array at a time, so that their places take little memory.
 _BLOCK_ENTRIES = 1 << 20
+
+
+# Vectors with an entry per column that a short fit to sparse rows holds at the same time.
+FIT_VECTORS = 10
 
 
 class SparseRows:
@@ -107,3 +113,8 @@ def kept_entries(X: Any, kept: NDArray[np.bool_]) -> Any:
     indptr = np.concatenate([[0], np.cumsum(kept)])[X.indptr].astype(X.indptr.dtype)
     stored = slice(X.nnz)
     return type(X)((X.data[stored][kept], X.indices[stored][kept], indptr), shape=X.shape)
+
+
+def require_column_memory(n_columns: int, way_out: str) -> None:
+    """Refuse so many columns that the vectors of a fit would not fit into memory."""
+    require_memory(8.0 * FIT_VECTORS * n_columns, f"A fit of {n_columns:,} features", way_out)

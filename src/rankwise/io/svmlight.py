@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from rankwise import _native
 from rankwise.core.threads import thread_count
-from rankwise.data.sparse_rows import SparseRows
+from rankwise.data.sparse_rows import SparseRows, require_column_memory
 from rankwise.io.chunks import check_chunk_rows, join_queries, query_chunks
 from rankwise.io.large_labels import LargeLabels, warn_of_large_ties
 from rankwise.io.streams import LONGEST_LINE, Input, LineTooLongError, line_blocks, open_input
@@ -253,7 +253,12 @@ class _Settings(NamedTuple):
         most = _MOST_FEATURES if self.n_features is None else self.n_features
         if n_columns > most:  # only with zero_based="auto"
             raise SvmlightError(f"indices begin at 0 and go up to {n_columns - 1}, but n_features is {most}.")
-        n_columns = n_columns if self.n_features is None else self.n_features
+        if self.n_features is None:
+            require_column_memory(
+                n_columns, "the largest index is their number: use smaller ones, or n_features"
+            )
+        else:
+            n_columns = self.n_features
         return SvmlightData(
             _as_csr(columns["data"], columns["indices"], columns["indptr"], n_columns),
             columns["y"],
