@@ -678,6 +678,6 @@ def test_columns_that_no_fit_has_memory_for_are_refused(monkeypatch):
         assert read_all(text, n_features=2_000_000_000).X.shape == (2, 2_000_000_000)
     X = read(text, n_features=2_000_000_000).X
     with pytest.raises(
-        MemoryError, match="2,000,000,000 features needs 160 GB .* number the features without"
+        MemoryError, match=r"2,000,000,000 features needs 160 GB .* number the features without"
     ):
         RankSVM().fit(X, [1, 0])
