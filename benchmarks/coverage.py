@@ -378,6 +378,22 @@ def clusters_of_unequal_sizes(n_clusters):
     return drawn
 
 
+def weights_behind_a_scaler(n, n_queries, alpha):
+    """Intervals of the weights of a heavy-tailed and a normal feature behind a scaler."""
+
+    def found(rng, large=False):
+        scale = LARGER if large else 1
+        X = np.column_stack([rng.lognormal(sigma=1.0, size=n * scale), rng.normal(size=n * scale)])
+        y = 0.5 * X[:, 0] + X[:, 1] + rng.gumbel(size=len(X))
+        qid = np.arange(len(X)) % (n_queries * scale) if n_queries else None
+        model = make_pipeline(StandardScaler(), RankLogistic(alpha=alpha, tol=1e-4))
+        inferred = rankwise.inference(model.fit(X, y, ranklogistic__qid=qid), X, y, qid=qid)
+        ends = inferred.confidence_intervals()
+        return {f"weight {k + 1}": (value, *ends[k]) for k, value in enumerate(inferred.coef)}
+
+    return found
+
+
 def weights_of_levels(n):
     """Intervals of the levels of a category, compared with the first, and of a number behind an encoder."""
 
@@ -834,6 +850,11 @@ CASES = {
     "logistic, debiased: one ranking of 200 rows": intervals_of_weights(
         RankLogistic(alpha=1e-2), one_ranking(200), debias=True
     ),
+    **{
+        f"behind a scaler, alpha={alpha}: {title}": weights_behind_a_scaler(300, n_queries, alpha)
+        for alpha in (0.1, 0.001)
+        for title, n_queries in (("one ranking of 300 rows", 0), ("30 queries of 10 rows", 30))
+    },
     **{f"logistic: a category of three levels, {n} rows": weights_of_levels(n) for n in (60, 200)},
     **{f"ranking error, {n} queries": measure_of_queries("error", n) for n in (10, 20, 50)},
     **{f"NDCG@10, {n} queries": measure_of_queries("ndcg@10", n) for n in (10, 20, 50)},

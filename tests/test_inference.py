@@ -285,6 +285,35 @@ def test_pipelines_and_searches_have_errors_in_the_units_of_the_features():
     np.testing.assert_allclose(calibrated.inference(frame, y).coef, calibrated.coef_, rtol=1e-2)
 
 
+@pytest.mark.parametrize("structure", ["row", "query", "cluster", "pair"])
+def test_units_that_leave_change_the_scales_of_columns(structure):
+    """The weights of unscaled columns, refitted behind a scaler without each unit."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.lognormal(size=40), 3.0 * rng.normal(size=40) - 5])
+    y, number = 0.5 * X[:, 0] + 0.3 * X[:, 1] + rng.gumbel(size=40), np.arange(40) // 4
+    options = {"query": {"qid": number}, "cluster": {"cluster": number}}.get(structure, {})
+    if structure == "pair":  # pair k has the rows k and 20 + k
+        X, preferences = pair_data(X[:20], X[20:])
+        number = np.arange(40) % 20
+    else:
+        preferences = Preferences.from_scores(y, options.get("qid"))
+        number = np.arange(40) if structure == "row" else number
+
+    def fitted(rows):
+        model = make_pipeline(StandardScaler(), RankLogistic(alpha=0.1, tol=1e-9))
+        model.fit(X[rows], preferences[rows])
+        return model, model[-1].coef_ / model[0].scale_
+
+    model, coef = fitted(np.arange(40))
+    found = rankwise.inference(model, X, preferences, **{**options, "qid": None})
+    exact = np.array([fitted(np.flatnonzero(number != unit))[1] - coef for unit in np.unique(number)])
+    size = np.abs(exact).max(axis=0)
+    np.testing.assert_allclose(found.changes / size, exact / size, atol=0.1)
+    given = rankwise.inference(model, X, preferences, **{**options, "qid": None}, scaled=False)
+    assert np.abs(given.changes - exact).mean() > 1.5 * np.abs(found.changes - exact).mean()
+    np.testing.assert_array_equal(found.degrees, given.degrees)
+
+
 def test_steps_that_are_no_scalers_name_their_output():
     from sklearn.preprocessing import PolynomialFeatures
 

@@ -44,6 +44,7 @@ class LinearInference(BaseRanker):
         cluster: ArrayLike | None = None,
         debias: bool = False,
         contrasts: ArrayLike | None = None,
+        scaled: bool = False,
     ) -> Inference:
         """Return the weights with standard errors, intervals and tests.
 
@@ -67,6 +68,11 @@ class LinearInference(BaseRanker):
         contrasts : array of shape (n_contrasts, n_features), optional
             Combinations of weights to estimate in place of the weights, for columns that depend on each
             other: of all levels of a category, the data determine the differences of their weights.
+
+        scaled : bool
+            Whether the columns of X were divided by their standard deviations over these rows, as by
+            `StandardScaler`: these have errors too, which matter with a strong penalty and heavy tails. The
+            errors are then those of the weights of the columns before. `rankwise.inference` sets it.
 
         Returns
         -------
@@ -99,7 +105,15 @@ class LinearInference(BaseRanker):
         refit.fit(rows, y, qid=qid, sample_weight=sample_weight)
         units = units_of(preferences, cluster, qid)
         found = infer(
-            loss, dense, refit.coef_, float(refit.alpha), units, names, debias=debias, contrasts=contrasts
+            loss,
+            dense,
+            refit.coef_,
+            float(refit.alpha),
+            units,
+            names,
+            debias=debias,
+            contrasts=contrasts,
+            scaled=scaled,
         )
         temperature = getattr(self, "temperature_", 1.0)
         if temperature == 1.0:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.preprocessing import StandardScaler
 
 from rankwise.core.checks import as_codes
 from rankwise.core.pipelines import before_last_step, last_step, scales_queries
@@ -134,9 +135,10 @@ def explain_pair(model: Any, a: Any, b: Any, *, inference: Inference | None = No
 def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **options: Any) -> Inference:
     """Return the weights of a linear model or pipeline with standard errors, intervals and tests.
 
-    Scalers are folded into the weights, so that these are per unit of the input features; the means and
-    scales of a scaler are taken as given. After other steps, the weights are those of the output of the
-    steps. After a `TableEncoder`, the weight of a level is its difference from the first level of its column.
+    Scalers are folded into the weights, so that these are per unit of the input features. The jackknife
+    counts the errors of the scales of a `StandardScaler` before the model; those of other scalers are taken
+    as given. After other steps, the weights are those of the output of the steps. After a `TableEncoder`, the
+    weight of a level is its difference from the first level of its column.
 
     Parameters
     ----------
@@ -167,6 +169,7 @@ def inference(model: Any, X: Any, y: Any, *, qid: ArrayLike | None = None, **opt
     front = (
         [] if ranker is model else [one for _, one in model.steps[:-1] if one not in (None, "passthrough")]
     )
+    options = {"scaled": bool(front) and isinstance(front[-1], StandardScaler)} | options
     if encoder_of(model) is not None:
         return _inference_of_table(ranker, front, X, y, qid, **options)
     found = ranker.inference(before_last_step(model, X, qid), y, qid=qid, **options)

@@ -20,7 +20,7 @@ from rankwise.losses import Logistic
 from rankwise.losses.base import PairwiseLoss
 from rankwise.losses.pair_sums import misordered_weight
 from rankwise.uncertainty.degrees import Degrees, degrees_of_masses
-from rankwise.uncertainty.influence import Influence, Units, influence_of, require_units
+from rankwise.uncertainty.influence import Influence, Units, influence_of, require_units, with_scales
 
 HEADER = ("", "weight", "std. error", "z", "p", "from", "to")
 LOSS_NAMES = {
@@ -428,11 +428,13 @@ def infer(
     *,
     debias: bool = False,
     contrasts: ArrayLike | None = None,
+    scaled: bool = False,
 ) -> Inference:
     """Return the inference of weights that minimise the mean loss over pairs of X w plus alpha ||w||^2.
 
     O(n) products with the slopes and the Hessian of the loss for n features: see `influence_of`. `contrasts`
-    has combinations of weights to estimate in place of the weights.
+    has combinations of weights to estimate in place of the weights. With `scaled`, columns were divided by
+    their deviations over these rows.
     """
     check_few(X.shape[1])
     names = list(names)
@@ -440,19 +442,20 @@ def infer(
     deviation = X.std(axis=0)
     check_varies(deviation, X, names)
     # Columns of unit deviation, so that no unit of measurement affects rounding.
-    scaled = (X - X.mean(axis=0)) / deviation
+    rows = (X - X.mean(axis=0)) / deviation
     penalty = np.full(len(coef), 2.0 * alpha) / deviation**2
     R = np.eye(len(coef)) if contrasts is None else as_contrasts(contrasts, len(coef))
     combined = R / deviation
-    found = influence_of(loss, scaled, coef * deviation, penalty, units)
+    found = influence_of(loss, rows, coef * deviation, penalty, units)
     require_units(found.units, len(R))
     check_determined(found.hessian, combined, names)
     weights = coef * deviation
     if debias:
-        weights, found = without_penalty(found, loss, scaled, weights, units)
+        weights, found = without_penalty(found, loss, rows, weights, units)
     if not found.penalty.any():
         found = replace(found, hessian=completed(found.hessian))
-    weights, changes = combined @ weights, found.changes() @ combined.T
+    leaving = with_scales(found, units, loss.preferences, rows, weights) if scaled else found
+    weights, changes = combined @ weights, leaving.changes() @ combined.T
     degrees, freedom = degrees_of(found, combined)
     n_units = len(changes)
     covariance = (1.0 - 1.0 / n_units) * (changes.T @ changes)

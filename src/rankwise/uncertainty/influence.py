@@ -412,6 +412,35 @@ def window_width(loss: Hinge, scores: FloatVector) -> float:
     return max(float(np.sqrt(3.0) * loss.difference_deviation(scores) * n_pairs**-0.2), 1e-9)
 
 
+def with_scales(
+    found: Influence, units: Units, preferences: Preferences, X: FloatArray, coef: FloatVector
+) -> Influence:
+    """Let each unit that leaves also change the deviations by which the columns were divided.
+
+    Without unit a, column j has v_aj times its variance, and the penalty of the weight of the unscaled column
+    is v_aj times as large: the gradient of the objective without the unit gains (1 - m_a) (v_a - 1) P w.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_features)
+        Columns of mean 0 and variance 1.
+    """
+    values = np.stack([np.ones_like(X), X, X**2], axis=1)
+    if preferences.lists_pairs:  # a row leaves with its pairs, in equal parts
+        better, worse, *_ = preferences.pairs()
+        n_pairs = np.bincount(np.concatenate([better, worse]), minlength=len(X))
+        values = values / np.maximum(n_pairs, 1)[:, None, None]
+        values = values[better] + values[worse]
+    place = {label: k for k, label in enumerate(units.labels.tolist())}
+    known = [place[label] for label in found.units.labels.tolist()]
+    count, total, squares = np.moveaxis(units.sums(values)[known], 1, 0)
+    rest = len(X) - count
+    variance = (len(X) - squares) / rest - (total / rest) ** 2
+    added = (1.0 - found.mass)[:, None] * (variance - 1.0) * found.penalty
+    parts = None if found.parts is None else found.parts - added[:, :, None] * np.eye(len(coef))
+    return replace(found, gradients=found.gradients - added * coef, parts=parts)
+
+
 def require_units(units: Units, n_features: int) -> None:
     """Refuse fewer independent units than a covariance needs, and warn of few."""
     found, needed = len(units.labels), max(n_features + 1, LEAST_UNITS)
