@@ -397,6 +397,17 @@ def test_sql(model):
     np.testing.assert_allclose(scores, model.predict(NEW), rtol=1e-12, atol=1e-13)
 
 
+@pytest.mark.parametrize("n_features", [100, 101, 450])
+def test_sql_of_many_features_is_summed_in_groups(n_features):
+    """Above 100 terms the sum is nested, as databases limit the depth of expressions."""
+    generator = np.random.default_rng(0)
+    X, names = generator.normal(size=(9, n_features)), [f"f{k}" for k in range(n_features)]
+    model = RankSVM().fit(X, np.arange(9) % 3)
+    expression = export_model(model, None, "sql", feature_names=names)
+    assert ("\n" in expression) == (n_features > 100)
+    np.testing.assert_allclose(in_sqlite(expression, X, names), model.predict(X), rtol=1e-9, atol=1e-12)
+
+
 @pytest.mark.parametrize(("quote", "ends"), [('"', ('"', '"')), ("`", ("`", "`"))])
 def test_sql_quotes(quote, ends):
     names = ["a`b", 'c"d', "group", "x]y"]

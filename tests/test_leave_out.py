@@ -17,7 +17,7 @@ from sklearn.exceptions import ConvergenceWarning
 from rankwise import NoPairsError, Preferences, RankRLS, RankSVM
 from rankwise.core.progress import Progress
 from rankwise.kernels import KernelMap
-from rankwise.leave_out import pair_formulas, query_weights
+from rankwise.leave_out import leave_out, pair_downdates, pair_formulas, query_weights
 from rankwise.leave_out.pair_downdates import AnyPairs
 from rankwise.leave_out.permutation import permuted_labels, permuted_preferences
 from rankwise.metrics import ranking_error
@@ -856,3 +856,38 @@ def test_steps_are_given_up_where_a_query_is_most_of_the_rows(monkeypatch):
     for k, alpha in enumerate((1e-1, 1e-6)):
         fitted = RankRLS(alpha).fit(X[30:], y[30:])
         np.testing.assert_allclose(result.predictions[k, :30], fitted.predict(X[:30]), **CLOSE)
+
+
+def test_many_alphas_and_few_parts_give_the_same_errors_as_systems(monkeypatch):
+    """Above some number of alphas each pair is decomposed; pairs are solved in parts."""
+    generator = np.random.default_rng(8)
+    X, time = generator.normal(size=(20, 3)), generator.exponential(size=20)
+    lives = Preferences.from_survival(generator.random(20) < 0.7, time)
+    alphas = np.logspace(-4, 1, 5)
+    systems = leave_pair_out(RankRLS(), X, lives, alphas=alphas)
+    monkeypatch.setattr(pair_downdates, "FEW_ALPHAS", 2)
+    monkeypatch.setattr(pair_downdates, "_ENTRIES_AT_ONCE", 20)
+    decomposed = leave_pair_out(RankRLS(), X, lives, alphas=alphas)
+    np.testing.assert_array_equal(systems.error, decomposed.error)
+    np.testing.assert_allclose(systems.predictions, decomposed.predictions, **CLOSE)
+
+
+@pytest.mark.parametrize("limit", [0, np.inf])
+def test_little_that_remains_is_summed_anew_with_the_same_scores(limit, monkeypatch):
+    X, qid = np.random.default_rng(9).normal(size=(60, 4)), np.arange(60) % 6
+    y = labels("real", X)
+    expected = leave_query_out(RankRLS(), X, y, qid, alphas=ALPHAS)
+    monkeypatch.setattr(query_weights, "LITTLE", limit)
+    found = leave_query_out(RankRLS(), X, y, qid, alphas=ALPHAS)
+    np.testing.assert_allclose(found.predictions, expected.predictions, **CLOSE)
+
+
+@pytest.mark.parametrize("factors", [0, 100])
+def test_factors_of_the_kernel_matrix_give_the_scores_of_its_spectrum(factors, monkeypatch):
+    X, qid = np.random.default_rng(9).normal(size=(60, 4)), np.arange(60) % 6
+    y = labels("real", X)
+    model = RankRLS(kernel="rbf", gamma=0.2)
+    expected = leave_query_out(model, X, y, qid, alphas=ALPHAS)
+    monkeypatch.setattr(leave_out, "FACTORS", factors)
+    found = leave_query_out(model, X, y, qid, alphas=ALPHAS)
+    np.testing.assert_allclose(found.predictions, expected.predictions, **CLOSE)

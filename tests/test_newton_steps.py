@@ -19,6 +19,7 @@ from rankwise import (
     save_model,
 )
 from rankwise.datasets import load_diabetes_ranking, make_ranking
+from rankwise.leave_out import newton_steps
 from rankwise.model_selection import leave_query_out, leave_row_out
 from rankwise.model_selection.scoring import held_out_error
 from rankwise.preprocessing import CurveFeatures
@@ -214,3 +215,21 @@ def test_inference_takes_a_chosen_alpha(queries):
     assert model.inference(X, y, qid=qid).alpha == model.alpha_
     one = RankLogistic(alpha="auto").fit(X, y)
     assert one.alpha_ == RankLogisticCV().fit(X, y).alpha_
+
+
+@pytest.mark.parametrize("model", [RankLogistic(alpha=1e-2), RankSVM(alpha=1e-2, loss="squared_hinge")])
+def test_small_and_large_folds_have_the_same_scores(model, queries, monkeypatch):
+    """Folds of more rows than features invert a Hessian each; for queries of one weight both are exact."""
+    X, y, qid = queries
+    expected = leave_query_out(model, X, y, qid)
+    monkeypatch.setattr(newton_steps, "_LargeFolds", newton_steps._SmallFolds)
+    found = leave_query_out(model, X, y, qid)
+    assert not np.array_equal(found.predictions, expected.predictions)
+    np.testing.assert_allclose(found.predictions, expected.predictions, rtol=1e-8, atol=1e-10)
+
+
+def test_blocks_of_pairs_do_not_change_the_error_without_rows(monkeypatch):
+    X, y = load_diabetes_ranking(return_X_y=True)
+    expected = leave_row_out(RankLogistic(), X[:90], y[:90]).error
+    monkeypatch.setattr(newton_steps, "PAIR_BLOCK", 100)
+    assert leave_row_out(RankLogistic(), X[:90], y[:90]).error == pytest.approx(expected, rel=1e-12)

@@ -130,7 +130,7 @@ class _LargeFolds:
 class _SmallFolds(_LargeFolds):
     """The Newton equations of folds with fewer rows, by the Woodbury formula; folds of one size together.
 
-    The penalty is that of the mean fold.
+    The penalty is that of the mean fold with pairs.
     """
 
     blocks: list[tuple[IntArray, FloatArray]]
@@ -155,7 +155,8 @@ class _SmallFolds(_LargeFolds):
     def changes(self) -> FloatVector:
         """Return the change of the score of each row if its fold leaves."""
         found, n = np.zeros(len(self.X)), self.X.shape[1]
-        rest = 1.0 - float(self.row_mass.sum()) / len(self.folds)
+        with_pairs = sum(bool(self.row_mass[fold].any()) for fold in self.folds)
+        rest = 1.0 - float(self.row_mass.sum()) / with_pairs
         factor = cho_factor(self.hessian + rest * self.penalty * np.eye(n))
         solved = cho_solve(factor, self.X.T).T
         for rows, block in self.blocks:
