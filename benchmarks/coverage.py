@@ -412,6 +412,8 @@ def weights_of_levels(n):
     return found
 
 
+# The models that are simulated with unequal or few units.
+BESIDE = ("logistic", "least squares")
 UNEQUAL = {
     "20 queries of 3 to 200 rows": (unequal_queries(GEOMETRIC), "pairs"),
     "20 queries of 10 rows": (unequal_queries([10] * 20), "pairs"),
@@ -845,7 +847,7 @@ CASES = {
             clone(MODELS[name]).set_params(average=average), drawn
         )
         for title, (drawn, average) in UNEQUAL.items()
-        for name in ("logistic", "least squares")
+        for name in BESIDE
     },
     "logistic, debiased: one ranking of 200 rows": intervals_of_weights(
         RankLogistic(alpha=1e-2), one_ranking(200), debias=True
@@ -1022,6 +1024,25 @@ def tables():
         "weights": markdown(
             ["", *MODELS],
             [[name, *map(percent_range, found)] for name, found in weights.items() if any(found)],
+        ),
+        "unequal": markdown(
+            ["", *BESIDE],
+            [
+                [title, *(percent_range(known[f"unequal, {name}: {title}"]["quantities"]) for name in BESIDE)]
+                for title in UNEQUAL
+                if all(f"unequal, {name}: {title}" in known for name in BESIDE)
+            ],
+        ),
+        "scaled": markdown(
+            ["", "heavy-tailed feature: coverage, length", "other feature: coverage, length"],
+            [
+                [
+                    title.removeprefix("behind a scaler, "),
+                    *map(coverage_and_length, one["quantities"].values()),
+                ]
+                for title, one in known.items()
+                if title.startswith("behind a scaler")
+            ],
         ),
         "ranges": markdown(
             ["", *(f"`{method}`: coverage, length" for method in METHODS)],

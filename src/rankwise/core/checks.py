@@ -36,13 +36,8 @@ def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
     is_zero = may_be_zero and isinstance(alpha, Real) and float(alpha) == 0.0
     if not is_zero and not (isinstance(alpha, str) and alpha == "learned"):
         check_positive("alpha", alpha)
-        _check_not_tiny("alpha", float(alpha))
-
-
-def _check_not_tiny(name: str, alpha: float) -> None:
-    """Refuse a strength of the penalty by which no number can be divided."""
-    if alpha < SMALLEST:
-        raise ValueError(f"{name} must be at least {SMALLEST:g}, or weights overflow; got {alpha!r}.")
+        if float(alpha) < SMALLEST:
+            raise ValueError(f"alpha must be at least {SMALLEST:g}, or weights overflow; got {alpha!r}.")
 
 
 def check_count(name: str, value: Any) -> None:
@@ -225,7 +220,8 @@ def as_alphas(values: ArrayLike) -> NDArray[np.float64]:
     bad = alphas[~((alphas > 0) & np.isfinite(alphas))]
     if len(bad):
         raise ValueError(f"alphas must be positive numbers; got {float(bad[0])!r}.")
-    _check_not_tiny("alphas", float(alphas.min()))
+    if alphas.min() < SMALLEST:
+        raise ValueError(f"alphas must be at least {SMALLEST:g}, or weights overflow; got {alphas.min():g}.")
     return alphas
 
 

@@ -116,5 +116,5 @@ def kept_entries(X: Any, kept: NDArray[np.bool_]) -> Any:
 
 
 def require_column_memory(n_columns: int, way_out: str) -> None:
-    """Refuse so many columns that the vectors of a fit would not fit into memory."""
+    """Refuse more columns than there is memory for the vectors of a fit."""
     require_memory(8.0 * FIT_VECTORS * n_columns, f"A fit of {n_columns:,} features", way_out)

@@ -56,7 +56,8 @@ class Degrees:
         total = found.mass.sum()  # above 1 if pairs join two units
         A = total * (found.hessian + np.diag(found.penalty))
         mass = found.mass / total
-        return cls(np.linalg.inv(found.without_units()), found.parts, mass, np.linalg.inv(A), combinations)
+        inverses, inverse = (np.asarray(np.linalg.inv(H), np.float64) for H in (found.without_units(), A))
+        return cls(inverses, found.parts, mass, inverse, combinations)
 
     def scaled(self, factors: FloatVector) -> Degrees:
         """Return the degrees for weights times these factors."""

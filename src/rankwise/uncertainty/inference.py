@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, fdtrc, stdtr, stdtrit
+from scipy.special import expit, fdtrc, fdtri, stdtr, stdtrit
 
 from rankwise.core.checks import as_array, check_count
 from rankwise.core.columns import require_same_columns
@@ -236,7 +236,8 @@ class Inference:
 
         A row is surely above another if their score difference exceeds c standard errors. The value c is
         that of the largest studentised difference of all pairs of rows, by simulation, so that all ranges
-        hold together with probability `level`; for more than 400 rows it is Scheffé's bound.
+        hold together with probability `level`; for more than 400 rows it is Scheffé's bound. It has the
+        fewest degrees of freedom of a difference of a row from the mean row.
 
         Parameters
         ----------
@@ -350,7 +351,7 @@ class Inference:
             return self.names.index(feature)
         if not isinstance(feature, Integral) or isinstance(feature, bool):
             raise ValueError(f"contrasts must have names or numbers of features; got {feature!r}.")
-        if not 0 <= feature < len(self.coef):
+        if not 0 <= int(feature) < len(self.coef):
             raise ValueError(f"contrasts names feature {feature}; there are {len(self.coef)}, from 0.")
         return int(feature)
 
@@ -358,10 +359,9 @@ class Inference:
         """Return the quantile of the largest studentised difference of all pairs of rows."""
         check_level(level)
         n, degrees = len(self.coef), float(self._degrees_along(rows - rows.mean(axis=0)).min())
+        bound = float(np.sqrt(n * fdtri(n, degrees, level)))
         if len(rows) > MOST_DRAWN:
-            from scipy.special import fdtri
-
-            return float(np.sqrt(n * fdtri(n, degrees, level)))
+            return bound
         errors = np.sqrt(np.maximum([_squares(rows - row, self.covariance) for row in rows], 0.0))
         generator = np.random.default_rng(random_state)
         root = np.linalg.cholesky(self.covariance + 1e-14 * np.diag(np.diag(self.covariance)))
@@ -373,7 +373,7 @@ class Inference:
                 ratio = np.abs(drawn[differs] - drawn[k]) / errors[k][differs, None]
                 np.maximum(largest, ratio.max(axis=0), out=largest)
         scale = np.sqrt(generator.chisquare(degrees, N_DRAWS) / degrees)
-        return float(np.quantile(largest / scale, level))
+        return min(float(np.quantile(largest / scale, level)), bound)
 
 
 class Summary:
