@@ -537,6 +537,9 @@ def test_degrees_by_weights_alone_are_close_if_units_are_alike(monkeypatch):
     monkeypatch.setattr(degrees, "AT_ONCE", 1)
     C = rng.normal(size=(5, 2))
     np.testing.assert_allclose(exact.freedom(C), [exact.freedom(c[None])[0] for c in C])
+    monkeypatch.setattr(degrees, "MOST_PRODUCTS", 0)
+    np.testing.assert_allclose(exact.freedom(C), exact.degrees.min())  # of many contrasts
+    np.testing.assert_allclose(exact.freedom(np.eye(2)), exact.degrees)
     monkeypatch.setattr(degrees, "MOST_KEPT", 0)
     rough = model.inference(X, y, qid=qid)
     np.testing.assert_allclose(rough.degrees, exact.degrees, rtol=0.15)

@@ -12,6 +12,8 @@ from rankwise.uncertainty.influence import Influence
 # Entries of Hessians of units that are kept for the degrees of any combination. Of more units, only the
 # weights count.
 MOST_KEPT = 2e6
+# With more contrasts times entries of Hessians than this, all have the fewest degrees of any weight.
+MOST_PRODUCTS = 2e8
 # Entries that are computed at the same time.
 AT_ONCE = 1 << 22
 
@@ -66,19 +68,24 @@ class Degrees:
     def __call__(self, contrasts: FloatArray) -> FloatVector:
         """Return the degrees of each row of contrasts of the weights, O(n_units n^2) each for n features."""
         n_units, n = self.inverses.shape[:2]
+        n_weights = len(self.combinations)
+        if len(contrasts) > n_weights and len(contrasts) * self.parts.size > MOST_PRODUCTS:
+            return np.full(len(contrasts), self(np.eye(n_weights)).min())
         step = max(1, AT_ONCE // (n_units * n))
         parts = [contrasts[k : k + step] @ self.combinations for k in range(0, len(contrasts), step)]
         return np.concatenate([self._of_block(block) for block in parts])
 
     def _of_block(self, C: FloatArray) -> FloatVector:
-        H = self.parts.sum(axis=0)
-        q = np.einsum("aij,cj->cai", self.inverses, C)
-        v = np.einsum("aij,caj->cai", self.parts, q)
-        r = v @ self.inverse + self.mass[:, None] * (q - q @ H @ self.inverse)
-        own = np.sum(q * v, axis=2)
-        common = -2.0 * np.sum(v * r, axis=2) + np.sum((r @ H) * r, axis=2)
-        both = np.concatenate([v, r], axis=2)
-        turned = np.concatenate([-r, r @ H - v], axis=2)
+        n_units, n = self.inverses.shape[:2]
+        H, shape = self.parts.sum(axis=0), (len(C), n_units, -1)
+        inner = self.inverses @ C.T
+        # One row per contrast and unit: products with a matrix are then single ones.
+        q, v = (array.transpose(2, 0, 1).reshape(-1, n) for array in (inner, self.parts @ inner))
+        r = v @ self.inverse + np.tile(self.mass, len(C))[:, None] * (q - q @ (H @ self.inverse))
+        rH = r @ H
+        own = np.einsum("ij,ij->i", q, v).reshape(len(C), n_units)
+        common = np.einsum("ij,ij->i", rH - 2.0 * v, r).reshape(len(C), n_units)
+        both, turned = np.hstack([v, r]).reshape(shape), np.hstack([-r, rH - v]).reshape(shape)
         product = both.transpose(0, 2, 1) @ turned  # with O = diag(own) + turned both'
         squares = np.sum(own * (own + 2.0 * common), axis=1)
         squares += np.sum(product * product.transpose(0, 2, 1), axis=(1, 2))

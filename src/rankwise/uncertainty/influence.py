@@ -153,8 +153,12 @@ class Influence:
         left = self.hessian - self.parts + (1.0 - self.mass)[:, None, None] * penalty
         values, vectors = np.linalg.eigh(self.hessian + penalty)
         turn = vectors / np.sqrt(np.maximum(values, 1e-300))
-        least = np.linalg.eigvalsh(turn.T @ left @ turn)[:, 0]
-        require_left(least, self.units.kind, self.units.labels, UNDETERMINED)
+        turned = turn.T @ left @ turn
+        try:
+            np.linalg.cholesky(turned - LEAST_LEFT * np.eye(len(penalty)))
+        except np.linalg.LinAlgError:
+            least = np.linalg.eigvalsh(turned)[:, 0]
+            require_left(least, self.units.kind, self.units.labels, UNDETERMINED)
         return left
 
 
