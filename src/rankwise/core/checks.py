@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 LARGEST, SMALLEST = 1e100, 1e-150
+# The quotient of a number around 1 and a smaller number overflows.
+LEAST_DIVISOR = 1e-300
 # From here on, float64 cannot represent all integers.
 LARGE_INTEGER = 2.0**53
 MERGED = (
@@ -29,6 +31,8 @@ def check_positive(name: str, value: Any) -> None:
     """Refuse a parameter that is not a positive finite number."""
     if not isinstance(value, Real) or not 0 < float(value) < float("inf"):
         raise ValueError(f"{name} must be a positive number; got {value!r}.")
+    if float(value) < LEAST_DIVISOR:
+        raise ValueError(f"{name} must be at least {LEAST_DIVISOR:g}, or quotients overflow; got {value!r}.")
 
 
 def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
@@ -36,8 +40,6 @@ def check_alpha(alpha: Any, *, may_be_zero: bool = False) -> None:
     is_zero = may_be_zero and isinstance(alpha, Real) and float(alpha) == 0.0
     if not is_zero and not (isinstance(alpha, str) and alpha == "learned"):
         check_positive("alpha", alpha)
-        if float(alpha) < SMALLEST:
-            raise ValueError(f"alpha must be at least {SMALLEST:g}, or weights overflow; got {alpha!r}.")
 
 
 def check_count(name: str, value: Any) -> None:
@@ -220,8 +222,9 @@ def as_alphas(values: ArrayLike) -> NDArray[np.float64]:
     bad = alphas[~((alphas > 0) & np.isfinite(alphas))]
     if len(bad):
         raise ValueError(f"alphas must be positive numbers; got {float(bad[0])!r}.")
-    if alphas.min() < SMALLEST:
-        raise ValueError(f"alphas must be at least {SMALLEST:g}, or weights overflow; got {alphas.min():g}.")
+    if alphas.min() < LEAST_DIVISOR:
+        least = f"{LEAST_DIVISOR:g}, or quotients overflow"
+        raise ValueError(f"alphas must be at least {least}; got {alphas.min():g}.")
     return alphas
 
 

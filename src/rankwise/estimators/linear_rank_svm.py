@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from rankwise.core.checks import as_labels, check_alpha
+from rankwise.core.checks import as_labels, check_positive
 from rankwise.core.threads import thread_count, with_one_blas_thread
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.data.design import as_design
@@ -54,7 +54,7 @@ class LinearRankSVM(RankSVMParameters):
     def fit(self, X: Any, y: Any, *, qid: Any = None) -> Self:
         """Learn to rank rows by their labels, within queries if there are any."""
         model: Any = self  # it has all that the functions below need of a ranker
-        check_alpha(self.alpha)
+        check_positive("alpha", self.alpha)
         check_solver(model)
         check_rows(X)
         self.n_features_in_ = int(X.shape[1])
