@@ -15,6 +15,7 @@ from sklearn.exceptions import UndefinedMetricWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from rankwise.core.checks import as_array, as_codes
+from rankwise.core.states import State
 from rankwise.core.threads import thread_count
 from rankwise.core.types import FloatArray, FloatVector
 from rankwise.core.warn import warn_caller
@@ -28,7 +29,7 @@ from rankwise.estimators.spaces import function_space
 from rankwise.kernels import kernel_scores
 from rankwise.losses import Hinge
 from rankwise.metrics import ranking_error
-from rankwise.model_selection.search import margin_alphas
+from rankwise.model_selection.grids import margin_alphas
 from rankwise.model_selection.tunable import Fits, Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.preferences.outputs import is_preferences_list
@@ -239,6 +240,10 @@ class Refits:
 
     model: BaseRanker
     problem: Problem
+
+    def state(self) -> State:
+        """Return nothing: no fit starts from another."""
+        return {}
 
     def scores(self, alphas: FloatVector, rows: Any) -> Iterable[FloatArray]:
         """Score other rows by the fit for each alpha in turn: shape (1, n_rows)."""
