@@ -14,6 +14,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rankwise.core.checks import check_count, check_features, check_positive
 from rankwise.core.states import State, nested, part_of
 from rankwise.core.threads import thread_count
@@ -59,6 +61,16 @@ def hinted(space: Space, model: BaseRanker) -> Space:
     return space
 
 
+def keep_classes(model: Any, preferences: Preferences) -> None:
+    """Store two labels as scikit-learn's binary classifiers do, under `classes_`."""
+    model.__dict__.pop("classes_", None)  # of a previous fit
+    labels = getattr(preferences, "values", None)
+    if labels is not None and labels.ndim == 1 and preferences.event is None:
+        low, high = labels.min(), labels.max()
+        if ((labels == low) | (labels == high)).all():
+            model.classes_ = np.array([low, high])
+
+
 def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -> None:
     """Store the number of pairs, of which there must be some, and whether rows were compared in queries.
 
@@ -67,6 +79,7 @@ def keep_pairs(model: BaseRanker, preferences: Preferences, has_queries: bool) -
     preferences.require_pairs()
     model.fitted_with_qid_ = has_queries
     model.n_pairs_ = preferences.n_pairs
+    keep_classes(model, preferences)
     if has_queries:
         share = preferences.query_factor("queries")
         if 2 * (n_without := int((share == 0).sum())) > len(share):
