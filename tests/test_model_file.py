@@ -704,23 +704,6 @@ def test_atomic_write_leaves_the_umask_alone(tmp_path, monkeypatch):
     assert stat.S_IMODE((tmp_path / "file.txt").stat().st_mode) == 0o640
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs file locks")
-def test_atomic_write_removes_what_no_one_writes_any_more(tmp_path):
-    path = tmp_path / "file.txt"
-    abandoned = tmp_path / ".file.txt.0123abcd.part"
-    others = [tmp_path / name for name in (".other.txt.0123abcd.part", ".file.txt.mine.part")]
-    for file in (abandoned, *others):
-        file.touch()
-    with atomic_write(path, "w") as slow:
-        assert not abandoned.exists()
-        with atomic_write(path, "w") as quick:
-            quick.write("quick")
-        assert path.read_text() == "quick"
-        slow.write("slow")
-    assert path.read_text() == "slow"
-    assert sorted(tmp_path.iterdir()) == sorted([path, *others])
-
-
 def test_atomic_folder_is_whole_or_not_there(tmp_path):
     path = tmp_path / "copies" / "rows"
     with pytest.raises(ZeroDivisionError), atomic_folder(path) as folder:
@@ -737,16 +720,6 @@ def test_atomic_folder_is_whole_or_not_there(tmp_path):
     path.parent.joinpath("file").touch()
     with pytest.raises(OSError, match="file"), atomic_folder(path.parent / "file"):
         pass
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs file locks")
-def test_atomic_folder_removes_what_no_one_writes_any_more(tmp_path):
-    abandoned = tmp_path / ".rows.0123abcd.part"
-    abandoned.mkdir()
-    (abandoned / "half").touch()
-    with atomic_folder(tmp_path / "rows"):
-        assert not abandoned.exists()
-    assert os.listdir(tmp_path) == ["rows"]
 
 
 def test_atomic_write_to_what_is_no_file():

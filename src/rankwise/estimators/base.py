@@ -249,7 +249,7 @@ class BaseRanker(BaseEstimator):
 
 def with_classes(tags: Any, model: Any) -> Any:
     """Return the tags of a binary classifier if a model was fitted to two labels."""
-    if np.shape(getattr(model, "classes_", None)) == (2,):
+    if np.shape(getattr(model, "classes_", 0)) == (2,):
         tags.estimator_type, tags.classifier_tags = "classifier", ClassifierTags(multi_class=False)
     return tags
 
