@@ -345,10 +345,10 @@ def test_many_features_by_conjugate_gradients(monkeypatch):
 def test_features_of_very_different_scale(slack_per):
     X, codes = data()
     scale = np.array([1e-3, 1.0, 1e6])
-    model = HullRanker(1e-3, slack_per=slack_per, tol=1e-5).fit(X * scale, codes)
+    model = HullRanker(1e-3, slack_per=slack_per, tol=1e-4).fit(X * scale, codes)
     matrix = 1e-3 * np.diag(scale**-2.0)
     _, expected = independent_hull.solve(X, codes, CHAIN, 0.0, slack_per=slack_per, matrix=matrix)
-    assert expected * (1 - 1e-8) <= model.objective_ <= expected * (1 + 1e-5)
+    assert expected * (1 - 1e-8) <= model.objective_ <= expected * (1 + 1e-4)
     assert model.objective_ - model.gap_ <= expected * (1 + 1e-8)
 
 
