@@ -344,9 +344,9 @@ def test_damage_is_named(saved, tmp_path):
     flipped = saved[:middle] + bytes([saved[middle] ^ 1]) + saved[middle + 1 :]
     assert "checksum does not match" in refusal(flipped, tmp_path)
     assert "truncated" in refusal(saved + b"\n", tmp_path)
-    newer = saved.replace(b'"version":1', b'"version":12', 1)
-    assert "format version 12, but this version of rankwise reads up to 1" in refusal(newer, tmp_path)
-    assert "never existed" in refusal(saved.replace(b'"version":1', b'"version":0', 1), tmp_path)
+    newer = saved.replace(b'"version":2', b'"version":12', 1)
+    assert "format version 12, but this version of rankwise reads up to 2" in refusal(newer, tmp_path)
+    assert "never published" in refusal(saved.replace(b'"version":2', b'"version":1', 1), tmp_path)
     assert "not a rankwise model file" in refusal(b'{"a": 1}', tmp_path)
     assert "altered" in refusal(json.dumps(json.loads(saved), indent=1).encode(), tmp_path)
     with pytest.raises(FileNotFoundError):

@@ -19,10 +19,6 @@ from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
 
 _PLAIN = (str, bool, type(None))
-# In files of early versions: a parameter that RankSVM no longer has, and parameters of a base class that were
-# stored as learned attributes.
-FORMER_PARAMETERS = ("counting",)
-FORMER_ATTRIBUTES = ("average", "basis", "counting", "pair_weight")
 
 
 def to_node(estimator: Any, learned: dict[str, Any], contents: Contents) -> dict[str, Any]:
@@ -52,11 +48,8 @@ def from_node(classes: dict[str, Any], node: dict[str, Any], arrays: Arrays) -> 
     if node["class"] not in classes:
         raise ModelFileError(f"this version of rankwise has no estimator named {node['class']!r}")
     kind = classes[node["class"]]
-    given = {name: value for name, value in node["parameters"].items() if name not in FORMER_PARAMETERS}
-    estimator = kind(**{name: decode(value, arrays) for name, value in given.items()})
+    estimator = kind(**{name: decode(value, arrays) for name, value in node["parameters"].items()})
     for name, value in node["attributes"].items():
-        if name in FORMER_ATTRIBUTES:
-            continue
         if name.startswith("__") or hasattr(kind, name):
             raise ModelFileError(f"{name!r} is not the name of a learned attribute")
         setattr(estimator, name, decode(value, arrays))
