@@ -45,7 +45,7 @@ from rankwise import (
 from rankwise.datasets import make_ranking
 from rankwise.io.atomic import atomic_folder, atomic_write
 from rankwise.io.model_file import ModelFileError, load_model, model_info, save_model
-from rankwise.io.model_layout import read_layout, write_layout
+from rankwise.io.model_layout import read_layout
 from rankwise.io.model_values import decode, encode
 from rankwise.model_selection import alpha_path
 from rankwise.preprocessing import TableEncoder
@@ -791,24 +791,3 @@ def test_a_model_of_a_path_is_saved_without_the_path(tmp_path):
     loaded = load_model(tmp_path / "model.json")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     assert not hasattr(loaded, "alpha_path_")
-
-
-@pytest.mark.parametrize("kind", [RankSVM, RankSVMCV, OrdinalSVM])
-def test_files_of_early_versions_load(tmp_path, kind):
-    """RankSVM had `counting`, and parameters of base classes were stored among the attributes."""
-    X, y = make_ranking(40, 3, n_levels=3, noise=0.5, random_state=0)
-    given = {"alphas": [1.0, 0.1, 0.01], "cv": 2} if kind is RankSVMCV else {}
-    model = kind(**given).fit(X, y)
-    save_model(model, tmp_path / "now.json")
-    with open(tmp_path / "now.json", "rb") as file:
-        header, arrays = read_layout(file)
-    node = header["model"]
-    if kind is RankSVM:
-        node["parameters"]["counting"] = "tree"
-    else:
-        node["attributes"] |= {"counting": "merge", "average": "queries", "basis": "uniform"}
-    with open(tmp_path / "then.json", "wb") as file:
-        write_layout(file, {key: value for key, value in header.items() if key != "arrays"}, arrays)
-    loaded = load_model(tmp_path / "then.json")
-    assert not hasattr(loaded, "counting")
-    np.testing.assert_array_equal(loaded.predict(X), model.predict(X))

@@ -210,7 +210,7 @@ def _check_start(start: bytes) -> None:
         )
     if int(digits) != VERSION:
         raise ModelFileError(
-            f"it has format version {int(digits)}, of a rankwise that was never published; fit the model again"
+            f"it has format version {int(digits)}, which was never published; fit the model again"
         )
 
 
