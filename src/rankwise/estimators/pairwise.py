@@ -24,7 +24,7 @@ from rankwise.estimators.fits import (
 )
 from rankwise.estimators.inputs import require_here
 from rankwise.estimators.spaces import function_space, strength, with_scales
-from rankwise.losses import LOSSES, PairwiseLoss
+from rankwise.losses import PairwiseLoss, formula_of, loss_over
 from rankwise.model_selection.tunable import Problem, Space
 from rankwise.preferences import Preferences
 from rankwise.solvers import chosen_solver
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class PairwiseRanker(BaseRanker):
     """Minimise the mean over pairs of a loss of f(better) - f(worse), plus alpha ||f||^2.
 
-    `loss` is the name of the loss in `LOSSES`: an attribute of the class, or a parameter of its own.
+    `loss` is a name in `LOSSES` or an object: an attribute of the class, or a parameter of its own.
     """
 
     takes_backends = True
@@ -50,7 +50,7 @@ class PairwiseRanker(BaseRanker):
     @property
     def formula(self) -> str:
         """The objective, in words."""
-        return LOSSES[self.loss].formula + PENALTY
+        return formula_of(self.loss) + PENALTY
 
     @with_one_blas_thread
     def fit(
@@ -84,7 +84,7 @@ class PairwiseRanker(BaseRanker):
 
     def mean_loss(self, preferences: Preferences) -> PairwiseLoss:
         """Return the mean loss over pairs."""
-        return LOSSES[self.loss](preferences, average=self.average, n_threads=thread_count(self.n_jobs))
+        return loss_over(self.loss, preferences, average=self.average, n_threads=thread_count(self.n_jobs))
 
     def check_parameters(self) -> None:
         """Check the parameters of the solver, and choose it."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from rankwise.data.sparse_rows import is_sparse
 from rankwise.io.model_layout import Arrays, Contents, ModelFileError
+from rankwise.losses import LOSSES, PairwiseLoss
 
 _PLAIN = (str, bool, type(None))
 
@@ -83,6 +84,8 @@ def encode(value: Any, arrays: Arrays) -> Any:
         return {"map": [[encode(key, arrays), encode(item, arrays)] for key, item in value.items()]}
     if is_sparse(value) and value.format == "csr":
         return _encode_csr(value, arrays)
+    if isinstance(value, PairwiseLoss):
+        return _encode_loss(value, arrays)
     raise ModelFileError(f"a value of type {type(value).__name__} cannot be stored")
 
 
@@ -104,6 +107,18 @@ def _encode_csr(matrix: Any, arrays: Arrays) -> Any:
 
     parts = [encode(part, arrays) for part in (matrix.data, matrix.indices, matrix.indptr)]
     return {"csr": [isspmatrix(matrix), list(matrix.shape), parts]}
+
+
+def _encode_loss(loss: PairwiseLoss, arrays: Arrays) -> Any:
+    name = next((name for name, kind in LOSSES.items() if kind is type(loss)), None)
+    if name is None:
+        raise ModelFileError(f"the loss {loss!r} is not in rankwise.losses.LOSSES")
+    return {"loss": [name, encode(loss.parameters, arrays)]}
+
+
+def _decode_loss(content: Any, arrays: Arrays) -> PairwiseLoss:
+    name, parameters = content
+    return LOSSES[name](**decode(parameters, arrays))
 
 
 def decode(node: Any, arrays: Arrays) -> Any:
@@ -181,4 +196,5 @@ _DECODERS: dict[str, Callable[[Any, Arrays], Any]] = {
     "text": _decode_text,
     "objects": _decode_objects,
     "csr": _decode_csr,
+    "loss": _decode_loss,
 }

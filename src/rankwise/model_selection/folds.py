@@ -128,7 +128,7 @@ class Folds(HeldOut):
         plain = {name: value for name, value in known.items() if isinstance(value, str | int | float)}
         data = {"rows": list(self.problem.X.shape), "pairs": self.held_out[0].n_pairs}
         words = {"model": type(self.model).__name__, "scoring": self.scoring, "folds": len(self.splits)}
-        return words | data | plain
+        return words | data | plain | {"loss": repr(getattr(self.model, "loss", None))}
 
     def state(self) -> State | None:
         """Return the states of the fits of all folds, which the next alpha starts from.
